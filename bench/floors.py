@@ -47,9 +47,9 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 FLOORS = (8_500, 8_000, 7_500, 7_000)
 _ROUNDS = 5
@@ -107,7 +107,7 @@ def config_of(layout: BandLayout, at: int, rows: int) -> SieveConfig:
 
 
 def judged(batch: Batch, layout: BandLayout, at: int) -> Verdicts:
-    return Sieve(config_of(layout, at, len(batch))).judge(batch)
+    return BatchSieve(config_of(layout, at, len(batch))).judge(batch)
 
 
 def near_counts(posts: Posts, batch: Batch, layout: BandLayout, at: int) -> Counts:
@@ -163,7 +163,7 @@ def _bytes_a_message(layout: BandLayout) -> float:
 
     def used(candidates: Literal["index", "scan"]) -> int:
         config = NearConfig(window=Window(_FULL_WINDOW), candidates=candidates)
-        return Sieve(SieveConfig(ExactConfig("none"), config, layout=layout)).stats().bytes_used
+        return BatchSieve(SieveConfig(ExactConfig("none"), config, layout=layout)).stats().bytes_used
 
     return (used("index") - used("scan")) / _FULL_WINDOW
 
@@ -192,7 +192,7 @@ def show_misses(at: int, only: list[str]) -> None:
             posts = Posts.of(data, (at,))
             batch, truth = posts.batch(layout), posts.truths[at]
             config = config_of(layout, at, len(batch))
-            verdicts = Sieve(config).judge(batch)
+            verdicts = BatchSieve(config).judge(batch)
             steps = Counter[str]()
             for row, (leader, seen) in enumerate(zip(truth.leaders, truth.seen_before, strict=True)):
                 if leader < 0 or seen or verdicts.kinds[row] != Kind.UNIQUE:

@@ -32,8 +32,8 @@ from twinsieve.stages.contract import (
     Verdicts,
 )
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 _POSTS = 30
 _FRONT = 12
@@ -104,7 +104,7 @@ def judged(batch: Batch, level: str) -> list[Verdicts]:
     near = NearConfig(differences=Differences(LEVELS.index(level)))
     config = SieveConfig(near=near)
     return [
-        Sieve(config).judge(batch.slice(at, at + 2)).slice(1, 2)
+        BatchSieve(config).judge(batch.slice(at, at + 2)).slice(1, 2)
         for at in range(0, len(batch), 2)
         if batch.bodies.body_lengths[at : at + 2].min() > STORED_LENGTH
     ]

@@ -25,8 +25,8 @@ from bench.machine import machine_line
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.generate.stream import SOURCES, Posts, generate, generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve, worst_case_bytes
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -43,7 +43,7 @@ class Feeder:
     """Puts generated posts through a scheme and a sieve."""
 
     scheme: Scheme
-    sieve: Sieve
+    sieve: BatchSieve
 
     def keep(self, posts: Iterator[Posts], count: int) -> int:
         """Posts read until `count` more are kept."""
@@ -83,12 +83,12 @@ def kept_message(kept: int) -> None:
     window = Window(kept)
     config = SieveConfig(near=NearConfig(window=window), exact=ExactConfig(window=Window(kept * 10)))
     warm = Feeder(
-        scheme, Sieve(replace(config, near=NearConfig(window=Window(1_000)), exact=ExactConfig("none")))
+        scheme, BatchSieve(replace(config, near=NearConfig(window=Window(1_000)), exact=ExactConfig("none")))
     )
     # The generator remembers 2 × SOURCES posts of its own, which are not the sieve's.
     warm.keep(posts, 2 * SOURCES)
     before = resident_bytes()
-    feeder = Feeder(scheme, Sieve(config))
+    feeder = Feeder(scheme, BatchSieve(config))
     read = feeder.keep(posts, kept)
     stats = feeder.sieve.stats()
     grown = resident_bytes() - before
@@ -109,7 +109,7 @@ def kept_message(kept: int) -> None:
 def flatness(window: int, windows: int = 10) -> None:
     """Memory of the process and of the sieve after each window's worth of kept messages."""
     config = SieveConfig(near=NearConfig(window=Window(window)), exact=ExactConfig(window=Window(window * 3)))
-    feeder = Feeder(Scheme(SchemeConfig()), Sieve(config))
+    feeder = Feeder(Scheme(SchemeConfig()), BatchSieve(config))
     posts = generate_columns(window * (windows + 1) * 2 + 4 * SOURCES, seed=2)
     print(f"near window {window:,}, exact window {window * 3:,}; MiB of the process (of the sieve):")
     feeder.keep(posts, 2 * SOURCES)

@@ -2,8 +2,8 @@
 
     python -m bench.near_scale [--window 10000000] [--shards 1]
 
-Generated posts flow through scheme and sieve; only `Sieve.judge` is timed. Each line is the median of the
-batches since the line before it, together with what the window held at its end.
+Generated posts flow through scheme and sieve; only `BatchSieve.judge` is timed. Each line is the median of
+the batches since the line before it, together with what the window held at its end.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from bench.machine import machine_line
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.generate.stream import generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 _STEPS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 
@@ -36,7 +36,7 @@ def main() -> None:
         ExactConfig(window=Window(options.window)),
         NearConfig(window=Window(options.window), shards=options.shards),
     )
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     steps = [step for step in _STEPS if step <= options.window]
     micros: list[float] = []
     read = before = 0

@@ -22,7 +22,7 @@ from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
 from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _LOG_ID = bytes(16)
 
@@ -32,11 +32,11 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def random_sieve(config: SieveConfig) -> Sieve:
+def random_sieve(config: SieveConfig) -> BatchSieve:
     """A sieve whose columns hold random bytes where that harms nothing that is only written and read."""
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     random = np.random.default_rng(0)
-    for name, column in sieve._near.to_sections().items():
+    for name, column in sieve._chunk_judge.to_sections().items():
         if column.nbytes > 4096 and name != "ring.tags":
             flat = column.reshape(-1).view(np.uint8)
             flat[:] = random.integers(0, 256, flat.size, dtype=np.uint8)
@@ -67,7 +67,7 @@ def restore(config: SieveConfig, folder: str) -> None:
     found = next(snapshots)
     if not isinstance(found, FoundSnapshot):
         raise found
-    sieve = Sieve.load(found.sieve(), config)
+    sieve = BatchSieve.load(found.sieve(), config)
     held = sieve.stats().bytes_used
     print(f"  restoring: peak {(peak_bytes() - before) / held:.2f} times the sieve of {held / 2**20:.0f} MiB")
 

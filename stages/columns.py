@@ -1,6 +1,6 @@
-"""Columns of n messages: dtype, shape and meaning are declared once; rows are selected and joined here alone.
+"""Columns of n messages: dtype, shape and meaning are declared once; only this file selects and joins rows.
 
-A set of columns is a dataclass that derives from `Columns`. The annotation of each field says how it is held,
+A set of columns is a dataclass that derives from `Columns`. The annotation of each field says how it is kept,
 the text below it what it means:
 
 >>> @dataclass(slots=True)
@@ -47,13 +47,13 @@ _NONE: Mapping[str, int] = {}
 
 
 class Sent(Enum):
-    """Where a column stands in what the roles send each other."""
+    """How a column stands in the blocks that the roles send each other."""
 
     COMPRESSED = "compressed"
     PLAIN = "plain"
     """not compressed: hashes would not get smaller"""
     NOT = "not"
-    """left out; who reads gets `fill`"""
+    """left out; the reader gets `fill`"""
 
 
 class Dim(NamedTuple):
@@ -69,10 +69,10 @@ class Dim(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """What every kind of column says of itself.
+    """The declaration that every kind of column has.
 
     dtype: of its values; shape: of one entry
-    fill: value where nothing is known
+    fill: value of an unknown entry
     """
 
     dtype: str
@@ -87,11 +87,13 @@ class Column:
         """The shape in numbers; each `Dim` as given, else as usual."""
         if self._is_fixed:
             return cast("tuple[int, ...]", self.shape)
-        return tuple(dims.get(one.name, one.usual) if isinstance(one, Dim) else one for one in self.shape)
+        return tuple(
+            dims.get(size.name, size.usual) if isinstance(size, Dim) else size for size in self.shape
+        )
 
     @cached_property
     def _is_fixed(self) -> bool:
-        return not any(isinstance(one, Dim) for one in self.shape)
+        return not any(isinstance(size, Dim) for size in self.shape)
 
     def blank(self, rows: int, fill: int, dims: Mapping[str, int]) -> Array:
         """`rows` entries that are all `fill`; an empty array where a row has no entry (packed, pooled)."""
@@ -112,13 +114,13 @@ class Column:
         raise TypeError(f"{name} has no room of its own for each row")
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
-        """What contradicts the declaration, None if nothing does."""
+        """The contradiction to the declaration, None without one."""
         array, dtype = getattr(owner, name), np.dtype(self.dtype)
         if array.dtype != dtype:
             return f"{name} is {array.dtype}, not {dtype}"
-        known = zip(array.shape[1:], self.shape, strict=False)
+        sizes = zip(array.shape[1:], self.shape, strict=False)
         if array.ndim != 1 + len(self.shape) or any(
-            isinstance(wanted, int) and found != wanted for found, wanted in known
+            isinstance(wanted, int) and size != wanted for size, wanted in sizes
         ):
             return f"{name} has the shape {array.shape}"
         if self.is_by_row and len(array) != rows:
@@ -186,12 +188,12 @@ class Packed(Column):
         return values[first + np.arange(len(first))]
 
     def concat(self, owners: Sequence[Any], name: str) -> Array:
-        # What stands behind the last row belongs to none.
+        # Values behind the last row belong to no row.
         return np.concatenate([getattr(owner, name)[: getattr(owner, self.by)[-1]] for owner in owners])
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
-        found, end = len(getattr(owner, name)), int(getattr(owner, self.by)[-1])
-        other = None if found == end else f"{name} has {found} values, and {self.by} end at {end}"
+        count, end = len(getattr(owner, name)), int(getattr(owner, self.by)[-1])
+        other = None if count == end else f"{name} has {count} values, and {self.by} end at {end}"
         return super().fault(owner, name, rows) or other
 
 
@@ -209,24 +211,24 @@ class Pooled(Column):
         setattr(owner, name, np.concatenate([getattr(owner, name), getattr(rows, name)]))
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
-        places, found = getattr(owner, self.by), len(getattr(owner, name))
-        is_inside = int(places.max(initial=-1)) < found and int(places.min(initial=0)) >= -1
-        other = None if is_inside else f"{name} has {found} entries, and {self.by} name others"
+        places, count = getattr(owner, self.by), len(getattr(owner, name))
+        is_inside = int(places.max(initial=-1)) < count and int(places.min(initial=0)) >= -1
+        other = None if is_inside else f"{name} has {count} entries, and {self.by} name others"
         return super().fault(owner, name, rows) or other
 
 
-def places_of(held: NDArray[np.bool_]) -> NDArray[np.int64]:
+def places_of(has_entry: NDArray[np.bool_]) -> NDArray[np.int64]:
     """int64[n]: the place of each row that holds an entry in a pool of all of them, -1 for the others.
 
     >>> places_of(np.array([False, True, True])).tolist()
     [-1, 0, 1]
     """
-    return np.where(held, np.cumsum(held) - 1, -1)
+    return np.where(has_entry, np.cumsum(has_entry) - 1, -1)
 
 
 @dataclass(frozen=True)
 class Places(PerRow):
-    """One entry a row: its place in the `Pooled` column `of`, -1 for none. Selecting numbers them anew."""
+    """One entry a row: its place in the `Pooled` column `of`, -1 for none; `take` numbers them from 0."""
 
     fill: int = -1
     of: str = ""
@@ -251,7 +253,7 @@ class Places(PerRow):
 
 
 def once_a_kind(answer: Callable[[type[Columns]], Answer]) -> Callable[[type[Columns]], Answer]:
-    """Work it out once for each kind of columns."""
+    """Compute the answer once for each kind of columns."""
     return cast("Callable[[type[Columns]], Answer]", cache(answer))
 
 
@@ -262,49 +264,49 @@ class Columns:
 
     @classmethod
     def blank(cls, rows: int, *, fill: Mapping[str, int] = _NONE, dims: Mapping[str, int] = _NONE) -> Self:
-        """`rows` rows of which nothing is known.
+        """`rows` rows of unknown entries.
 
         fill: by column, other values than its own; dims: by `Dim`, lengths other than usual
         """
-        made: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for name, column in declared(cls).items():
             if isinstance(column, Column):
-                made[name] = column.blank(rows, fill.get(name, column.fill), dims)
+                arrays[name] = column.blank(rows, fill.get(name, column.fill), dims)
             else:
-                made[name] = column.blank(rows, fill=fill, dims=dims)
-        return cls(**made)
+                arrays[name] = column.blank(rows, fill=fill, dims=dims)
+        return cls(**arrays)
 
     @classmethod
     def concat(cls, parts: Sequence[Self]) -> Self:
         """The rows of all parts in order; at least one part."""
-        made: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for name, column in declared(cls).items():
             if isinstance(column, Column):
-                made[name] = column.concat(parts, name)
+                arrays[name] = column.concat(parts, name)
             else:
-                made[name] = column.concat([getattr(part, name) for part in parts])
-        return cls(**made)
+                arrays[name] = column.concat([getattr(part, name) for part in parts])
+        return cls(**arrays)
 
     def take(self, which: Which) -> Self:
         """Some of the rows, in the order given. A slice shares memory where it can."""
-        made: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for name, column in declared(type(self)).items():
             if isinstance(column, Column):
-                made[name] = column.take(self, name, which)
+                arrays[name] = column.take(self, name, which)
             else:
-                made[name] = getattr(self, name).take(which)
-        return type(self)(**made)
+                arrays[name] = getattr(self, name).take(which)
+        return type(self)(**arrays)
 
     def for_kernels(self) -> Self:
         """The same rows in contiguous arrays that can be written: others would compile a kernel once more."""
-        made: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for name in declared(type(self)):
-            held = getattr(self, name)
-            if isinstance(held, Columns):
-                made[name] = held.for_kernels()
+            array = getattr(self, name)
+            if isinstance(array, Columns):
+                arrays[name] = array.for_kernels()
             else:
-                made[name] = held if held.flags.carray else np.require(held, requirements=("C", "W"))
-        return type(self)(**made)
+                arrays[name] = array if array.flags.carray else np.require(array, requirements=("C", "W"))
+        return type(self)(**arrays)
 
     def slice(self, low: int, high: int) -> Self:
         """Rows low…high, which share memory where they can."""
@@ -317,7 +319,7 @@ class Columns:
         """
         # Pools come last: places are counted from the pool's length before.
         for name, column in sorted(
-            declared(type(self)).items(), key=lambda each: isinstance(each[1], Pooled)
+            declared(type(self)).items(), key=lambda item: isinstance(item[1], Pooled)
         ):
             if isinstance(column, Column):
                 column.put(self, name, which, rows)
@@ -331,7 +333,7 @@ class Columns:
     def _check(self, rows: int) -> None:
         # Starts come first: others are measured by them.
         for name, column in sorted(
-            declared(type(self)).items(), key=lambda each: type(each[1]) is not Starts
+            declared(type(self)).items(), key=lambda item: type(item[1]) is not Starts
         ):
             if isinstance(column, Column):
                 fault = column.fault(self, name, rows)
@@ -341,12 +343,12 @@ class Columns:
                 getattr(self, name)._check(rows)
 
     def __len__(self) -> int:
-        name, is_starts = _one_a_row(type(self))
+        name, is_starts = _counting_field(type(self))
         return len(getattr(self, name)) - is_starts
 
 
 @once_a_kind
-def _one_a_row(kind: type[Columns]) -> tuple[str, bool]:
+def _counting_field(kind: type[Columns]) -> tuple[str, bool]:
     """The first field whose length tells the number of rows, and whether it is `Starts`."""
     for name, column in declared(kind).items():
         if not isinstance(column, Packed | Pooled):
@@ -361,15 +363,15 @@ def declared(kind: type[Columns]) -> Mapping[str, Column | type[Columns]]:
     raises: TypeError for a field that is neither a column nor a set of columns
     """
     hints = get_type_hints(kind, include_extras=True)
-    found: dict[str, Column | type[Columns]] = {}
+    columns: dict[str, Column | type[Columns]] = {}
     for field in fields(cast("Any", kind)):
         hint = hints[field.name]
         column = get_args(hint)[1] if get_origin(hint) is Annotated else hint
         is_set = isinstance(column, type) and issubclass(column, Columns)
         if not is_set and not isinstance(column, Column):
-            raise TypeError(f"{kind.__name__}.{field.name} does not say what it holds")
-        found[field.name] = column
-    return found
+            raise TypeError(f"{kind.__name__}.{field.name} has no column as its annotation")
+        columns[field.name] = column
+    return columns
 
 
 def starts_of(lengths: Array) -> NDArray[np.int64]:

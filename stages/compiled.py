@@ -3,7 +3,7 @@
 Numba's own cache looks at the file of a kernel alone. A kernel that calls a function of another file would
 be loaded as it was, and judge by the rules of the version before. Here the name of the folder is a hash of
 all sources of `stages`, of Numba, llvmlite, Python and the CPU, so an upgrade begins in a new folder. A
-process looks for kernels
+process searches for kernels
 
 1. in `twinsieve/kernels`, which a wheel may carry; nothing is ever written there
 2. in `$NUMBA_CACHE_DIR`, else `$XDG_CACHE_HOME/twinsieve`, else `~/.cache/twinsieve`
@@ -11,12 +11,12 @@ process looks for kernels
 and in each of them first for those for just this CPU, then for any CPU of its kind (`portable_cpu`). A
 kernel that is in neither place is compiled and written to the second. If that fails, a warning says so.
 
-A kernel is code, and a sum tells of damage, not of who wrote it. So what lies in the second place is run only
-if folder and file belong to this user or to root, and nobody else may write to them. Folders and files are
-made for their owner alone, whatever the umask. What the package carries is trusted as its sources are.
+A kernel is code. A checksum shows damage, not who wrote a file. So a file of the second place is run only if
+it and its folder belong to this user or root, and no other user may write to them. Folders and files are made
+for their owner alone, whatever the umask. Kernels in the package are trusted as its sources are.
 
-This is the one module that `stages` asks for something of the world (tests/house). What of it is Numba's own
-is in `numba_private`.
+This is the one module of `stages` that reads files and the environment (tests/house). Its uses of what Numba
+keeps private are in `numba_private`.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ class Folders(NamedTuple):
 
 @cache
 def folders() -> Folders:
-    """Where this process looks for kernels. They are not made by asking."""
+    """Where this process looks for kernels. The call makes no folder."""
     own = own_target()
     targets = [own]
-    # Whoever names a CPU gets kernels for that one and no other.
+    # A CPU named in the environment gets kernels for that one and no other.
     if _config.CPU_NAME is None and _config.CPU_FEATURES is None:
         targets.append(MachineTarget(own.triple, portable_cpu(), ""))
     root = cache_root()
     roots = [_CARRIED] if root is None else [_CARRIED, root]
-    read = tuple(each / folder_name(target) for each in roots for target in targets)
+    read = tuple(root / folder_name(target) for root in roots for target in targets)
     return Folders(read, None if root is None else root / folder_name(own))
 
 
@@ -131,7 +131,7 @@ class KernelFiles:
     """The files of one kernel in the folders, one for each list of argument types.
 
     A file is the sum of its content (16 bytes), then a pickle of what Numba compiled. A file that is
-    damaged, cannot be read or may be from somebody else counts as absent. Files are replaced whole, so
+    damaged, cannot be read or may be from another user counts as absent. Files are replaced whole, so
     processes may write one at once.
     """
 
@@ -154,7 +154,7 @@ class KernelFiles:
         return None
 
     def save(self, types: str, content: bytes) -> None:
-        """Write a pickle; where that fails, say so once and go on."""
+        """Write a pickle; where that fails, warn once and continue."""
         _write(self.file_name(types), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
 
     def file_name(self, types: str) -> str:
@@ -163,20 +163,20 @@ class KernelFiles:
 
 
 def _read(folder: Path, name: str) -> Any:
-    """What was kept of a kernel; None if it is not there, damaged or may be from somebody else."""
+    """What was kept of a kernel; None if it is not there, damaged or may be from another user."""
     whole = _content(folder, name) or b""
     if blake2b(whole[_SUM_BYTES:], digest_size=_SUM_BYTES).digest() != whole[:_SUM_BYTES]:
         return None
     try:
         return pickle.loads(whole[_SUM_BYTES:])
-    except Exception as error:  # noqa: BLE001 (whatever it names may be gone, or raise what it likes)
+    except Exception as error:  # noqa: BLE001 (a class that it names may be missing, or raise anything)
         _log.debug("twinsieve: %s counts as absent: %r", folder / name, error)
         return None
 
 
 def _content(folder: Path, name: str) -> bytes | None:
-    """What is in a file of ours; None if it is not there, not readable or may be from somebody else."""
-    # Opened once, and looked at through the descriptor: a name may lead elsewhere the next time.
+    """What is in a file of ours; None if it is not there, not readable or may be from another user."""
+    # Opened once, and checked through the descriptor: a name may lead elsewhere the next time.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | _follow(folder)
     try:
         with _opened(folder) as place, os.fdopen(os.open(name, flags, dir_fd=place), "rb") as file:
@@ -185,7 +185,7 @@ def _content(folder: Path, name: str) -> bytes | None:
     except OSError as error:
         if error.errno != errno.ELOOP:
             return None
-    _say_not_trusted(folder)
+    _warn_not_trusted(folder)
     return None
 
 
@@ -205,11 +205,11 @@ def _opened(folder: Path) -> Iterator[int]:
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENOTDIR) or not os.path.lexists(folder):
             raise
-        _say_not_trusted(folder)
+        _warn_not_trusted(folder)
         raise _NotTrustedError from error
     try:
         if not _is_trusted(folder, os.fstat(place)):
-            _say_not_trusted(folder)
+            _warn_not_trusted(folder)
             raise _NotTrustedError
         yield place
     finally:
@@ -217,19 +217,19 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 class _NotTrustedError(OSError):
-    """Somebody else may have written there."""
+    """Another user may have written there."""
 
 
 def _is_trusted(folder: Path, status: os.stat_result) -> bool:
     """Whether nobody but this user and root can have written what is open."""
-    # Who may write to the package may as well change its sources.
+    # A user who may write to the package may change its sources as well.
     return folder.parent == _CARRIED or (
         status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_MAY_WRITE
     )
 
 
 def writable() -> bool:
-    """Whether compiled kernels can be kept; if not, one warning has said so."""
+    """Whether compiled kernels can be kept; if not, one warning was logged."""
     return _write("written", b"")
 
 
@@ -237,7 +237,7 @@ def _write(name: str, content: bytes) -> bool:
     """Whether the file is in the folder now."""
     folder = folders().write
     if folder is None:
-        _say_once("there is no folder to keep compiled kernels in")
+        _warn_once("there is no folder to keep compiled kernels in")
         return False
     partial = f"{name}.{uuid.uuid4().hex[:12]}"
     try:
@@ -256,7 +256,7 @@ def _write(name: str, content: bytes) -> bool:
     except _NotTrustedError:
         return False
     except OSError as error:
-        _say_once(f"compiled kernels cannot be kept in {folder} ({error.strerror})")
+        _warn_once(f"compiled kernels cannot be kept in {folder} ({error.strerror})")
         return False
     return True
 
@@ -270,40 +270,40 @@ def _make(folder: Path) -> None:
 
 
 @cache
-def _say_once(what: str) -> None:
+def _warn_once(problem: str) -> None:
     _log.warning(
         "twinsieve: %s, so each start compiles for half a minute; "
         "set NUMBA_CACHE_DIR to a folder that can be written",
-        what,
+        problem,
     )
 
 
 @cache
-def _say_not_trusted(folder: Path) -> None:
+def _warn_not_trusted(folder: Path) -> None:
     _log.warning(
-        "twinsieve: %s: not used, for somebody else may have written the compiled kernels there, so each "
+        "twinsieve: %s: not used, because another user may have written the compiled kernels there, so each "
         "start compiles for half a minute; remove it, or set NUMBA_CACHE_DIR to a folder of your own (it and "
-        "its files must belong to you or root, nobody else may write to them, and none may be a link)",
+        "its files must belong to you or root, no other user may write to them, and none may be a link)",
         folder,
     )
 
 
 @cache
 def _mark_as_used(folder: Path) -> None:
-    """Let the folder's time say that it is used, to a day; only ours, and only where that is allowed."""
+    """Set the folder's time to now if it is over a day old; only ours, and only where that is allowed."""
     if folder.parent == _CARRIED:
         return
     with suppress(OSError):
-        if _unused_s(folder) > _DAY_S:
+        if time.time() - folder.stat().st_mtime > _DAY_S:
             os.utime(folder, follow_symlinks=False)
 
 
 def _remove_unused(root: Path) -> None:
-    """Remove folders of kernels that nobody used for 30 days; called when a new one is made, so seldom.
+    """Remove folders of kernels unused for 30 days; called only when a new one is made.
 
     By use and not by number: Pythons, versions and kinds of CPU that share a home would push each other
     out. A process that loads from such a folder just now finds its files absent, and compiles. A folder with
-    anything in it that is not made here stays, and so do those of others: the root may be anybody's.
+    anything in it that is not made here stays, and so do those of other users: the root may be shared.
     """
     with suppress(OSError):
         for folder in filter(_FOLDER.fullmatch, os.listdir(root)):
@@ -315,18 +315,14 @@ def _remove_if_unused(folder: Path) -> None:
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         names = os.listdir(place)
-        found = [os.fstat(place), *(os.stat(name, dir_fd=place, follow_symlinks=False) for name in names)]
-        is_ours = found[0].st_uid == os.geteuid() and all(map(_FILE.fullmatch, names))
-        if is_ours and time.time() - max(one.st_mtime for one in found) > _UNUSED_DAYS * _DAY_S:
+        statuses = [os.fstat(place), *(os.stat(name, dir_fd=place, follow_symlinks=False) for name in names)]
+        is_ours = statuses[0].st_uid == os.geteuid() and all(map(_FILE.fullmatch, names))
+        if is_ours and time.time() - max(status.st_mtime for status in statuses) > _UNUSED_DAYS * _DAY_S:
             for name in names:
                 os.unlink(name, dir_fd=place)
             folder.rmdir()
     finally:
         os.close(place)
-
-
-def _unused_s(folder: Path) -> float:
-    return time.time() - folder.stat().st_mtime
 
 
 def kept_in(part: str) -> Path | None:

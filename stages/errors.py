@@ -1,7 +1,7 @@
-"""What can go wrong, as a tree. Each room declares what only it and those above it raise.
+"""The errors, as a tree. Each folder declares those that only it and the folders above it raise.
 
 SieveError
-├── UsageError      the caller asked for something that cannot be promised
+├── UsageError      the call cannot be fulfilled
 ├── StateError      saved state is damaged, foreign or of another scheme
 ├── ConfigError     a setting is wrong (path:line:column); `pipeline/settings/`
 ├── FileError       a file or stream cannot be read or written; `pipeline/files/`
@@ -20,7 +20,7 @@ import re
 _SCHEME = r"[a-z][a-z0-9+.-]*"
 _ADDRESS = re.compile(rf"(?:{_SCHEME}::)*{_SCHEME}://", re.IGNORECASE)
 _BEGIN = rf"(?:{_SCHEME}::){{0,8}}{_SCHEME}(?<=..):/+"
-"""How an address begins, or what a path has made of it; a drive has one letter."""
+"""How an address begins, also after a path function shortened `//`; a drive has one letter."""
 _SHOWN = re.compile(_BEGIN, re.IGNORECASE)
 _IN_TEXT = re.compile(rf"(?:{_BEGIN}|://)[^\s'\"]*", re.IGNORECASE)
 _PLACE = re.compile(r"([^:\[\]]*|\[[0-9a-f:.]+\])(:\d*)?", re.IGNORECASE)
@@ -31,7 +31,7 @@ _NAMED = re.compile(r"(?:sig|signature|token|key|secret|passw\w*|pwd|credential|
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address and no path.
+    """Whether a name is an address, not a path.
 
     >>> is_address("s3://bucket/a.csv"), is_address("simplecache::s3://bucket/a.csv"), is_address("C:/a.csv")
     (True, True, False)
@@ -47,14 +47,14 @@ def shown(name: str) -> str:
     >>> shown("filecache::s3://key:secret@bucket/posts.csv")
     'filecache::s3://bucket/posts.csv'
 
-    Where it is not clear what is secret, nothing but the scheme is left.
+    Where the secret part is not clear, only the scheme is left.
     >>> shown("https://me:sec/ret@host/posts.csv"), shown("s3://key%3Asecret%40bucket/x"), shown("az://c/sig=secret/x")
     ('https://…', 's3://…', 'az://…')
     """
-    found = _SHOWN.match(name)
-    if found is None:
+    match = _SHOWN.match(name)
+    if match is None:
         return name
-    rest = name[found.end() :]
+    rest = name[match.end() :]
     # An IPv6 address has a pair of colons of its own.
     end_of_host = rest.find("]") + 1 if rest.rpartition("@")[2].startswith("[") else 0
     first, chain, _ = rest[end_of_host:].partition("::")
@@ -62,11 +62,11 @@ def shown(name: str) -> str:
     place, slash, path = rest.partition("/")
     place = _ENDS_PATH.split(place.rpartition("@")[2], maxsplit=1)[0]
     if not _PLACE.fullmatch(place) or "@" in path or _ENCODED.search(place) or _ENCODED.search(path):
-        return f"{found[0]}…"
+        return f"{match[0]}…"
     path = _ENDS_PATH.split(path, maxsplit=1)[0]
     if _NAMED.search(path):
-        return f"{found[0]}…"
-    return f"{found[0]}{place}{slash}{path}{chain and '::…'}"
+        return f"{match[0]}…"
+    return f"{match[0]}{place}{slash}{path}{chain and '::…'}"
 
 
 def without_secrets(text: str) -> str:
@@ -78,13 +78,13 @@ def without_secrets(text: str) -> str:
     return _IN_TEXT.sub(_shown_in_text, text) if ":/" in text else text
 
 
-def _shown_in_text(found: re.Match[str]) -> str:
+def _shown_in_text(match: re.Match[str]) -> str:
     # Without a scheme it is the rest of an address that was cut, as YAML cuts one behind `&`.
-    return shown(found[0]) if found[0][0] != ":" else "://…"
+    return shown(match[0]) if match[0][0] != ":" else "://…"
 
 
 NEW_STATE = "begin with a state file that does not exist yet"
-"""What to do where a saved state fits no more: an empty file is no state, and is refused."""
+"""What to do where a saved state no longer fits: an empty file is not a state, and is refused."""
 
 
 class SieveError(Exception):
@@ -97,7 +97,9 @@ class SieveError(Exception):
     lasting = False
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(without_secrets(one) if isinstance(one, str) else one for one in args))
+        super().__init__(
+            *(without_secrets(argument) if isinstance(argument, str) else argument for argument in args)
+        )
 
     def lines(self) -> list[str]:
         """What a terminal shows."""
@@ -105,7 +107,7 @@ class SieveError(Exception):
 
 
 class UsageError(SieveError):
-    """The call or command line asks for something impossible; nothing was changed."""
+    """The call or command line cannot be fulfilled; nothing was changed."""
 
     exit_code = 2
 

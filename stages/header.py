@@ -18,17 +18,17 @@ _MAX_HEADER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class StateHeader:
     """A kind of file.
 
     versions: formats that are read; the last one is written
-    what: "a twinsieve state"; anew: how to begin without the file, after "or"
+    kind: "a twinsieve state"; new_start: how to begin without the file, after "or"
     """
 
     magic: bytes
     versions: tuple[int, ...]
-    what: str
-    anew: str
+    kind: str
+    new_start: str
 
     def write(self, write: Callable[[bytes], object], header: bytes) -> None:
         """Write the head. header: JSON"""
@@ -38,14 +38,14 @@ class Header:
         """The JSON header. raises: StateError for another file, another format, a damaged or cut header"""
         head = stream.read(len(self.magic) + _NUMBERS.size)
         if len(head) < len(self.magic) + _NUMBERS.size or not head.startswith(self.magic):
-            raise StateError(f"is not {self.what}; name the right file, or {self.anew}")
+            raise StateError(f"is not {self.kind}; name the right file, or {self.new_start}")
         version, length, checksum = _NUMBERS.unpack(head[len(self.magic) :])
         if version not in self.versions:
             raise StateError(
                 f"has format version {version}, this program reads {' and '.join(map(str, self.versions))}; "
-                f"use the program that wrote it, or {self.anew}"
+                f"use the program that wrote it, or {self.new_start}"
             )
         header = stream.read(min(length, _MAX_HEADER_BYTES))
         if len(header) != length or zlib.crc32(header) != checksum:
-            raise StateError(f"is damaged or cut; restore it from a copy, or {self.anew}")
+            raise StateError(f"is damaged or cut; restore it from a copy, or {self.new_start}")
         return header

@@ -31,7 +31,7 @@ NO, YES = cast("bool", np.bool_(False)), cast("bool", np.bool_(True))
 class Kernel(CalledByKernels):
     """A function that Numba's dispatcher is made of at its first use, by Python or by a kernel.
 
-    A process calls a dozen of more than a hundred, and loads them with their callees inside. To make all
+    A process calls a dozen of more than a hundred, and loads them with their callees inside. Making all
     dispatchers took a twentieth of a start.
     """
 
@@ -44,19 +44,19 @@ class Kernel(CalledByKernels):
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's."""
-        # Numba also makes an entry for C, which nobody calls; that took a fifth of the time to compile.
+        # Numba also makes an entry for C, which is never called; that took a fifth of the time to compile.
         own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": self._callee}
-        made = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
+        dispatcher = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
         if self._callee:
-            made = Callee(self._function, made.targetoptions)
-        keep(made, KernelFiles(f"{self._function.__module__}.{self._function.__qualname__}"))
-        return made
+            dispatcher = Callee(self._function, dispatcher.targetoptions)
+        keep(dispatcher, KernelFiles(f"{self._function.__module__}.{self._function.__qualname__}"))
+        return dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         return self.dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        # Numba looks for the dispatcher's attributes; Python's own are no reason to make it.
+        # Numba looks for the dispatcher's attributes; Python's own lookups must not make it.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dispatcher, name)

@@ -1,7 +1,7 @@
-"""Every reach into what Numba and llvmlite keep private; no other file has one (`tests/house`).
+"""Every use of what Numba and llvmlite keep private; no other file has one (`tests/house`).
 
-All of them were made for Numba 0.68, and it is unknown what they do to another version: `require_version`
-refuses any other as soon as this module is imported, before one of them is used.
+All of them were written for Numba 0.68 and not tested with another version: `require_version` refuses any
+other when this module is imported, before one of them is used.
 
 A kernel that only kernels call is a *callee*: no entry for Python, and no machine code of its own. Numba
 makes machine code of every kernel, although each kernel already contains those that it calls. A callee stays
@@ -9,7 +9,7 @@ as LLVM's code, for its callers to take in: it is optimised and made into machin
 not once more for each level of calls.
 """
 
-# ruff: noqa: E402 (what another version lacks is imported only after the version was checked)
+# ruff: noqa: E402 (names that another version lacks are imported after the version check)
 from __future__ import annotations
 
 import re
@@ -27,7 +27,7 @@ REQUIREMENT = "numba>=0.68,<0.69"
 
 
 def require_version() -> None:
-    """Check that the reaches of this file fit this Numba. raises: UsageError"""
+    """Check that this file fits this Numba. raises: UsageError"""
     if re.match(r"0\.68\.\d", numba.__version__) is None:
         raise UsageError(
             f"Numba {numba.__version__} is installed, and how kernels are compiled and kept fits Numba 0.68 "
@@ -76,8 +76,8 @@ class CalledByKernels:
         return self.dispatcher._numba_type_
 
 
-class KernelFiles(Protocol):
-    """Where what is kept of one kernel lies; `types` stands for a list of argument types."""
+class KernelStore(Protocol):
+    """The kept files of one kernel; `types` stands for a list of argument types."""
 
     @property
     def folder(self) -> str | None:
@@ -90,19 +90,19 @@ class KernelFiles(Protocol):
         """Keep a pickle for these types."""
 
 
-def keep(dispatcher: Any, files: KernelFiles) -> None:
+def keep(dispatcher: Any, files: KernelStore) -> None:
     """Let one kernel be loaded from its files, and written to them once it is compiled."""
     library = _kept_callee if isinstance(dispatcher, Callee) else _kept_entry
     dispatcher._cache = _KernelCache(files, library)
 
 
 class _KernelCache(caching._Cache):
-    """One kernel's files, as Numba asks for them: pickles of its compile results.
+    """One kernel's files, in the form that Numba expects: pickles of its compile results.
 
     library: makes the library of what `serialize_using_object_code` gave
     """
 
-    def __init__(self, files: KernelFiles, library: Callable[[Any, Any, Any], Any]) -> None:
+    def __init__(self, files: KernelStore, library: Callable[[Any, Any, Any], Any]) -> None:
         self._files = files
         self._library = library
         self._enabled = True
@@ -141,14 +141,14 @@ class _KernelCache(caching._Cache):
             reload_init=reload_init,
             referenced_envs=environments,
         )
-        for each in environments:
-            library.codegen.set_env(each.env_name, each)
+        for referenced in environments:
+            library.codegen.set_env(referenced.env_name, referenced)
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write a compile result; where that fails, say so once and go on."""
+        """Write a compile result; where that fails, warn once and continue."""
         if self._enabled and not (
-            data.library.has_dynamic_globals or any(not one.can_cache for one in data.lifted)
+            data.library.has_dynamic_globals or any(not loop.can_cache for loop in data.lifted)
         ):
             self._files.save(str(sig), _dumps(_without_ballast(data)))
 
@@ -171,7 +171,7 @@ def _without_ballast(data: Any) -> tuple[Any, ...]:
     function that was inlined, and with all of them half of Numba.
     """
     *most, environments = data._replace(type_annotation="")._reduce()
-    return (*most, tuple(each for each in environments if each.consts))
+    return (*most, tuple(referenced for referenced in environments if referenced.consts))
 
 
 @cache
@@ -210,8 +210,8 @@ def _kept_entry(target_context: Any, kept: tuple[str, str, tuple[bytes, bytes]],
     name, _, code = kept
     library = _EntryLibrary(target_context.codegen(), name, *code)
     # Numba takes these names from the LLVM code, which is not parsed.
-    known = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
-    library.codegen._engine._defined_symbols |= known
+    symbols = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
+    library.codegen._engine._defined_symbols |= symbols
     return library
 
 
@@ -235,14 +235,14 @@ class _CalleeCompiler(_Compiler):  # type: ignore[misc]
     def compile_extra(self, func: Any) -> Any:
         """What Numba makes of a function; TypeError if that needs Python's objects, which callees lack."""
         self.state.library = _CalleeLibrary(self.state.targetctx.codegen(), func.__qualname__)
-        made = super().compile_extra(func)
-        if made.environment.consts:
+        result = super().compile_extra(func)
+        if result.environment.consts:
             raise TypeError(f"{func.__qualname__} needs objects of Python: make it an entry, not a callee")
-        return made
+        return result
 
 
 class _NoAddresses:
-    """What Numba asks for where it would tell machine code the address of its objects."""
+    """Stands where Numba would write the addresses of its objects into machine code."""
 
     def set_env(self, _name: str, _environment: Any) -> None:
         return
@@ -256,7 +256,7 @@ class _CalleeLibrary(_Library):  # type: ignore[misc]
     def _optimize_final_module(self) -> None:
         """Nothing: the entries that take this in are optimised with all that they contain.
 
-        Numba optimises each kernel together with its callees, so what lies six calls deep was optimised six
+        Numba optimises each kernel together with its callees, so a callee six calls deep was optimised six
         times. All kernels compile in 58 CPU seconds instead of 80 so, and run as fast.
         """
 

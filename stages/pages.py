@@ -28,15 +28,15 @@ _LARGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 def zeros(count: int, dtype: type[np.generic], *, small_bytes: int) -> NDArray[Any]:
     """`count` zeros, aligned to a page; the first `small_bytes` in small pages, the others in large ones.
 
-    Which pages it gives is up to the machine; content does not depend on it. raises: MemoryError
+    The machine chooses the pages; the content does not depend on them. raises: MemoryError
     """
     size = max(1, count) * np.dtype(dtype).itemsize
     small = -(-min(small_bytes, size) // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
         memory = mmap.mmap(-1, size + LARGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
-        raise MemoryError(f"{size:,} bytes are not to be had ({error.strerror})") from error
-    # Large pages begin at multiples of their size: so that one can begin behind the small ones.
+        raise MemoryError(f"{size:,} bytes cannot be allocated ({error.strerror})") from error
+    # Large pages begin at multiples of their size; the first one must begin behind the small ones.
     whole = np.frombuffer(memory, np.uint8)
     start = -(whole.ctypes.data + small) % LARGE_PAGE_BYTES
     _advise(memory, _SMALL, start, small)

@@ -29,9 +29,9 @@ from twinsieve.stages.exact.bloom_kernel import bloom_expire
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.all_pairs import all_pairs
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.kernel import Kernel
 from twinsieve.stages.text.rules import TextConfig
 
@@ -104,13 +104,13 @@ def filters() -> None:
 
 
 def _use(config: SieveConfig, batch: Batch) -> None:
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     verdicts = sieve.judge(batch)
     sieve.freeze()
-    Sieve(config).apply(batch, verdicts)
+    BatchSieve(config).apply(batch, verdicts)
     saved = sieve.to_bytes()
     for window in (_SMALL, _LARGE):
-        Sieve.from_bytes(saved, replace(config, near=replace(config.near, window=window))).judge(batch)
+        BatchSieve.from_bytes(saved, replace(config, near=replace(config.near, window=window))).judge(batch)
 
 
 def _batch(bodies: Bodies, prints: Fingerprints) -> Batch:

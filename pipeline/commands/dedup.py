@@ -143,7 +143,7 @@ def command(
         )
     job = Job(names, dialect, wanted, flags.config, 0.0 if strict else max_unreadable, outputs)
     if not quiet:
-        for line in inputs_.said:
+        for line in inputs_.lines:
             say_error(line)
     for name, count in Counter(names).items():
         if count > 1:
@@ -241,7 +241,7 @@ class _Signals:
         if self._over:
             return
         self.number = number
-        if self.stop.taken and not self.stop.asked:
+        if self.stop.taken and not self.stop.requested:
             self.stop.ask()
         else:
             raise KeyboardInterrupt

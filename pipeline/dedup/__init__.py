@@ -13,7 +13,7 @@ class Wanted:
     """What a run is to write; `--help` needs this and loads nothing else.
 
     output … stats: paths, `-` for stdout, None for no file; state: is read first, where it is there
-    mark: all rows are written, with what the sieve says of each
+    mark: all rows are written, each with its verdict
     keep: which row of a cluster is written
     examples: how many dropped rows are shown
     """
@@ -31,17 +31,17 @@ class Wanted:
 
     @property
     def shows_leaders(self) -> bool:
-        """Whether an output says more of a kept row than its position."""
+        """Whether an output has more of a kept row than its position."""
         shown = (self.duplicates, self.clusters, self.kept_apart)
         return self.mark or bool(self.examples) or any(name is not None for name in shown)
 
     @property
     def shows_apart(self) -> bool:
-        """Whether an output says what keeps a row apart."""
+        """Whether an output has the words that keep a row apart."""
         return self.mark or self.kept_apart is not None
 
     def reports(self) -> dict[str, str | None]:
-        """Flag → name of every output but the kept rows and the state."""
+        """Flag → name of every output except the kept rows and the state."""
         return {
             "--duplicates": self.duplicates,
             "--dead-letter": self.dead_letter,
@@ -51,6 +51,6 @@ class Wanted:
         }
 
     def outputs(self) -> dict[str, str]:
-        """Flag → name of every output that is asked for, the state apart."""
+        """Flag → name of every requested output except the state."""
         reports = {flag: name for flag, name in self.reports().items() if name is not None}
         return {"-o": self.output, **reports}

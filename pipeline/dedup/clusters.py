@@ -21,9 +21,9 @@ _UNKNOWN = Leader(None, "")
 
 
 class Clusters:
-    """Collects who was dropped for whom.
+    """Collects which row was dropped for which leader.
 
-    Held are 36 bytes and the id for every dropped row, and as much for its leader once a chunk of the input.
+    It takes 36 bytes and the id for every dropped row, and as much again for its leader once per chunk.
     """
 
     def __init__(self) -> None:
@@ -36,26 +36,26 @@ class Clusters:
         self._names: dict[str | None, int] = {}
 
     def add(
-        self, leaders: NDArray[np.int64], places: Sequence[Mapping[str, Any]], known: Mapping[int, Leader]
+        self, leaders: NDArray[np.int64], places: Sequence[Mapping[str, Any]], messages: Mapping[int, Leader]
     ) -> None:
         """Take the dropped rows of a chunk.
 
         leaders: int64[n], NO_LEADER where none is named; places: of the rows: position, id, source, line
-        known: what is known of the leaders, by position
+        messages: of the leaders, by position, as far as the book holds them
         """
         for leader in np.unique(leaders).tolist():
             if leader != NO_LEADER:
-                # The same entry of an earlier chunk may be there: to know would take a set of all leaders.
-                one = known.get(leader, _UNKNOWN)
-                self._enter(leader, leader, one.id, one.source, one.line)
+                # An earlier chunk may have entered the same leader: a check would need a set of all leaders.
+                message = messages.get(leader, _UNKNOWN)
+                self._enter(leader, leader, message.id, message.source, message.line)
         for place, leader in zip(places, leaders.tolist(), strict=True):
             if leader != NO_LEADER:
                 self._enter(leader, place["position"], place["id"], place["source"], place["line"])
 
-    def _enter(self, leader: int, position: int, one: object, source: str | None, line: int | None) -> None:
+    def _enter(self, leader: int, position: int, id_: object, source: str | None, line: int | None) -> None:
         self._leaders.append(leader)
         self._positions.append(position)
-        self._ids += to_json(one)
+        self._ids += to_json(id_)
         self._ends.append(len(self._ids))
         self._sources.append(self._names.setdefault(source, len(self._names)))
         self._lines.append(line or 0)
@@ -88,9 +88,9 @@ class Clusters:
             ids = [self._id(entry) for entry in members]
             chosen = b"" if kept is None else b'"kept":%d,' % kept(leader)
             listed = b",".join(b"%d" % row for row in rows.tolist())
-            known = any(one != _NO_ID for one in ids)
-            head = b'{"cluster":%d,' % leader + (b'"id":%b,' % ids[0] if known else b"")
-            tail = b',"ids":[%b]' % b",".join(ids) if known else b""
+            has_ids = any(id_ != _NO_ID for id_ in ids)
+            head = b'{"cluster":%d,' % leader + (b'"id":%b,' % ids[0] if has_ids else b"")
+            tail = b',"ids":[%b]' % b",".join(ids) if has_ids else b""
             places = b',"sources":[%b],"lines":[%b]' % (
                 b",".join([sources[self._sources[entry]] for entry in members]),
                 b",".join([b"%d" % line if (line := self._lines[entry]) else b"null" for entry in members]),

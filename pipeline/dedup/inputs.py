@@ -1,8 +1,8 @@
-"""The inputs of a run: read chunk by chunk, and known again by a later run on the same state.
+"""The inputs of a run: read chunk by chunk, and recognised by a later run on the same state.
 
-A run that is repeated, because it was killed after its end or a script began anew, drops every row as a copy
-of itself: it would put an empty output in the place of a good one. Inputs are known by their content: a copy
-of an input, or one that was touched, has another path or time of change.
+A run may be repeated, because it was killed after its end or a script started again. It then drops every row
+as a copy of itself, and would replace a good output by an empty one. Inputs are recognised by their content:
+a copy of an input, or one that was touched, has another path or time of change.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Inputs:
     ) -> Iterator[tuple[RowChunk, float | None]]:
         """Every chunk, with the share of all input bytes taken so far, None where a size is unknown.
 
-        sizes: of the inputs in bytes, None for streams; warn: told of fields that no row has
+        sizes: of the inputs in bytes, None for streams; warn: gets a line about each field that no row has
         raises: UsageError where rows without a field would be lost; FileError
         """
         total = None if None in sizes else sum(size or 0 for size in sizes)
@@ -82,7 +82,7 @@ class Inputs:
         saves = self.saves
         if saves is None:
             return opened.enter_context(InputSource(name))
-        if not saves.stop.asked:
+        if not saves.stop.requested:
             saves.stop.taken = False
             try:
                 return opened.enter_context(InputSource(name, saves.wait if is_stream(name) else None))
@@ -99,14 +99,14 @@ class Inputs:
         try:
             if saves is not None:
                 saves.save_if_due()
-                if saves.stop.asked:
+                if saves.stop.requested:
                     raise StoppedError
             return next(chunks, None)
         except StoppedError as stopped:
             self.stopped = stopped
             return None
         except SieveError:
-            # The rows before are out; without this they would come out again when the input is mended.
+            # The rows before are written; without a save the next run would write them again.
             if saves is not None:
                 saves.save()
             raise
@@ -124,9 +124,9 @@ def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: 
     """
     unseen = chunk.columns.unseen
     if not is_sample and not len(chunk.columns):
-        # Where no row has a text the run ends, and its error says this too.
-        unseen = [one for one in unseen if one.setting != TEXT]
-    lines = [(one.setting in STOPPING, f"{chunk.source}: {one.line('rows')}") for one in unseen]
+        # Where no row has a text the run ends, and its error names the field.
+        unseen = [field for field in unseen if field.setting != TEXT]
+    lines = [(field.setting in STOPPING, f"{chunk.source}: {field.line('rows')}") for field in unseen]
     stopping = [line for stops, line in lines if stops]
     if stopping and not is_sample:
         raise UsageError("; ".join(stopping))
@@ -165,12 +165,10 @@ def refuse_empty_replacement(repeated: str, state: str, outputs: Mapping[str, st
     raises: UsageError
     """
     for flag, name in outputs.items():
-        if name is not None and descriptor_of(name, writes=True) is None and _has_content(name):
+        if name is None or descriptor_of(name, writes=True) is not None:
+            continue
+        if os.path.isfile(name) and os.path.getsize(name) > 0:
             raise UsageError(
                 f"{repeated}: an earlier run on {state} read this content to its end; all its rows would be "
                 f"dropped, and {flag} {name} be replaced by the rest; name another output, input or state"
             )
-
-
-def _has_content(name: str) -> bool:
-    return os.path.isfile(name) and os.path.getsize(name) > 0

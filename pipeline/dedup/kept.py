@@ -19,7 +19,7 @@ from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
 class KeptRows:
     """Writes the kept rows of chunks to an output, the header of CSV in front.
 
-    Rows come out byte for byte, with two exceptions for JSON documents that are no JSON lines: as JSON lines
+    Rows come out byte for byte, with two exceptions for JSON documents that are not JSON lines: as JSON lines
     they lose their line breaks, and where the output is named .json they become one array again. Rows of
     Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 come out as the first input has them.
 
@@ -128,7 +128,7 @@ class KeptByInput:
         self._in_bits = in_bits
         self._open: tuple[Output, KeptRows] | None = None
         self.finished: list[Output] = []
-        self._made: list[str] = []
+        self._new_folders: list[str] = []
         try:
             for folder in dict.fromkeys(map(os.path.dirname, outputs)):
                 self._make(folder)
@@ -150,7 +150,7 @@ class KeptByInput:
                 os.mkdir(name)
             except OSError as error:
                 raise FileError(f"{name}: the folder cannot be made: {error.strerror}") from error
-            self._made.append(name)
+            self._new_folders.append(name)
 
     def _current(self) -> KeptRows:
         if self._open is None:
@@ -192,6 +192,6 @@ class KeptByInput:
             self._open = None
         for output in self.finished:
             output.discard()
-        for folder in reversed(self._made):
+        for folder in reversed(self._new_folders):
             with suppress(OSError):
                 os.rmdir(folder)

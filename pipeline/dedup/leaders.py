@@ -1,4 +1,4 @@
-"""The book of kept messages: whose id, text and place a leader's position stands for.
+"""The book of kept messages: the id, text and place of a leader, by its position.
 
 The sieve knows leaders by position alone. The book is kept on disk, only while duplicates are written out, in
 two generations of `window` kept messages each: when the newer one is full the older one is forgotten, so that
@@ -6,7 +6,7 @@ every leader inside the window is found and the book never grows past twice the 
 
 Every row has a checksum in its entry, and the marks hold one of all entries: what was changed on disk is
 found before it is shown as the text of a leader. SQLite is as fast and 8 % larger, but has no checksums of
-content, and only who reads all of it finds that a row is gone.
+content: only a read of all rows shows that one is missing.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ class LeaderBook:
 
     window: kept messages a leader may lie back, ≥ 1
     folder: where the book lives on (files of mode 0600); None: unnamed temporary files, gone with the process
-    marks: what `marks()` said when the folder was last in order; anything beyond that is cut off
+    marks: result of `marks()` when the folder was last in order; anything beyond that is cut off
     raises: FileError when it cannot be written, StateError when what `marks` names is missing or was changed
     """
 
     def __init__(self, window: int, folder: Path | None = None, marks: list[list[int]] | None = None) -> None:
         self._window = window
         self._folder = folder
-        self._generations: list[_Generation] = []
+        self._generations: list[_BookGeneration] = []
         with ExitStack() as undo:
             undo.callback(self.close)
             try:
                 if folder is not None:
                     folder.mkdir(mode=0o700, exist_ok=True)
                 for number, count, sum_ in marks or []:
-                    self._generations.append(_Generation(number, folder, count, sum_))
+                    self._generations.append(_BookGeneration(number, folder, count, sum_))
                 self.tidy()
                 if not self._generations:
-                    self._generations.append(_Generation(0, folder, 0))
+                    self._generations.append(_BookGeneration(0, folder, 0))
             except OSError as error:
                 raise self._failed(error) from error
             undo.pop_all()
@@ -75,10 +75,10 @@ class LeaderBook:
         """Enter kept messages, positions ascending and above all before."""
         if not len(positions):
             return
-        rows = [to_json([one.id, one.text, one.source, one.line]) for one in kept]
+        rows = [to_json([leader.id, leader.text, leader.source, leader.line]) for leader in kept]
         try:
             if self._generations[-1].count >= self._window:
-                self._generations.append(_Generation(self._generations[-1].number + 1, self._folder, 0))
+                self._generations.append(_BookGeneration(self._generations[-1].number + 1, self._folder, 0))
                 for old in self._generations[:-2]:
                     old.close()
                 del self._generations[:-2]
@@ -88,22 +88,22 @@ class LeaderBook:
 
     def find(self, positions: NDArray[np.int64]) -> dict[int, Leader]:
         """Leaders by position; positions not in the book (any more) are left out. raises: StateError"""
-        found: dict[int, Leader] = {}
+        leaders: dict[int, Leader] = {}
         for generation in self._generations:
-            found |= generation.find(np.unique(positions))
-        return found
+            leaders |= generation.find(np.unique(positions))
+        return leaders
 
     def marks(self) -> list[list[int]]:
         """How far the files reach, all of it on disk; goes into the state that is saved with them."""
         for generation in self._generations:
             generation.sync()
-        return [[one.number, one.count, one.sum] for one in self._generations]
+        return [[generation.number, generation.count, generation.sum] for generation in self._generations]
 
     def _failed(self, error: OSError) -> FileError:
         return FileError(f"{self._folder or 'temporary files'}: cannot hold leaders: {error.strerror}")
 
     def close(self) -> None:
-        """Let the files go; those in a folder stay."""
+        """Close the files; those in a folder stay."""
         for generation in self._generations:
             generation.close()
 
@@ -111,13 +111,13 @@ class LeaderBook:
         """Remove forgotten generations; not before the state that does without them is on disk."""
         if self._folder is None:
             return
-        known = {name for generation in self._generations for name in generation.names}
+        names = {name for generation in self._generations for name in generation.names}
         for path in self._folder.glob("leaders-*"):
-            if path.name not in known:
+            if path.name not in names:
                 path.unlink()
 
 
-class _Generation:
+class _BookGeneration:
     """Rows one after the other, and for each its position, where it ends, and its checksum.
 
     count: rows that an earlier run left here; sum_: checksum of their entries
@@ -151,9 +151,9 @@ class _Generation:
         self._index.seek(count * _ENTRY.itemsize)
         return end
 
-    def _damaged(self, name: str, what: str) -> StateError:
+    def _damaged(self, name: str, problem: str) -> StateError:
         place = name if self._folder is None else self._folder / name
-        return StateError(f"{place}: {what}; restore it, or {NEW_STATE}")
+        return StateError(f"{place}: {problem}; restore it, or {NEW_STATE}")
 
     def _open(self, name: str, *, kept: bool) -> BinaryIO:
         if self._folder is None:
@@ -181,18 +181,18 @@ class _Generation:
         if not self.count:
             return {}
         entries = self._map()
-        known = entries["position"]
-        slots = np.searchsorted(known, positions)
-        found = {}
+        stored_positions = entries["position"]
+        slots = np.searchsorted(stored_positions, positions)
+        leaders = {}
         for position, slot in zip(positions.tolist(), slots.tolist(), strict=True):
-            if slot == self.count or known[slot] != position:
+            if slot == self.count or stored_positions[slot] != position:
                 continue
             start = int(entries["end"][slot - 1]) if slot else 0
             row = os.pread(self._rows.fileno(), int(entries["end"][slot]) - start, start)
             if zlib.crc32(row) != int(entries["sum"][slot]):
                 raise self._damaged(self.names[0], "was changed")
-            found[position] = _decoded(row)
-        return found
+            leaders[position] = _decoded(row)
+        return leaders
 
     def _map(self) -> NDArray[np.void]:
         if self._mapped is None:
@@ -211,8 +211,8 @@ class _Generation:
 
 
 def _decoded(row: bytes) -> Leader:
-    one, *rest = cast(list[Any], decoded(row))
+    id_, *rest = cast(list[Any], decoded(row))
     # An id that decoding rounds stays as it is written.
-    if not row.startswith(b"[" + to_json(one) + b","):
-        one = Written(written_at(row, (0,)))
-    return Leader(one, *rest)
+    if not row.startswith(b"[" + to_json(id_) + b","):
+        id_ = Written(written_at(row, (0,)))
+    return Leader(id_, *rest)

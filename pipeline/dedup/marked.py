@@ -1,4 +1,4 @@
-"""Rows with what the sieve says of them: one member, some columns, or one column of structs more.
+"""Rows with their verdicts: one member, some columns, or one column of structs more.
 
 What is added is ASCII, so that a row keeps its encoding. A row that could not be read as the others are keeps
 its place: as text inside the added member, or in the first column of CSV.
@@ -21,7 +21,7 @@ from twinsieve.pipeline.files.format import Format
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
-from twinsieve.pipeline.messages.columns import said_apart
+from twinsieve.pipeline.messages.columns import differing_words
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.spelling import to_json
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 NAME = "twinsieve"
 _QUOTED_NAME = f'"{NAME}"'.encode()
 _OBJECTS = (DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
-"""Why an object that was parsed cannot be read."""
+"""Reasons for which a parsed object cannot be read."""
 _NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
-"""Why a row of CSV has no fields that fit the header."""
+"""Reasons for which a row of CSV has no fields that fit the header."""
 
 
 class RowMark(NamedTuple):
-    """What the sieve says of one row.
+    """The verdict of one row, as it is written beside it.
 
     verdict: unique, exact, near, no_text or unreadable
     leader, leader_id, leader_source, leader_line: the kept row that it repeats: position, id and place
@@ -50,7 +50,7 @@ class RowMark(NamedTuple):
     flags: as in the duplicates: estimated, unconfirmed, late
     reason: why a unique row was kept though a kept one is alike to it; why an unreadable one cannot be read
     apart_from, apart_from_id: the row that it was kept apart from: position and id
-    says, apart_from_says: what the two bodies say in the place that keeps them apart, where one place does
+    says, apart_from_says: the words of the two bodies in the place that keeps them apart, if one place does
     source, line: where the row itself stands
     """
 
@@ -85,7 +85,7 @@ class Marker:
 
     reader: of the inputs; it knows the columns of CSV once the first one was begun
     first: name of the first input, for errors
-    in_bits: likeness is a distance (hamming), which a mark does not tell
+    in_bits: likeness is a distance (hamming), which a mark does not hold
     raises: FileError, by its methods, where a row, a header or a schema has the name already
     """
 
@@ -118,7 +118,7 @@ class Marker:
         numbers = [row for row, mark in enumerate(marks) if mark is not None]
         if chunk.batch is not None:
             return replace(chunk, batch=_with_column(chunk.batch, marks)), numbers
-        bad = {one.row: one.reason for one in chunk.columns.unreadable}
+        bad = {bad_row.row: bad_row.reason for bad_row in chunk.columns.unreadable}
         rows = list(chunk.rows.rows)
         for row in numbers:
             mark = marks[row] or RowMark("")
@@ -139,7 +139,7 @@ class Marker:
         try:
             body.decode(self._reader.codec)
         except UnicodeError:
-            # Bytes that are no text would keep others from reading the file; the dead letter holds them.
+            # Bytes that are not text would make the file unreadable; the dead letter holds them.
             text = body.decode(self._reader.codec, "backslashreplace")
             body = text.encode(self._reader.codec, "backslashreplace")
         others = self._delimiter * (len(self._reader.names) - 1)
@@ -149,7 +149,7 @@ class Marker:
     def _with_fields(self, record: bytes, fields: list[str]) -> bytes:
         # A delimiter may be a point or a dash.
         special = (self._delimiter, *'"\r\n')
-        spelt = [_in_quotes(field) if any(one in field for one in special) else field for field in fields]
+        spelt = [_in_quotes(field) if any(char in field for char in special) else field for field in fields]
         body = record.removesuffix(b"\r")
         added = self._delimiter.join(["", *spelt]).encode(self._reader.codec, "backslashreplace")
         return body + added + record[len(body) :]
@@ -162,9 +162,9 @@ class Marker:
         comma = b"" if before.endswith(b"{") else b", "
         return before + comma + _member(mark) + raw[len(before) :]
 
-    def _taken(self, where: str, what: str, name: str) -> FileError:
+    def _taken(self, where: str, part: str, name: str) -> FileError:
         return FileError(
-            f"{where}: has {what} {name!r} already, which --mark would add; remove it first, "
+            f"{where}: has {part} {name!r} already, which --mark would add; remove it first, "
             "or run without --mark"
         )
 
@@ -186,7 +186,7 @@ def _ascii(value: object) -> str:
         return _quoted(value)
     if not value:
         return "[]"
-    return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], to_json(value).decode())
+    return _NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], to_json(value).decode())
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -195,7 +195,7 @@ _quoted = lru_cache(1024)(json.dumps)
 
 
 def _wrapped(raw: bytes, mark: RowMark, codec: str) -> bytes:
-    """An object that holds a row that is none, as text or as base64."""
+    """An object that holds a row which is not an object, as text or as base64."""
     shown = json.dumps(shown_bytes("row", raw, codec))
     return b"{" + _member(mark)[:-1] + b", " + shown[1:].encode() + b"}"
 
@@ -227,7 +227,7 @@ def _with_column(batch: pa.RecordBatch, marks: list[RowMark | None]) -> pa.Recor
 def _of_struct(mark: RowMark) -> dict[str, Any]:
     """Ids are text: those of one column may be numbers in one file and text in another."""
     ids = {"leader_id": id_text(mark.leader_id), "apart_from_id": id_text(mark.apart_from_id)}
-    return mark._asdict() | {name: None if one is None else _as_utf8(one) for name, one in ids.items()}
+    return mark._asdict() | {name: None if id_ is None else _as_utf8(id_) for name, id_ in ids.items()}
 
 
 def _as_utf8(text: str) -> str:
@@ -281,7 +281,7 @@ def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
         else:
             mark = mark._replace(cluster=judged.first + row)
             if reasons[index]:
-                earlier, later = said_apart(verdicts, index) or (None, None)
+                earlier, later = differing_words(verdicts, index) or (None, None)
                 mark = mark._replace(
                     reason=Rule(reasons[index]).words,
                     apart_from=apart[index],

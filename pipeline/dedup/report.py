@@ -81,12 +81,12 @@ class Reaches:
         if self._first_time == NO_TIME and timed.any():
             self._first_time = int(stream[timed][0])
         for reach in self.by_stage.values():
-            gone = before > reach.messages
+            outside = before > reach.messages
             if reach.age_ms is not None:
                 old = timed & (stream > self._first_time + reach.age_ms)
                 reach.rows_after_age += int(np.count_nonzero(old))
-                gone |= old
-            reach.rows_after += int(np.count_nonzero(gone))
+                outside |= old
+            reach.rows_after += int(np.count_nonzero(outside))
         self._kept += int(np.count_nonzero(kept))
         self._stream_time = int(stream[-1])
 
@@ -208,11 +208,11 @@ class Summary:
 
 
 _TELLING_S = 1.0
-"""Seconds of work from which on speed and memory are shown."""
+"""Speed and memory are shown from this many seconds of work on."""
 
 
 def summary_table(summary: Summary, sieve: SieveStats) -> Table:
-    """Counts, shares and windows; memory and speed of a run that took long enough to tell them."""
+    """Counts, shares and windows; memory and speed of a run that took long enough to measure them."""
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
@@ -287,7 +287,7 @@ def _counts(reasons: Counter[str]) -> str:
 
 def _remark(name: str, summary: Summary) -> str:
     flags = summary.flags
-    said = {
+    remarks = {
         "unique": [
             (flags["late"], "too late to lead"),
             (sum(summary.kept_apart.values()), f"kept apart ({_counts(summary.kept_apart)})"),
@@ -300,4 +300,4 @@ def _remark(name: str, summary: Summary) -> str:
             (summary.blank, "blank line passed over" if summary.blank == 1 else "blank lines passed over"),
         ],
     }
-    return ", ".join(f"{count:,} {what}" for count, what in said.get(name, []) if count)
+    return ", ".join(f"{count:,} {remark}" for count, remark in remarks.get(name, []) if count)

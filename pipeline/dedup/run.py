@@ -54,8 +54,8 @@ from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.show import near_in_force
 from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
-from twinsieve.stages.contract import NO_TIME, Batch, SieveStats, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.contract import Batch, SieveStats, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Job:
 
 
 OnProgress = Callable[[int, int, float | None], None]
-"""Told after every chunk: rows and dropped rows so far, and the share of input bytes taken or None."""
+"""Called after every chunk with rows and dropped rows so far, and the share of input bytes taken or None."""
 
 
 _WRITTEN_AT_THE_END = ("--clusters", "--stats")
@@ -131,11 +131,11 @@ class Dedup:
             if wanted.state is not None:
                 undo.enter_context(state_lock(wanted.state))
                 earlier = load_state(wanted.state, new_state(settings), config)
-            self._state, self._sieve = earlier or (new_state(settings), Sieve(config))
+            self._state, self._sieve = earlier or (new_state(settings), BatchSieve(config))
             digested = job.inputs if wanted.state is not None else []
             self._digests = [content_digest(name) for name in digested]
             self.repeated = self._repeated()
-            self._held = undo.pop_all()
+            self._resources = undo.pop_all()
         self._keeps_book = wanted.shows_leaders or bool(self._state.leaders)
         self._reader = InputReader(
             settings, job.dialect, whole=True, ids_shown=self._keeps_book, apart=bool(job.outputs)
@@ -160,16 +160,18 @@ class Dedup:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._held.close()
+        self._resources.close()
 
     def _repeated(self) -> list[str]:
         """Inputs that an earlier run has read. raises: UsageError where that would cost an output"""
-        wanted, known = self._job.wanted, set(self._state.inputs)
-        repeated = [name for name, one in zip(self._job.inputs, self._digests, strict=False) if one in known]
+        wanted, earlier = self._job.wanted, set(self._state.inputs)
+        repeated = [
+            name for name, digest in zip(self._job.inputs, self._digests, strict=False) if digest in earlier
+        ]
         if wanted.state is not None:
-            each = dict(zip(self._job.inputs, self._job.outputs, strict=False))
+            output_of = dict(zip(self._job.inputs, self._job.outputs, strict=False))
             for name in repeated:
-                outputs = {"-o": each.get(name, wanted.output), "--duplicates": wanted.duplicates}
+                outputs = {"-o": output_of.get(name, wanted.output), "--duplicates": wanted.duplicates}
                 refuse_empty_replacement(name, wanted.state, outputs)
         return repeated
 
@@ -182,13 +184,11 @@ class Dedup:
         )
         texts = ["武汉加油，中国加油！" * 8, "武汉加油，中国加油！" * 8 + "。", "加油", "一个普通的句子" * 99]
         bodies, fingerprints = self._scheme.read(texts)
-        none = np.zeros(len(texts), np.uint64)
-        times = np.full(len(texts), NO_TIME, np.int64)
-        positions = np.arange(len(texts), dtype=np.int64)
-        Sieve(tiny).judge(Batch(positions, times, times, none, none, bodies, fingerprints))
+        batch = replace(Batch.blank(len(texts)), bodies=bodies, fingerprints=fingerprints)
+        BatchSieve(tiny).judge(batch)
 
     def interrupted(self) -> str:
-        """What is true of the outputs of a run that was broken off."""
+        """One line about the outputs of an interrupted run."""
         wanted = self._job.wanted
         if not self._streams:
             return "interrupted; no output was put in place"
@@ -204,12 +204,14 @@ class Dedup:
         return self._inputs.stopped
 
     def stopped_line(self, stopped: StoppedError) -> str:
-        """What is true of a run that stopped in good order."""
-        said = f"stopped before the end of the input; all rows that came out are in {self._job.wanted.state}"
+        """One line about a run that stopped in good order."""
+        stopped_early = (
+            f"stopped before the end of the input; all rows that came out are in {self._job.wanted.state}"
+        )
         lost = (
             f"; {stopped.unfinished:,} bytes of a row without its end are lost" if stopped.unfinished else ""
         )
-        return said + lost
+        return stopped_early + lost
 
     def sieve_stats(self) -> SieveStats:
         """How full the sieve is."""
@@ -225,13 +227,13 @@ class Dedup:
     ) -> Summary:
         """What was done; all outputs are there when this returns.
 
-        stop: ends a run in good order before its input ends (`stopped` says so), where kept rows are a stream
+        stop: ends a run in good order before its input ends (see `stopped`), where kept rows are a stream
             and there is a state; save_every_s: how often such a run saves
         before_placing: called when all is on disk and the outputs are about to get their names
-        warn: told at once of what may be a mistake
+        warn: called at once with a line about a possible mistake
         raises: UsageError when no row has a field of `scope` or `exact.fields`, as far as the first chunk
             shows; FileError, also when there are rows and none or too few can be read; no output is there
-            then, unless renaming itself failed, which the error says
+            then, unless renaming itself failed; the error names that
         """
         sizes = [self._reader.size_of(name) for name in self._job.inputs]
         self._warn_of_order(warn)
@@ -322,7 +324,7 @@ class Dedup:
             self._fail_with(too_many_line(unreadable, summary.rows, first, limit))
 
     def _fail_with(self, line: str | None) -> None:
-        """Fail, if there is a line that says why; of a stream the rows before are out, so they are saved."""
+        """Fail with this line, if there is one; rows that a stream has written are saved first."""
         if line is None:
             return
         if self._inputs.saves is not None:

@@ -1,7 +1,7 @@
-"""Saves of a run whose kept rows are a stream: what is out is in the state, or comes again; nothing is lost.
+"""Saves of a run whose kept rows are a stream: a written row is in the state or written again; none is lost.
 
 Rows of a stream cannot be taken back. A run that ends early therefore saves its state: when it is asked to
-stop, when an input fails, and every minute against a kill. Each save lies between two chunks, where every row
+stop, when an input fails, and every minute against a kill. It saves between two chunks, where every row
 that was read was judged and written. Rows that come out after the last save come out again in the next run.
 """
 
@@ -17,7 +17,7 @@ from twinsieve.pipeline.files.source import StoppedError
 
 SAVE_EVERY_S = 60.0
 _MAX_WAKES = 1 << 16
-"""Bytes that a pipe holds, mostly."""
+"""Bytes that most pipes hold."""
 _TIMES_ITS_LENGTH = 9
 """The pause after a save is this many times as long as the save took, at least."""
 
@@ -25,21 +25,21 @@ _TIMES_ITS_LENGTH = 9
 class Stop:
     """A request to stop, which a run that can stop in good order takes.
 
-    taken: a run takes requests now; asked: one was made
+    taken: a run takes requests now; requested: one was made
     waker: for `signal.set_wakeup_fd`: a signal that comes just before a wait for input begins, or to another
-        thread, does not interrupt the wait, but a byte written here does. The byte asks for nothing by itself
+        thread, does not interrupt the wait, but a byte written here does. The byte itself requests nothing
     """
 
     def __init__(self) -> None:
         self.taken = False
-        self.asked = False
+        self.requested = False
         self._wake, self.waker = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self.waker, False)
 
     def ask(self) -> None:
         """Ask for a stop, and end a wait for input; may be called by a signal handler."""
-        self.asked = True
+        self.requested = True
         # A pipe that is full wakes as well.
         with suppress(BlockingIOError):
             os.write(self.waker, b"x")
@@ -50,10 +50,10 @@ class Stop:
         if self._wake in ready:
             with suppress(BlockingIOError):
                 os.read(self._wake, _MAX_WAKES)
-        return descriptor in ready and not self.asked
+        return descriptor in ready and not self.requested
 
     def close(self) -> None:
-        """Let the descriptors go."""
+        """Close the descriptors."""
         os.close(self._wake)
         os.close(self.waker)
 
@@ -61,7 +61,7 @@ class Stop:
 class Saves:
     """When to save.
 
-    save: saves everything as of now; rows: how many were judged, so that nothing is saved twice
+    save: saves the present state; rows: how many were judged, so that nothing is saved twice
     every_s: seconds between the end of a save and the next one
     """
 
@@ -91,11 +91,11 @@ class Saves:
     def wait(self, descriptor: int) -> None:
         """Return when there is something to read; saves meanwhile. raises: StoppedError, FileError"""
         while True:
-            if self.stop.asked:
+            if self.stop.requested:
                 raise StoppedError
             new = self._rows() != self._saved_rows
             left_s = max(self._due_s - monotonic(), 0.0) if new else None
             if self.stop.wait_for(descriptor, left_s):
                 return
-            if not self.stop.asked:
+            if not self.stop.requested:
                 self.save_if_due()

@@ -1,7 +1,7 @@
 """`--keep last` and `longest`: the first pass judges and chooses, the second one writes what was chosen.
 
 Verdicts are those of any run: rows are compared with the first row of a cluster, whichever row comes out. The
-files are read twice, byte for byte, so that nothing of them is held but which rows come out.
+files are read twice, byte for byte, so that memory holds only which rows come out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
     for flag in [flag for flag, given in flags.items() if given]:
         raise UsageError(
             f"--keep {keep}: {flag} names the first row of a cluster; leave one of the two out "
-            "(--clusters says which row was kept)"
+            "(--clusters names the kept row)"
         )
     for name in inputs:
         if is_address(name):
@@ -58,7 +58,7 @@ def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
 class SecondPass:
     """Chooses rows while the inputs are judged, and writes them while the inputs are read again.
 
-    Held are 9 bytes a row in the first pass, 13 for `longest`, and one byte a row in the second.
+    It takes 9 bytes a row in the first pass, 13 for `longest`, and one byte a row in the second.
 
     first: position of the first row of this run
     reader, kept_rows: read the inputs again, and write the chosen rows
@@ -125,24 +125,24 @@ class SecondPass:
         """Nothing is written before all inputs were judged."""
 
     def end(self) -> None:
-        """Write the chosen rows in the order of the inputs; `kept` may not be asked afterwards.
+        """Write the chosen rows in the order of the inputs; do not call `kept` afterwards.
 
         raises: FileError when an input was changed meanwhile
         """
         chosen = self.choose()
         start = 0
         for name, stamp, count in zip(self._inputs, self._stamps, self._counts, strict=True):
-            at = start
+            row = start
             with InputSource(name) as source:
                 for chunk in self._reader.rows_alone(source):
-                    stop = at + len(chunk.rows.rows)
-                    self._kept_rows.write(chunk, np.flatnonzero(chosen[at:stop]).tolist())
-                    at = stop
-            if at != start + count or _stamp(name) != stamp:
+                    stop = row + len(chunk.rows.rows)
+                    self._kept_rows.write(chunk, np.flatnonzero(chosen[row:stop]).tolist())
+                    row = stop
+            if row != start + count or _stamp(name) != stamp:
                 raise FileError(
                     f"{name}: was changed while it was read, and --keep reads it twice; run again"
                 )
-            start = at
+            start = row
             self._kept_rows.end_input()
         self._kept_rows.end()
 
@@ -160,7 +160,7 @@ class SecondPass:
 def _stamp(name: str) -> tuple[int, int]:
     """Size and time of change. raises: FileError"""
     try:
-        known = os.stat(name)
+        status = os.stat(name)
     except OSError as error:
         raise FileError(f"{name}: cannot be read: {error.strerror}") from error
-    return known.st_size, known.st_mtime_ns
+    return status.st_size, status.st_mtime_ns

@@ -19,7 +19,7 @@ from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
-from twinsieve.pipeline.messages.columns import said_apart, similarity_at
+from twinsieve.pipeline.messages.columns import differing_words, similarity_at
 from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import (
@@ -34,8 +34,8 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.sieve import Sieve
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Judged:
     """A chunk and the verdicts of its readable rows.
 
     input: number of the chunk's input, from 0; first: position of the chunk's first row
-    leaders: what is known of the kept messages that verdicts name, by position
+    leaders: entries of the kept messages that verdicts name, by position
     """
 
     input: int
@@ -58,7 +58,7 @@ class Judged:
 
     def without_text(self) -> NDArray[np.int64]:
         """int64[m]: rows that come out without a text, ascending; no verdict is of them."""
-        return np.array([one.row for one in self.chunk.columns.no_text], np.int64)
+        return np.array([bad.row for bad in self.chunk.columns.no_text], np.int64)
 
     def kept(self) -> NDArray[np.int64]:
         """int64[m]: rows of the chunk that come out, ascending."""
@@ -70,18 +70,18 @@ class Judged:
         columns, source = self.chunk.columns, self.chunk.source
         lines = self.chunk.lines()[columns.rows]
         return [
-            {"position": position, "id": one, "source": source, "line": line}
-            for position, one, line in zip(
+            {"position": position, "id": id_, "source": source, "line": line}
+            for position, id_, line in zip(
                 self.positions().tolist(), columns.ids, lines.tolist(), strict=True
             )
         ]
 
 
 def entered(judged: Judged, book: LeaderBook, *, apart: bool) -> Judged:
-    """The chunk with what the book knows of the leaders of its rows; its kept rows are in the book then.
+    """The chunk with the book's entries of its leaders; enters the kept rows of the chunk into the book.
 
     They are entered first: a leader may be in the same chunk.
-    apart: with what it knows of those that rows were kept apart from, too
+    apart: also with the entries of messages that rows were kept apart from
     raises: FileError, StateError
     """
     chunk, verdicts, positions = judged.chunk, judged.verdicts, judged.positions()
@@ -110,7 +110,7 @@ class Sink(Protocol):
 
 
 class DroppedRows:
-    """Writes who was dropped for whom: lines of the duplicates, examples, clusters.
+    """Writes which row was dropped for which leader: lines of the duplicates, examples, clusters.
 
     summary: counts what is written, and takes the examples
     files: outputs by flag
@@ -201,12 +201,12 @@ class KeptApart:
         if not apart:
             return
         others = [judged.leaders.get(int(verdicts.apart_from[row])) for row in apart]
-        known = [(other.text, columns.texts[row]) for row, other in zip(apart, others, strict=True) if other]
-        likeness = iter(self._likeness(known))
+        pairs = [(other.text, columns.texts[row]) for row, other in zip(apart, others, strict=True) if other]
+        likeness = iter(self._likeness(pairs))
         places = judged.places()
         lines = []
         for row, other in zip(apart, others, strict=True):
-            earlier, later = said_apart(verdicts, row) or (None, None)
+            earlier, later = differing_words(verdicts, row) or (None, None)
             entry = places[row] | {
                 "apart_from": int(verdicts.apart_from[row]),
                 "apart_from_id": None if other is None else other.id,
@@ -223,7 +223,7 @@ class KeptApart:
         self._output.write(b"".join(lines))
 
     def _likeness(self, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
-        """How alike the texts of each pair are: verdicts do not say it of rows that were kept."""
+        """How alike the texts of each pair are: verdicts of kept rows do not hold it."""
         if not pairs:
             return []
         bodies, fingerprints = self._scheme.read([text for pair in pairs for text in pair])
@@ -243,8 +243,8 @@ class KeptApart:
         exact = replace(self._config.exact, method="none", window=window)
         batch = replace(Batch.blank(len(bodies)), bodies=bodies, fingerprints=fingerprints)
         batch.scopes[:] = np.arange(len(bodies)) // 2 + 1
-        said = Sieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
-        return [{"similarity": similarity_at(said, row)} for row in range(1, len(bodies), 2)]
+        verdicts = BatchSieve(replace(self._config, exact=exact, near=near, scoped=True)).judge(batch)
+        return [{"similarity": similarity_at(verdicts, row)} for row in range(1, len(bodies), 2)]
 
     def end(self) -> None:
         """Every pair is out already."""
@@ -253,7 +253,7 @@ class KeptApart:
 def dropped_entry(
     judged: Judged, row: int, place: Mapping[str, Any], leader: Leader | None, *, in_bits: bool
 ) -> dict[str, Any]:
-    """Who was dropped for whom, and how alike the two are.
+    """A dropped row, its leader, and how alike the two are.
 
     row: of the readable ones; place: its own; leader: None where the book does not hold it any more
     in_bits: likeness is a distance (hamming)
@@ -296,7 +296,7 @@ def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> d
 
 
 def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | None:
-    """How alike a dropped row and its leader are, 0 to 1; None where a distance says that."""
+    """How alike a dropped row and its leader are, 0 to 1; None where a distance holds that."""
     if verdicts.kinds[row] == Kind.EXACT:
         return 1.0
     return None if in_bits else similarity_at(verdicts, row)

@@ -1,4 +1,4 @@
-"""The state file of `dedup --state`: where the run stands, and the sieve behind it."""
+"""The state file of `dedup --state`: where the run stands, and after that the sieve."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from twinsieve.pipeline.files.write import FileUse, Output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
-from twinsieve.stages.header import Header
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.header import StateHeader
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
-_HEADER = Header(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
+_HEADER = StateHeader(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
 """Format 2: leaders have no places."""
 _KEPT_DIGESTS = 10_000
 """How many inputs a state remembers, the newest ones."""
@@ -28,7 +28,7 @@ _KEPT_DIGESTS = 10_000
 
 @dataclass(slots=True)
 class FileState:
-    """What a later run goes on from.
+    """Where a later run continues.
 
     fields: which fields of a message were keys and scopes, by setting: with others, old and new keys
         would never be equal, or messages would meet that never should
@@ -44,8 +44,8 @@ class FileState:
 
     def remember(self, digests: list[str | None]) -> None:
         """Add inputs that were read to their end; None has no digest."""
-        known = dict.fromkeys([*self.inputs, *filter(None, digests)])
-        self.inputs = list(known)[-_KEPT_DIGESTS:]
+        inputs = dict.fromkeys([*self.inputs, *filter(None, digests)])
+        self.inputs = list(inputs)[-_KEPT_DIGESTS:]
 
 
 def new_state(settings: Settings) -> FileState:
@@ -53,7 +53,7 @@ def new_state(settings: Settings) -> FileState:
     return FileState({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
 
 
-def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, Sieve] | None:
+def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, BatchSieve] | None:
     """What an earlier run saved, None when there is no such file yet.
 
     fresh: the state this run would begin with
@@ -69,7 +69,7 @@ def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileSt
                         f"the configuration says {_listed(wanted)}; "
                         f"restore the setting, or {NEW_STATE}"
                     )
-            return state, Sieve.load(stream, config)
+            return state, BatchSieve.load(stream, config)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -89,7 +89,7 @@ def state_output(name: str) -> Output:
     return Output(name, mode=0o600, packed=False)
 
 
-def write_state(output: Output, state: FileState, sieve: Sieve) -> None:
+def write_state(output: Output, state: FileState, sieve: BatchSieve) -> None:
     """Write the state; it gets its name when the output is placed. raises: FileError"""
     _HEADER.write(output.write, orjson.dumps(asdict(state)))
     sieve.save(output.stream())
@@ -146,11 +146,11 @@ def _locked(path: str) -> int | None:
     with ExitStack() as undo:
         undo.callback(os.close, descriptor)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        known = os.fstat(descriptor)
-        if known.st_size or not stat.S_ISREG(known.st_mode):
-            raise FileError(f"{path}: is no lock of a state, but lies where one must be; move it away")
+        status = os.fstat(descriptor)
+        if status.st_size or not stat.S_ISREG(status.st_mode):
+            raise FileError(f"{path}: is not the lock of a state, which must have this name; move it away")
         with suppress(FileNotFoundError):
-            if os.path.samestat(known, os.stat(path)):
+            if os.path.samestat(status, os.stat(path)):
                 undo.pop_all()
                 return descriptor
     return None

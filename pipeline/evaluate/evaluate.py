@@ -35,8 +35,8 @@ from twinsieve.stages.contract import (
 )
 from twinsieve.stages.differ.rules import Rule, counts_by_name
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 _JSON_LINES = Dialect("jsonl")
 _NO_TEXT = (DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
@@ -146,7 +146,7 @@ def run_evaluate(
         if rule not in read:
             read[rule] = Scheme(replace(scheme, text=replace(scheme.text, body_rule=rule))).read(texts)
         batch = batch_of(*read[rule])
-        verdicts = Sieve(variant_config(sieve, variant, similarity, count)).judge(batch)
+        verdicts = BatchSieve(variant_config(sieve, variant, similarity, count)).judge(batch)
         runs.append(_run(variant, truth, batch.bodies, verdicts))
         if wrong_path is not None:
             wrong += _wrong_rows(variant, truth, batch.bodies, verdicts, ids, texts)

@@ -17,8 +17,8 @@ from twinsieve.pipeline.messages.columns import similarity_at
 from twinsieve.stages.contract import Kind, SieveConfig, Window
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 LABELS = ("same", "different", "unsure")
 _COLUMNS = ["later_id", "earlier_id", "label"]
@@ -124,7 +124,7 @@ def judge_pairs(
     batch = batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
     window = Window(len(both))
     exact, near = replace(sieve.exact, window=window), replace(sieve.near, window=window)
-    judged = Sieve(replace(sieve, exact=exact, near=near, scoped=True)).judge(batch)
+    judged = BatchSieve(replace(sieve, exact=exact, near=near, scoped=True)).judge(batch)
     verdicts = []
     for number, pair in enumerate(pairs):
         row = 2 * number + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twinsieve.stages.errors import SieveError
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
-"""What can be said with --format; tsv is CSV with tabs. `--help` needs this and loads nothing else."""
+"""Choices of --format; tsv is CSV with tabs. `--help` needs this and loads nothing else."""
 
 
 class FileError(SieveError):
@@ -13,7 +13,7 @@ class FileError(SieveError):
 
 
 class MissingFileError(FileError):
-    """There is no such input: as misused as a setting or a column that is not there."""
+    """An input does not exist: a usage error, like a setting or a column that does not exist."""
 
     exit_code = 2
 

@@ -1,7 +1,7 @@
 """Inputs at addresses such as `s3://bucket/posts.jsonl.gz`, read through fsspec.
 
-An address may hold a password or a token. Messages and dead letters show it as `shown` leaves it, and no
-error of a store is passed on in its own words, for they repeat the address.
+An address may hold a password or a token. Messages and dead letters have it as `shown` returns it. The text
+of a store's error is never passed on, because it repeats the address.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def path_of_local(name: str) -> str:
     >>> path_of_local("file:///tmp/a.csv"), path_of_local("a.csv")
     ('/tmp/a.csv', 'a.csv')
     """
-    found = _ADDRESS.match(name)
-    return name[found.end() :] if found is not None and found[1].lower() in _LOCAL else name
+    match = _ADDRESS.match(name)
+    return name[match.end() :] if match is not None and match[1].lower() in _LOCAL else name
 
 
 def path_here(use: str, name: str) -> Path:
@@ -38,7 +38,7 @@ def path_here(use: str, name: str) -> Path:
 
 
 def open_address(name: str) -> tuple[io.BufferedReader, int | None]:
-    """The bytes at an address, and how many they are where its store says so.
+    """The bytes at an address, and their number where the store gives it.
 
     raises: UsageError for one that nothing serves, FileError
     """

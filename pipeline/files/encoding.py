@@ -51,7 +51,7 @@ def encoding_named(given: str) -> str:
         codec = codecs.lookup(given)
     except LookupError as error:
         raise UsageError(
-            f"--encoding {given!r}: is no encoding; name one, as utf-16, gb18030 or big5"
+            f"--encoding {given!r}: is not an encoding; name one, as utf-16, gb18030 or big5"
         ) from error
     if codec.name in (_UTF_8, "utf-8-sig"):
         return _UTF_8
@@ -82,7 +82,7 @@ def codec_of(encoding: str | None) -> str | None:
 
 
 def encoding_seen(head: bytes) -> tuple[str, str] | None:
-    r"""The encoding that a file's first bytes tell, if it is not UTF-8, and what tells it.
+    r"""The encoding that a file's first bytes show, if it is not UTF-8, and the evidence for it.
 
     >>> encoding_seen("{\n".encode("utf-16-le")), encoding_seen("a\0b".encode())
     (('utf-16-le', 'every other byte is NUL'), None)
@@ -95,9 +95,9 @@ def encoding_seen(head: bytes) -> tuple[str, str] | None:
         return None
     is_utf8 = _is_utf8(head)
     letters = sum(0x20 <= byte < 0x7F for byte in head)
-    for encoding, at in (("utf-16-le", 1), ("utf-16-be", 0)):
+    for encoding, low_byte in (("utf-16-le", 1), ("utf-16-be", 0)):
         if is_utf8:
-            ascii_alone = head[at::2].count(0) == nuls and nuls * _NULS_OF_ASCII >= len(head) > 3
+            ascii_alone = head[low_byte::2].count(0) == nuls and nuls * _NULS_OF_ASCII >= len(head) > 3
             if ascii_alone:
                 return encoding, "every other byte is NUL"
         elif letters < _MAX_ASCII_SHARE * len(head) and _is_plain(
@@ -136,12 +136,12 @@ def order_of(encoding: str, mark: bytes) -> str:
 def mark_of(head: bytes, encoding: str | None) -> bytes:
     """The byte order mark that a file of this encoding begins with, or nothing; None: UTF-8."""
     marks = ((codecs.BOM_UTF8, _UTF_8), *_MARKS)
-    said = encoding or _UTF_8
-    return next((mark for mark, named in marks if said.startswith(named) and head.startswith(mark)), b"")
+    codec = encoding or _UTF_8
+    return next((mark for mark, named in marks if codec.startswith(named) and head.startswith(mark)), b"")
 
 
 class Encoded:
-    """Takes UTF-8 and gives it on in another encoding, with a byte order mark in front."""
+    """Takes UTF-8 and writes it in another encoding, after a byte order mark."""
 
     def __init__(self, output: ByteSink, encoding: str, mark: bytes) -> None:
         self._output = output
@@ -149,15 +149,15 @@ class Encoded:
         self._mark = mark
 
     def write(self, data: bytes, /) -> None:
-        """Give these bytes on, which begin and end with whole characters."""
+        """Write these bytes, which begin and end with whole characters."""
         mark, self._mark = self._mark, b""
         self._output.write(mark + data.decode().encode(self._encoding))
 
 
 def as_utf8(blocks: Iterator[bytes], encoding: str, shown: str) -> Iterator[bytes]:
-    """Blocks of UTF-16 or UTF-32 as UTF-8. Lone surrogates stay, and their rows are no UTF-8.
+    """Blocks of UTF-16 or UTF-32 as UTF-8. Lone surrogates stay, and their rows are not UTF-8.
 
-    raises: FileError when the end is inside a character, or bytes are no characters
+    raises: FileError when the end is inside a character, or bytes are not characters
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
     try:
@@ -171,7 +171,7 @@ def as_utf8(blocks: Iterator[bytes], encoding: str, shown: str) -> Iterator[byte
 
 _SHEET = "is a spreadsheet, which is not read; save it as CSV in UTF-8 first"
 _OFFICE = (b"[Content_Types].xml", b"_rels/", b"mimetypeapplication/vnd.oasis", b"docProps/", b"xl/")
-"""With what the first file of a zip archive begins that is a spreadsheet."""
+"""How the name of the first file begins in a zip archive that is a spreadsheet."""
 _NAME_AT = 30
 _ARCHIVE = "is a {} archive, which is not read; unpack it first"
 _BEGINNINGS = (
@@ -181,9 +181,9 @@ _BEGINNINGS = (
     (b"Rar!\x1a\x07", _ARCHIVE.format("rar")),
     (b"\x04\x22\x4d\x18", "is packed by lz4, which is not read; unpack it first, as with `lz4 -dc FILE`"),
     # A thrift structure follows at once; a line of text that begins with these four letters has none.
-    (b"PAR1\x15", "is a Parquet file; say --format parquet"),
-    (b"ARROW1\x00\x00", "is an Arrow file; say --format arrow"),
-    (b"\xff\xff\xff\xff", "is an Arrow stream; say --format arrow"),
+    (b"PAR1\x15", "is a Parquet file; add --format parquet"),
+    (b"ARROW1\x00\x00", "is an Arrow file; add --format arrow"),
+    (b"\xff\xff\xff\xff", "is an Arrow stream; add --format arrow"),
     (b"Obj\x01", "is an Avro file, which is not read; turn it into JSON lines or Parquet first"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _SHEET),
     (b"SQLite format 3\x00", "is an SQLite database, which is not read; write a table as CSV first"),
@@ -192,15 +192,15 @@ _TAR, _TAR_AT = b"ustar", 257
 
 
 def is_undecided(head: bytes) -> bool:
-    r"""Whether more bytes are needed to say what a file is; a stream of rows is not kept waiting.
+    r"""Whether more bytes are needed to know what a file is; a stream of rows does not wait for them.
 
     >>> is_undecided(b"PK"), is_undecided(b"Pa"), is_undecided(b"")
     (True, False, True)
     >>> is_undecided(b"\xff\xfe"), is_undecided(b"\xff\xfea\0")
     (True, False)
     """
-    known = (codecs.BOM_UTF8, *dict(_MARKS), *dict(_BEGINNINGS))
-    return any(len(head) < len(beginning) and beginning.startswith(head) for beginning in known)
+    beginnings = (codecs.BOM_UTF8, *dict(_MARKS), *dict(_BEGINNINGS))
+    return any(len(head) < len(beginning) and beginning.startswith(head) for beginning in beginnings)
 
 
 def foreign(head: bytes) -> str | None:
@@ -209,10 +209,10 @@ def foreign(head: bytes) -> str | None:
     >>> foreign(b"PK are letters"), foreign(b"PK\\x05\\x06")
     (None, 'is a zip archive, which is not read; unpack it first')
     """
-    for beginning, said in _BEGINNINGS:
+    for beginning, problem in _BEGINNINGS:
         if head.startswith(beginning):
             is_sheet = beginning == b"PK\x03\x04" and head[_NAME_AT:].startswith(_OFFICE)
-            return _SHEET if is_sheet else said
+            return _SHEET if is_sheet else problem
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _ARCHIVE.format("tar") + " and name the folder"
     return None

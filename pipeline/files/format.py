@@ -73,13 +73,13 @@ _OTHER_ENDINGS = {
     ".yaml": "YAML",
     ".yml": "YAML",
 }
-"""What a name promises and no command writes."""
+"""Formats that no command writes, by ending."""
 _NO_ENDING = "has no ending that says what it holds"
 _OTHER_INPUTS = dict.fromkeys(
     (".xlsx", ".xls", ".ods"), "is a spreadsheet by its name; save it as CSV in UTF-8 first"
 )
 _LINES_OF_JSON = ("jsonl", "json", "text")
-"""What names promise that fit JSON lines: these are plain lines too."""
+"""Formats whose endings fit JSON lines: these are plain lines too."""
 _BY_TAB = ".tsv"
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
@@ -87,7 +87,7 @@ _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 def dialect_of(
     names: list[str], given: str | None, settings: Settings, delimiter: str | None, encoding: str | None
 ) -> Dialect:
-    """That of all inputs; the format is the given one, `input.encoding: text`, or told by their endings.
+    """The dialect of all inputs; the format is the given one, `input.encoding: text`, or by their endings.
 
     given: one of FORMATS or None; delimiter, encoding: as given; a delimiter means CSV
 
@@ -116,25 +116,25 @@ def _format_of(names: list[str], given: str | None, settings: Settings) -> Forma
         return "csv" if given == "tsv" else cast(Format, given)
     if settings.input.encoding == "text":
         return "text"
-    found = {_input_format(name): name for name in names}
-    if found.keys() == {"json", "jsonl"}:
+    name_by_format = {_input_format(name): name for name in names}
+    if name_by_format.keys() == {"json", "jsonl"}:
         return "json"
-    if len(found) > 1:
-        (one, first), (other, second) = list(found.items())[:2]
+    if len(name_by_format) > 1:
+        (format_, first), (other, second) = list(name_by_format.items())[:2]
         raise UsageError(
-            f"{shown(first)} looks like {one}, {shown(second)} like {other}; run them one after the other on "
-            "one --state, which finds duplicates across them, or say --format if a name misleads"
+            f"{shown(first)} looks like {format_}, {shown(second)} like {other}; run them one after the "
+            "other on one --state, which finds duplicates across them, or add --format if a name misleads"
         )
-    return next(iter(found))
+    return next(iter(name_by_format))
 
 
 def _delimiter(given: str) -> str:
-    found = _NAMED_DELIMITERS.get(given, given)
-    if len(found) != 1 or not found.isascii():
+    delimiter = _NAMED_DELIMITERS.get(given, given)
+    if len(delimiter) != 1 or not delimiter.isascii():
         raise UsageError(f"--delimiter {given!r}: must be one ASCII character, or tab")
-    if found.isalnum() or found in '"\r\n\0':
+    if delimiter.isalnum() or delimiter in '"\r\n\0':
         raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
-    return found
+    return delimiter
 
 
 def _is_by_tab(names: list[str]) -> bool:
@@ -145,7 +145,7 @@ def _is_by_tab(names: list[str]) -> bool:
         raise UsageError(
             f"{shown(by_tab[0])} looks separated by tabs, {shown(others[0])} by commas; "
             "run them one after the other on one --state, which finds duplicates across them, "
-            "or say --delimiter"
+            "or add --delimiter"
         )
     return bool(by_tab)
 
@@ -156,7 +156,7 @@ def has_known_ending(name: str) -> bool:
 
 
 def known_endings() -> str:
-    """All there are, for a message."""
+    """All known endings, for a message."""
     return f"{', '.join(_ENDINGS)}, or one of them with {_listed(PACKED_ENDINGS)} behind it"
 
 
@@ -187,7 +187,7 @@ def refuse_output_ending(name: str, dialect: Dialect, *, given: bool = False) ->
     if looks in _OTHER_ENDINGS.values() or not (fits or (given and not is_table)):
         raise UsageError(
             f"-o {shown(name)}: looks like {looks}, but rows come out as they came in, as {format_}; "
-            f"name another file{'' if given else ', or say with --format what the rows are'}"
+            f"name another file{'' if given else ', or name their format with --format'}"
         )
 
 
@@ -202,8 +202,8 @@ def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, 
             continue
         looks = _promised(name)
         if looks is not None and looks not in allowed:
-            said = f"looks like {looks}, but holds {holds}; name another file"
-            raise UsageError(f"{flag} {shown(name)}: {said}")
+            problem = f"looks like {looks}, but holds {holds}; name another file"
+            raise UsageError(f"{flag} {shown(name)}: {problem}")
 
 
 def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
@@ -212,7 +212,7 @@ def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
 
 
 def _promised(name: str) -> str | None:
-    """What the ending of an output's name says, None where it says nothing."""
+    """The format that the ending of an output's name stands for, None for an unknown one."""
     if name == STDOUT:
         return None
     suffix = ending_of(name)
@@ -220,15 +220,15 @@ def _promised(name: str) -> str | None:
 
 
 def _input_format(name: str) -> Format:
-    found = _ENDINGS.get(ending_of(name)) if name != STDIN else None
+    format_ = _ENDINGS.get(ending_of(name)) if name != STDIN else None
     is_file = is_address(name) or (Path(name).is_file() and not PurePath(name).is_relative_to("/dev"))
-    if found is None and name != STDIN and is_file:
-        known = ", ".join(_ENDINGS)
+    if format_ is None and name != STDIN and is_file:
+        endings = ", ".join(_ENDINGS)
         raise UsageError(
-            f"{shown(name)}: {_OTHER_INPUTS.get(ending_of(name), _NO_ENDING)}; known are {known}, each also "
-            f"with {_listed(PACKED_ENDINGS)} behind it; or say --format {_listed(FORMATS)}"
+            f"{shown(name)}: {_OTHER_INPUTS.get(ending_of(name), _NO_ENDING)}; known endings are {endings}, "
+            f"each also with {_listed(PACKED_ENDINGS)} behind it; or add --format {_listed(FORMATS)}"
         )
-    return found or "jsonl"
+    return format_ or "jsonl"
 
 
 def ending_of(name: str) -> str:

@@ -79,14 +79,13 @@ class InputReader:
     header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
         that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
     documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
-        lines, and no JSON lines
+        lines, not JSON lines
     codec: that rows of a chunk are decoded by
     mark: the byte order mark of the first input, once it was begun
     schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
     other_order: inputs begun so far whose columns stand in another order than those of the first; their rows
         come in its order
-    apart: inputs have nothing to do with each other: all this is that of the one begun last, and they may
-        have other columns
+    apart: inputs are independent: all this is that of the input begun last, and each may have other columns
     whole: all columns of those are read, not only what is judged
     ids_shown: as of `MessageReader`
     """
@@ -120,7 +119,7 @@ class InputReader:
         self._forget()
 
     def _forget(self) -> None:
-        """Know of no input."""
+        """Begin again, as before the first input."""
         self.mark: bytes | None = None
         self.names: list[str] = []
         self.header: bytes | None = None
@@ -143,7 +142,7 @@ class InputReader:
                 )
                 yield replace(chunk, columns=columns)
                 continue
-            # Editors and `cat` leave blank rows, and none holds a message; very many of them cost little so.
+            # Editors and `cat` leave blank rows, which hold no message. Left out here, many cost little.
             rows, filled = chunk.rows, chunk.rows.filled(self._delimiter.encode())
             blank = len(rows.rows) - len(filled)
             columns = self._columns(rows.only(filled) if blank else rows)
@@ -186,7 +185,7 @@ class InputReader:
     def size_of(self, name: str) -> int | None:
         """The size of an input, None for a stream; checks that a file can be read and that its columns fit.
 
-        Streams are not touched: what is read of them is gone.
+        Streams are not read: their bytes can be read once only.
         raises: FileError, UsageError, as `chunks` does
         """
         if is_stream(name):
@@ -225,8 +224,8 @@ class InputReader:
 
     def _refuse_other_columns(self, where: str, first: Sequence[object], columns: Sequence[object]) -> None:
         """Refuse columns that are not those of the first input, in any order. raises: FileError"""
-        missing = [str(one) for one in first if one not in columns]
-        added = [str(one) for one in columns if one not in first]
+        missing = [str(column) for column in first if column not in columns]
+        added = [str(column) for column in columns if column not in first]
         if not missing and not added and len(first) == len(columns):
             return
         differ = [f"{_listed(added)} only here"] if added else []
@@ -241,14 +240,14 @@ class InputReader:
         wanted = self._reader.text_roots
         if set(wanted) & set(names) or self._settings.exact.fields:
             return
-        asked = " or ".join(map(repr, wanted))
+        text_fields = " or ".join(map(repr, wanted))
         other = _other_delimiter(header, wanted, names)
         if other is not None:
-            said = "tab" if other == "\t" else repr(other)
-            seen = f"its columns look separated by {said}: add --delimiter {said}"
-            raise UsageError(f"{where}: has no column {asked}; {seen}")
+            delimiter = "tab" if other == "\t" else repr(other)
+            advice = f"its columns look separated by {delimiter}: add --delimiter {delimiter}"
+            raise UsageError(f"{where}: has no column {text_fields}; {advice}")
         listed = ", ".join(repr(name) for name in names[:20])
-        raise UsageError(f"{where}: has no column {asked} but {listed}; name one with --text-field")
+        raise UsageError(f"{where}: has no column {text_fields} but {listed}; name one with --text-field")
 
     def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes
@@ -259,7 +258,7 @@ class InputReader:
             blocks = chain([head], blocks)
             if documents and self._codec is not None:
                 raise FileError(
-                    f"{shown}: is no JSON lines, and other JSON is not read in {self._codec}; "
+                    f"{shown}: is not JSON lines, and other JSON is not read in {self._codec}; "
                     f"turn it into UTF-8 first, as with `iconv -f {self._codec}`"
                 )
             if documents:
@@ -286,9 +285,9 @@ class InputReader:
             if self._codec is not None:
                 text.encode()  # Some encodings have bytes that decode to a half of a character.
         except UnicodeError as error:
-            at = error.start if isinstance(error, UnicodeDecodeError) else 0
+            offset = error.start if isinstance(error, UnicodeDecodeError) else 0
             raise UnreadableError(
-                DeadLetterReason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {at}"
+                DeadLetterReason.NOT_UTF8, f"is not {self._codec or 'UTF-8'} at byte {offset}"
             ) from error
         return text
 
@@ -303,8 +302,8 @@ class InputReader:
         if first is None or (first.rows == [b""] and next(batches, None) is None):
             return None
         if not first.rows[0]:
-            said = "has no header row; the first row of a CSV file names its columns"
-            raise FileError(f"{source.shown}: {said}")
+            problem = "has no header row; the first row of a CSV file names its columns"
+            raise FileError(f"{source.shown}: {problem}")
         head = first.rows[0] or b""
         try:
             text = self._decoded(head)
@@ -312,7 +311,7 @@ class InputReader:
             text = ""
         names = _csv_fields(text, self._delimiter)
         if names is None:
-            raise FileError(f"{where}: is no CSV header; the first row names the columns")
+            raise FileError(f"{where}: is not a CSV header; the first row names the columns")
         if self.names and names != self.names:
             self._refuse_other_columns(where, self.names, names)
             self.other_order[source.shown] = None
@@ -357,7 +356,7 @@ class InputReader:
             spelt = _spelt_fields(text, self._delimiter)
             if fields is None or len(fields) != len(order) or len(spelt) != len(order):
                 return record
-            joined = self._delimiter.join([spelt[at] for at in order])
+            joined = self._delimiter.join([spelt[column] for column in order])
             return joined.encode(self.codec) + record[len(body) :]
 
         return replace(batch, rows=[ordered(record) for record in batch.rows])
@@ -366,7 +365,7 @@ class InputReader:
         """The fields of a CSV record by name. raises: UnreadableError"""
         fields, width = _csv_fields(self._decoded(record), self._delimiter), len(self.names)
         if fields is None:
-            problem = "is no CSV record; a quote is not closed or followed by text"
+            problem = "is not a CSV record; a quote is not closed or followed by text"
             raise UnreadableError(DeadLetterReason.INVALID_CSV, problem)
         if len(fields) != width:
             raise UnreadableError(
@@ -376,10 +375,10 @@ class InputReader:
 
 
 def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:
-    """What the columns of a header seem to be separated by, if that is plain; names: as it was read."""
+    """The delimiter of a header's columns if it is clearly another one; names: columns as they were read."""
     for other in _DELIMITERS:
-        found = _csv_fields(head, other) or []
-        if set(wanted) & set(found) or len(found) > len(names):
+        columns = _csv_fields(head, other) or []
+        if set(wanted) & set(columns) or len(columns) > len(names):
             return other
     return None
 
@@ -413,13 +412,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _csv_fields(record: str, delimiter: str) -> list[str] | None:
-    """Fields of one record, or None where it is no CSV."""
+    """Fields of one record, or None where it is not CSV."""
     # The limit holds for the whole process, which may read other CSV.
     limit = csv.field_size_limit(max(len(record), 1 << 17))
     try:
-        found = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
+        records = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
     except csv.Error:
         return None
     finally:
         csv.field_size_limit(limit)
-    return found[0] if len(found) == 1 else None
+    return records[0] if len(records) == 1 else None

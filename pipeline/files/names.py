@@ -22,12 +22,12 @@ class Expanded(NamedTuple):
 
     names: of all inputs; bases: of each the folder that was named, that of a file, or that of a pattern up to
         its first sign
-    said: a line for each folder and pattern that says how many files it stood for
+    lines: one for each folder and pattern: how many files it stands for
     """
 
     names: list[str]
     bases: list[str]
-    said: list[str]
+    lines: list[str]
 
 
 def is_folder(output: str) -> bool:
@@ -44,7 +44,7 @@ def outputs_in(folder: str, inputs: Expanded) -> list[str]:
 
     raises: UsageError for inputs without a name of their own, and for two that would have one output
     """
-    found: dict[str, str] = {}
+    input_by_output: dict[str, str] = {}
     for name, base in zip(inputs.names, inputs.bases, strict=True):
         if is_stream(name) or name == STDIN:
             stream = "stdin" if name == STDIN else name
@@ -54,25 +54,25 @@ def outputs_in(folder: str, inputs: Expanded) -> list[str]:
         else:
             last = os.path.relpath(name, base or ".")
         output = os.path.join(folder, last)
-        if output in found:
-            both = f"{shown(found[output])} and {shown(name)} would both be {output}"
+        if output in input_by_output:
+            both = f"{shown(input_by_output[output])} and {shown(name)} would both be {output}"
             raise UsageError(f"-o {folder}: {both}; name the folder that holds them, or run them apart")
-        found[output] = name
-    return list(found)
+        input_by_output[output] = name
+    return list(input_by_output)
 
 
 def expand(given: list[str], outputs: Iterable[str | None]) -> Expanded:
-    """The names of all inputs, what they are relative to, and what is to be said of them.
+    """The names of all inputs, what they are relative to, and lines about them.
 
     A folder stands for all files below it with a known ending, a pattern (`*`, `?`, `[`, `**`) for all files
-    it matches; hidden ones, and those that are outputs, are left out. A name that is there is no pattern.
-    outputs: as given, None for none; what lies below one is left out too
+    it matches; hidden ones and outputs are left out. The name of a file that exists is not a pattern.
+    outputs: as given, None for none; files below one are left out too
     raises: UsageError for one that stands for nothing
     """
     written = {os.path.realpath(name) for name in outputs if name is not None}
     names: list[str] = []
     bases: list[str] = []
-    said: list[str] = []
+    lines: list[str] = []
     for name in map(path_of_local, given):
         if is_address(name):
             names.append(name)
@@ -80,11 +80,11 @@ def expand(given: list[str], outputs: Iterable[str | None]) -> Expanded:
             continue
         if name != STDIN and os.path.isdir(name):
             base = name
-            found = [path for path in _below(name) if has_known_ending(path)]
+            paths = [path for path in _below(name) if has_known_ending(path)]
             nothing = f"{name}: is a folder without a file that ends in {known_endings()}"
         elif name != STDIN and glob.has_magic(name) and not os.path.lexists(name):
             base = os.path.dirname(_MAGIC.split(name, maxsplit=1)[0])
-            found = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
+            paths = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
             nothing = f"{name}: matches no file"
         else:
             names.append(name)
@@ -92,16 +92,16 @@ def expand(given: list[str], outputs: Iterable[str | None]) -> Expanded:
             continue
         # An output folder that holds the inputs is not itself among them.
         here = os.path.join(os.path.realpath(base or "."), "")
-        others = {one for one in written if not here.startswith(os.path.join(one, ""))}
-        found = sorted(
-            (path for path in found if not _is_written(path, others)), key=lambda path: path.split(os.sep)
+        others = {folder for folder in written if not here.startswith(os.path.join(folder, ""))}
+        paths = sorted(
+            (path for path in paths if not _is_written(path, others)), key=lambda path: path.split(os.sep)
         )
-        if not found:
+        if not paths:
             raise UsageError(nothing)
-        names += found
-        bases += [base] * len(found)
-        said.append(f"{name}: {len(found):,} {'file' if len(found) == 1 else 'files'}")
-    return Expanded(names, bases, said)
+        names += paths
+        bases += [base] * len(paths)
+        lines.append(f"{name}: {len(paths):,} {'file' if len(paths) == 1 else 'files'}")
+    return Expanded(names, bases, lines)
 
 
 def _below(folder: str) -> Iterable[str]:
@@ -115,4 +115,7 @@ def _below(folder: str) -> Iterable[str]:
 
 def _is_written(path: str, written: set[str]) -> bool:
     real = os.path.realpath(path)
-    return any(real == one or real.startswith((one + os.sep, one + ".leaders" + os.sep)) for one in written)
+    return any(
+        real == output or real.startswith((output + os.sep, output + ".leaders" + os.sep))
+        for output in written
+    )

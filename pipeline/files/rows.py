@@ -1,4 +1,4 @@
-"""Blocks of bytes as rows: lines, or CSV records with quoted newlines; none is held beyond its limit."""
+"""Blocks of bytes as rows: lines, or CSV records with quoted newlines; each within its limit of bytes."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Rows:
         return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
 
     def only(self, numbers: list[int]) -> Rows:
-        """The rows with these numbers, to be read; their lines are not told."""
-        heads = {at: self.heads[number] for at, number in enumerate(numbers) if number in self.heads}
+        """The rows with these numbers, to be read; without their lines."""
+        heads = {row: self.heads[number] for row, number in enumerate(numbers) if number in self.heads}
         return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
 
     def raw(self, row: int) -> tuple[bytes, int]:
@@ -63,7 +63,7 @@ class Rows:
 
 
 class _OpenRow:
-    """A row whose end has not come; of one that is too large its head alone is held.
+    """A row without its end so far; of one that is too large only the head is kept.
 
     size: how many bytes it has so far
     """
@@ -74,14 +74,14 @@ class _OpenRow:
         self.size = 0
 
     def add(self, piece: bytes, size: int | None = None) -> None:
-        """Go on; size: of the piece, where that is no more than a head."""
+        """Append a piece; size: of the piece, where it is only a head."""
         self.size += len(piece) if size is None else size
         self._pieces.append(piece[:SHOWN_BYTES] if self.size > self._max_bytes else piece)
         if self.size > self._max_bytes:
             self._pieces = [b"".join(self._pieces)[:SHOWN_BYTES]]
 
     def end(self, rows: Rows) -> Rows:
-        """Append it to these rows, which come back; the next row may begin."""
+        """Append the row to these rows and return them; the next row may begin."""
         rows.add(b"".join(self._pieces), self.size, self._max_bytes)
         self._pieces, self.size = [], 0
         return rows
@@ -122,7 +122,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
 
 
 def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
-    """The items; a stop among them is told how many bytes of a row were held."""
+    """The items; a StoppedError among them gets the number of bytes of an unfinished row."""
     try:
         yield from items
     except StoppedError as stopped:
@@ -131,7 +131,7 @@ def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
 
 
 def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",") -> Iterator[Rows]:
-    """CSV records of these lines: a line with an open quote goes on in the next one.
+    """CSV records of these lines: a line with an open quote continues in the next one.
 
     A quote opens where a field begins, and nowhere else: `5" pipe` is a field like others. A record that
     outgrows the limit is given up there, and the next line begins a new one, so that a lost quote costs one.
@@ -141,7 +141,7 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
     quoted = False
     start = 1
     terminated = True
-    # Held is the newline of its last line too.
+    # The newline of its last line is held too.
     for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (as it is then)
         if not lines and not batch.heads and not any(b'"' in row for row in batch.rows if row):
             # Every line is a record; among them may be very many blank ones.
@@ -174,23 +174,23 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
 
 def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
     """Whether the line ends inside a quoted field; quoted: whether it began in one."""
-    at = 0
+    position = 0
     while True:
         if quoted:
-            at = line.find(b'"', at)
-            if at < 0:
+            position = line.find(b'"', position)
+            if position < 0:
                 return True
-            at += 1
-            if line.startswith(b'"', at):
-                at += 1
+            position += 1
+            if line.startswith(b'"', position):
+                position += 1
                 continue
             quoted = False
-        elif line.startswith(b'"', at):
+        elif line.startswith(b'"', position):
             quoted = True
-            at += 1
+            position += 1
             continue
-        at = line.find(delimiter, at) + 1
-        if not at:
+        position = line.find(delimiter, position) + 1
+        if not position:
             return False
 
 
@@ -202,7 +202,7 @@ _PLAIN = re.compile(rb'[^ \t\r\n,"\[\]{}]*')
 """A number or a word."""
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n][ \t\r\n]*")
-"""Only where blanks begin: else it would look behind very many blanks from each of them on."""
+"""Only where blanks begin: else the search would start again at each of very many blanks."""
 _PIECE_BYTES = 1 << 16
 _QUOTE, _COMMA, _OPENS, _CLOSES = b'"'[0], b","[0], b"[{", b"]}"
 
@@ -226,18 +226,18 @@ def one_line(row: bytes) -> bytes:
     """
     if b"\n" not in row and b"\r" not in row:
         return row
-    pieces, at = [], 0
-    while at < len(row):
+    pieces, start = [], 0
+    while start < len(row):
         # In pieces: while bytes are put together, Python holds 80 bytes for each line.
-        stop = row.find(b"\n", at + _PIECE_BYTES)
+        stop = row.find(b"\n", start + _PIECE_BYTES)
         stop = len(row) if stop < 0 else stop
-        pieces.append(_BREAK.sub(b"", row[at:stop]).rstrip(b" \t\r"))
-        at = stop
+        pieces.append(_BREAK.sub(b"", row[start:stop]).rstrip(b" \t\r"))
+        start = stop
     return b"".join(pieces)
 
 
 class _Document:
-    """How far into a document what was seen so far goes; first: its first byte, which was seen."""
+    """State of reading one document; first: its first byte, which was read."""
 
     def __init__(self, first: int) -> None:
         self._depth = 1 if first in _OPENS else 0
@@ -245,31 +245,31 @@ class _Document:
         self.is_plain = not self._depth and not self._in_text
         """A number or a word, which needs nothing behind it."""
 
-    def end(self, block: bytes, at: int) -> int:
-        """Where it ends in the block, -1 if it goes on behind.
+    def end(self, block: bytes, position: int) -> int:
+        """Where it ends in the block, -1 if it continues behind.
 
-        block: without escapes, so that every quote begins or ends a text; at: where to go on
+        block: without escapes, so that every quote begins or ends a text; position: where to continue
         """
         if self.is_plain:
-            found = _after(_PLAIN, block, at)
-            return found if found < len(block) else -1
+            end = _after(_PLAIN, block, position)
+            return end if end < len(block) else -1
         while True:
             if self._in_text:
-                at = block.find(b'"', at) + 1
-                if not at:
+                position = block.find(b'"', position) + 1
+                if not position:
                     return -1
                 self._in_text = False
             else:
-                at = _after(_OUTSIDE, block, at)
-                if at == len(block):
+                position = _after(_OUTSIDE, block, position)
+                if position == len(block):
                     return -1
-                if block[at] == _QUOTE:
+                if block[position] == _QUOTE:
                     self._in_text = True
                 else:
-                    self._depth += 1 if block[at] in _OPENS else -1
-                at += 1
+                    self._depth += 1 if block[position] in _OPENS else -1
+                position += 1
             if not self._depth and not self._in_text:
-                return at
+                return position
 
 
 def indent_of(row: bytes) -> bytes:
@@ -317,11 +317,11 @@ class _Cutter:
 
     def cut(self, block: bytes) -> Rows:
         """The rows that end in the block."""
-        at, plain = 0, self._without_escapes(block)
+        position, plain = 0, self._without_escapes(block)
         while True:
-            document, start, seen = self._document, at, 0
+            document, start, seen = self._document, position, 0
             if document is None:
-                document, start = self._between(block, plain, at)
+                document, start = self._between(block, plain, position)
                 if document is None:
                     return self._taken()
                 self._document, seen = document, 1
@@ -332,7 +332,7 @@ class _Cutter:
             if end < 0:
                 return self._taken()
             self._close()
-            at = end
+            position = end
 
     def last(self) -> Rows:
         """What ends with the file. raises: FileError for what has no end"""
@@ -340,53 +340,53 @@ class _Cutter:
             self._close()
         advice = "has no end; fetch the file again, or mend it"
         if self._document is not None:
-            lines = "" if self._array_from else "; if it holds JSON lines, say --format jsonl"
+            lines = "" if self._array_from else "; if it holds JSON lines, add --format jsonl"
             raise FileError(f"{self._shown}: the document that begins in line {self._began} {advice}{lines}")
         if self._array_from:
             raise FileError(f"{self._shown}: the array that begins in line {self._array_from} {advice}")
         return self._taken()
 
     def _without_escapes(self, block: bytes) -> bytes:
-        """The block, its first byte too where the last block ended in the midst of an escape."""
+        """The block, without its first byte where the last block ended inside an escape."""
         plain = without_escapes(block)
         if self._escaped and block:
             plain = b"_" + without_escapes(block[1:])
         self._escaped = plain.endswith(b"\\") if block else self._escaped
         return plain
 
-    def _between(self, block: bytes, plain: bytes, at: int) -> tuple[_Document | None, int]:
+    def _between(self, block: bytes, plain: bytes, position: int) -> tuple[_Document | None, int]:
         """The document that begins next, None if none does in this block; and where.
 
         plain: the block without escapes
         """
         while True:
-            start, at = at, _after(_SPACE, plain, at)
-            self._line += block.count(b"\n", start, at)
-            if at == len(block):
-                return None, at
-            byte = plain[at]
+            start, position = position, _after(_SPACE, plain, position)
+            self._line += block.count(b"\n", start, position)
+            if position == len(block):
+                return None, position
+            byte = plain[position]
             if self._comma_due:
                 if byte == _COMMA:
                     self._comma_due = False
                 elif byte == _CLOSES[0]:
                     self._array_from, self._comma_due = 0, False
                 else:
-                    raise self._misplaced(block[at], "a comma or the end of the array")
+                    raise self._misplaced(block[position], "a comma or the end of the array")
             elif byte == _OPENS[0] and not self._array_from:
                 self._array_from, self._just_opened = self._line, True
             elif byte == _CLOSES[0] and self._just_opened:
                 self._array_from, self._just_opened = 0, False
             elif byte == _COMMA or byte in _CLOSES:
-                raise self._misplaced(block[at], "a document")
+                raise self._misplaced(block[position], "a document")
             else:
                 self._began = self._line
                 self._just_opened = False
-                return _Document(byte), at
-            at += 1
+                return _Document(byte), position
+            position += 1
 
     def _misplaced(self, byte: int, due: str) -> FileError:
-        found = repr(chr(byte)) if byte < 0x80 else f"the byte 0x{byte:02x}"
-        return FileError(f"{self._shown}:{self._line}: has {found} where {due} is due; mend it there")
+        shown = repr(chr(byte)) if byte < 0x80 else f"the byte 0x{byte:02x}"
+        return FileError(f"{self._shown}:{self._line}: has {shown} where {due} is due; mend it there")
 
     def _close(self) -> None:
         self._row.end(self._rows)
@@ -402,7 +402,7 @@ class _Cutter:
         return rows
 
 
-def _after(pattern: re.Pattern[bytes], block: bytes, at: int) -> int:
+def _after(pattern: re.Pattern[bytes], block: bytes, start: int) -> int:
     """Where a pattern that always matches, if only nothing, ends."""
-    match = pattern.match(block, at)
-    return at if match is None else match.end()
+    match = pattern.match(block, start)
+    return start if match is None else match.end()

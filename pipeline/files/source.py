@@ -32,7 +32,7 @@ STDIN = "-"
 
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
-"""In which an encoding is looked for."""
+"""The bytes that show an encoding."""
 
 
 def is_stream(name: str) -> bool:
@@ -47,9 +47,9 @@ def is_stream(name: str) -> bool:
 
 
 class StoppedError(Exception):
-    """The run was asked to stop while it waited for input.
+    """A stop was requested while the run waited for input.
 
-    unfinished: bytes of a row that had not come to its end
+    unfinished: bytes of a row whose end was not read
     """
 
     unfinished = 0
@@ -62,8 +62,7 @@ class InputSource:
     shown: its name in messages, which has no secrets
     mark: the byte order mark that the content began with, which `blocks` leaves out
     waited_s: seconds in which a stream had nothing to read
-    size: bytes of a regular file as it lies there, and of an address that is open, where its store says so;
-        else None
+    size: bytes of a regular file, packed or not, and of an open address whose store gives its size; else None
     raises: FileError when it could not be opened: no such file, no permission, a directory
     """
 
@@ -78,14 +77,14 @@ class InputSource:
         if is_address(name):
             return
         try:
-            known = os.fstat(0) if name == STDIN else os.stat(name)
-            if stat.S_ISDIR(known.st_mode):
+            status = os.fstat(0) if name == STDIN else os.stat(name)
+            if stat.S_ISDIR(status.st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if name != STDIN and not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except OSError as error:
             raise self._cannot_be_read(error) from error
-        self.size = known.st_size if stat.S_ISREG(known.st_mode) else None
+        self.size = status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def __enter__(self) -> Self:
         if is_address(self.name):
@@ -123,17 +122,17 @@ class InputSource:
 
         encoding: as of `Dialect`; UTF-16 and UTF-32 come as UTF-8, others as they are
         raises: FileError when it cannot be read to its end, its compressed data is damaged or cut off, or it
-            is no text
+            is not text
         """
         try:
             blocks = unpacked(self._opened(), self.shown)
             head = b""
-            # The first read of a file gives what was looked at already; fields are sought in a whole block.
+            # The first block is as large as later ones: fields are looked for in a whole block.
             least = 0 if self.size is None and not is_address(self.name) else _BLOCK_BYTES
             while (len(head) < least or is_undecided(head)) and (block := next(blocks, b"")):
                 head += block
-            if (said := foreign(head)) is not None:
-                raise FileError(f"{self.shown}: {said}")
+            if (problem := foreign(head)) is not None:
+                raise FileError(f"{self.shown}: {problem}")
             self.mark = mark_of(head, encoding)
             head = head.removeprefix(self.mark)
             if encoding is not None and is_wide(encoding):
@@ -142,7 +141,7 @@ class InputSource:
             if encoding is None and (seen := encoding_seen(head[:_HEAD_BYTES])) is not None:
                 name, why = seen
                 raise FileError(
-                    f"{self.shown}: is no UTF-8 but {name.upper()} ({why}); "
+                    f"{self.shown}: is not UTF-8 but {name.upper()} ({why}); "
                     f"add --encoding {name}, or --encoding utf-8 if it is UTF-8"
                 )
             yield head

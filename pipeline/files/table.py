@@ -56,12 +56,12 @@ class Table:
                 if file.num_row_groups and file.metadata.num_columns:
                     self.packing = file.metadata.row_group(0).column(0).compression.lower()
                 # A nested column is read as a whole; its name is that of its root.
-                columns = None if only is None else [one for one in self.schema.names if one in only]
+                columns = None if only is None else [name for name in self.schema.names if name in only]
                 self._batches: Iterable[pa.RecordBatch] = file.iter_batches(_BATCH_ROWS, columns=columns)
             elif self.kind == "arrow file":
                 opened = arrow.ipc.open_file(raw)
                 self.schema = opened.schema
-                self._batches = (opened.get_batch(at) for at in range(opened.num_record_batches))
+                self._batches = (opened.get_batch(number) for number in range(opened.num_record_batches))
             else:
                 stream = arrow.ipc.open_stream(raw)
                 self.schema = stream.schema
@@ -79,9 +79,11 @@ class Table:
             raise self._damaged(error) from error
 
     def _damaged(self, error: BaseException) -> FileError:
-        what = "Parquet" if self.kind == "parquet" else "Arrow"
-        said = str(error).partition("\n")[0] or type(error).__name__
-        return FileError(f"{self._shown}: cannot be read as {what} ({said}); fetch it again, or say --format")
+        format_ = "Parquet" if self.kind == "parquet" else "Arrow"
+        problem = str(error).partition("\n")[0] or type(error).__name__
+        return FileError(
+            f"{self._shown}: cannot be read as {format_} ({problem}); fetch it again, or add --format"
+        )
 
 
 def _arrow() -> Any:
@@ -102,13 +104,13 @@ def documents_of(
 ) -> tuple[list[dict[str, Any] | None], dict[int, Unreadable]]:
     """The named columns of each row as a message, and the rows where one of them cannot be read.
 
-    Text is text, also as bytes, which are hex where they are none. Numbers, booleans, lists and structs are
+    Text is text, also as bytes; bytes that are not text are hex. Numbers, booleans, lists and structs are
     what JSON has for them, timestamps and dates seconds since 1970, anything else is its text.
     """
-    known = [name for name in batch.schema.names if name in set(names)]
-    columns = [_values(batch.column(name)) for name in known]
+    present = [name for name in batch.schema.names if name in set(names)]
+    columns = [_values(batch.column(name)) for name in present]
     bad: dict[int, Unreadable] = {}
-    for name, column in zip(known, columns, strict=True):
+    for name, column in zip(present, columns, strict=True):
         for row, value in enumerate(column):
             if value is _UNREADABLE:
                 bad.setdefault(
@@ -121,12 +123,14 @@ def documents_of(
     if not columns:
         return [{} for _ in range(batch.num_rows)], bad
     rows = zip(*columns, strict=True)
-    documents = [None if at in bad else dict(zip(known, row, strict=True)) for at, row in enumerate(rows)]
+    documents = [
+        None if number in bad else dict(zip(present, row, strict=True)) for number, row in enumerate(rows)
+    ]
     return documents, bad
 
 
 def shown_row(batch: pa.RecordBatch, row: int) -> bytes:
-    """All columns of one row as JSON; text that is no UTF-8 as its bytes in hex."""
+    """All columns of one row as JSON; text that is not UTF-8 as its bytes in hex."""
     shown = {}
     for name, column in zip(batch.schema.names, batch.slice(row, 1).columns, strict=True):
         (value,) = _values(column)
@@ -143,26 +147,26 @@ def _values(column: pa.Array) -> list[Any]:
     types = _arrow().types
     kind = column.type
     if types.is_dictionary(kind):
-        known = _values(column.dictionary)
-        return [None if at is None else known[at] for at in column.indices.to_pylist()]
+        entries = _values(column.dictionary)
+        return [None if index is None else entries[index] for index in column.indices.to_pylist()]
     if types.is_timestamp(kind):
         units = column.cast("int64").to_pylist()
-        return [None if at is None else at // _MILLIS[kind.unit] / 1000 for at in units]
+        return [None if unit is None else unit // _MILLIS[kind.unit] / 1000 for unit in units]
     if types.is_date(kind):
         days = column.cast("date32").cast("int32").to_pylist()
         return [None if day is None else day * 86400 for day in days]
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind):
         return list(column.to_pylist())
     try:
-        found = column.to_pylist()
+        values = column.to_pylist()
     except (ValueError, OverflowError):
-        found = [_one(value) for value in column]
+        values = [_as_python(value) for value in column]
     if types.is_string(kind) or types.is_large_string(kind):
-        return list(found)
-    return [_plain(value) for value in found]
+        return list(values)
+    return [_plain(value) for value in values]
 
 
-def _one(scalar: Any) -> Any:
+def _as_python(scalar: Any) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError):
@@ -170,7 +174,7 @@ def _one(scalar: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON has it, its text where JSON has nothing for it, and bytes that are no text in hex."""
+    """The value as JSON has it, its text where JSON has no such type, and bytes that are not text in hex."""
     if value is None or value is _UNREADABLE or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, bytes):
@@ -179,9 +183,9 @@ def _plain(value: Any) -> Any:
         except UnicodeDecodeError:
             return value.hex()
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(inner) for inner in value]
     return str(value)
 
 
@@ -229,8 +233,8 @@ class TableWriter:
         else:
             make = self._arrow.ipc.new_file if kind == "arrow file" else self._arrow.ipc.new_stream
             self._writer = make(sink, schema)
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = self._held_bytes = 0
+        self._batches: list[pa.RecordBatch] = []
+        self._batch_rows = self._batch_bytes = 0
 
     def write(self, batch: pa.RecordBatch, rows: list[int]) -> None:
         """Append these rows of a batch. raises: FileError"""
@@ -239,10 +243,10 @@ class TableWriter:
         # Not `array(rows)`: it imports pandas, where that is installed, which takes a second.
         places = self._arrow.py_buffer(np.asarray(rows, np.int64))
         taken = batch.take(self._arrow.Array.from_buffers(self._arrow.int64(), len(rows), [None, places]))
-        self._held.append(taken)
-        self._held_rows += taken.num_rows
-        self._held_bytes += taken.nbytes
-        if self._held_rows >= _GROUP_ROWS or self._held_bytes >= _GROUP_BYTES:
+        self._batches.append(taken)
+        self._batch_rows += taken.num_rows
+        self._batch_bytes += taken.nbytes
+        if self._batch_rows >= _GROUP_ROWS or self._batch_bytes >= _GROUP_BYTES:
             self.flush()
 
     def end(self) -> None:
@@ -251,16 +255,16 @@ class TableWriter:
         self._writer.close()
 
     def close(self) -> None:
-        """Let go of the output; a writer of pyarrow that is dropped writes an end. Harmless after `end`."""
+        """Detach the output, as a writer of pyarrow that is dropped writes an end. Harmless after `end`."""
         self._sink.let_go()
         self._writer.close()
 
     def flush(self) -> None:
         """Write what is held. raises: FileError"""
-        if self._held:
-            table = self._arrow.Table.from_batches(self._held, self._schema)
+        if self._batches:
+            table = self._arrow.Table.from_batches(self._batches, self._schema)
             try:
                 self._writer.write_table(table)
             except self._arrow.ArrowException as error:
                 raise FileError(f"rows cannot be written as they came in ({error})") from error
-        self._held, self._held_rows, self._held_bytes = [], 0, 0
+        self._batches, self._batch_rows, self._batch_bytes = [], 0, 0

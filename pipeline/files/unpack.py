@@ -1,4 +1,4 @@
-"""Packed bytes as plain ones: gzip, zstd, bzip2 and xz, told apart by their first bytes.
+"""Packed bytes as plain ones: gzip, zstd, bzip2 and xz, recognised by their first bytes.
 
 However little a packed file holds, a block that comes out is bounded: nothing unpacks into memory at once.
 """
@@ -31,18 +31,18 @@ _ZSTD_SLICE = 1 << 10
 _ZSTD_WINDOW = 1 << 31
 """`zstd --long=31`, the longest there is. Memory is used as far as the content goes, and twice that far."""
 _XZ_MEMORY = 256 << 20
-"""`xz -9` asks for 65 MiB."""
+"""`xz -9` needs 65 MiB."""
 _CUT_OFF = "ends in the middle of its compressed data; fetch it again"
 
 
 class PackedError(Exception):
-    """Packed data cannot be unpacked; the text says why, and what to do."""
+    """Packed data cannot be unpacked; the text has the reason and what to do."""
 
 
 def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """The plain content in blocks of up to about 1 MiB; what a stream gave so far is not held back.
+    """The plain content in blocks of up to about 1 MiB; what a stream gave so far is returned at once.
 
-    name: where it ends as packed files do, a file that ends before its first bytes tell is cut off
+    name: with the ending of a packed file, a file that ends inside its first bytes is cut off
     raises: PackedError, OSError
     """
     reads = iter(lambda: raw.read1(BLOCK_BYTES), b"")
@@ -78,7 +78,7 @@ def _damaged(error: Exception) -> PackedError:
 
 
 def _is_undecided(head: bytes) -> bool:
-    """Whether more bytes are needed to say how a file is packed.
+    """Whether more bytes are needed to know how a file is packed.
 
     >>> _is_undecided(b""), _is_undecided(b"BZh"), _is_undecided(b"P"), _is_undecided(b"Pa")
     (True, True, True, False)
@@ -91,7 +91,7 @@ def _is_undecided(head: bytes) -> bool:
 
 
 def _is_stump(name: str, head: bytes) -> bool:
-    """Whether a file is by its name packed, and cut off before its bytes tell: an empty download, mostly.
+    """Whether a file is packed by its name, and cut off inside its first bytes: mostly an empty download.
 
     >>> _is_stump("a.gz", b""), _is_stump("a.gz", b"a\\n"), _is_stump("a.jsonl", b"")
     (True, False, False)
@@ -154,7 +154,7 @@ _Unpacker = _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor
 
 
 def _streams(reads: Iterator[bytes], make: Callable[[], _Unpacker], padding: bytes = b"") -> Iterator[bytes]:
-    """What streams that follow each other hold; padding: bytes that may stand between them."""
+    """The content of consecutive streams; padding: bytes that may stand between them."""
     packed = next(reads, b"")
     while packed:
         stream = make()

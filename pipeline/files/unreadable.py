@@ -15,12 +15,12 @@ from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
 _ADVICE = {
     DeadLetterReason.MISSING_FIELD: "name the right one, as with --text-field",
     DeadLetterReason.NOT_TEXT: "name another one with --text-field",
-    DeadLetterReason.NOT_UTF8: "say which it is with --encoding, or turn it into UTF-8 first",
-    DeadLetterReason.INVALID_JSON: "if it holds no JSON lines, say what with --format",
-    DeadLetterReason.NOT_AN_OBJECT: "if it holds plain lines, say --format text",
-    DeadLetterReason.INVALID_CSV: "if it holds no CSV, say what with --format",
+    DeadLetterReason.NOT_UTF8: "name it with --encoding, or turn it into UTF-8 first",
+    DeadLetterReason.INVALID_JSON: "if it does not hold JSON lines, name the format with --format",
+    DeadLetterReason.NOT_AN_OBJECT: "if it holds plain lines, add --format text",
+    DeadLetterReason.INVALID_CSV: "if it does not hold CSV, name the format with --format",
 }
-"""What to do when it is every row that has this reason."""
+"""What to do when every row has this reason."""
 
 
 _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.TOO_LARGE)
@@ -28,13 +28,13 @@ _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadL
 
 ALLOWED_SHARE = 0.01
 ALLOWED_ROWS = 9
-"""What a run may lose that says nothing of unreadable rows: this share of the rows, or this many."""
+"""Rows that a run without --max-unreadable may lose: this share of them, or this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstUnreadable:
-    """The first row that could not be read, or that has no text: where it stands and why, its fields, where
-    they are known, and what to do where its bytes tell that, else None.
+    """The first row that could not be read, or that has no text: where it stands and why, its fields where
+    they are known, and advice where its bytes give it, else None.
     """
 
     where: str
@@ -48,17 +48,18 @@ class FirstUnreadable:
 
 def first_unreadable(chunk: RowChunk) -> FirstUnreadable | None:
     """The first unreadable row of a chunk, or None."""
-    if not chunk.columns.unreadable:
-        return None
-    return _first(chunk, chunk.columns.unreadable[0])
+    return _first(chunk, chunk.columns.unreadable)
 
 
 def first_without_text(chunk: RowChunk) -> FirstUnreadable | None:
     """The first row of a chunk that comes out though it has no text, or None."""
-    return _first(chunk, chunk.columns.no_text[0]) if chunk.columns.no_text else None
+    return _first(chunk, chunk.columns.no_text)
 
 
-def _first(chunk: RowChunk, bad: Unreadable) -> FirstUnreadable:
+def _first(chunk: RowChunk, rows: list[Unreadable]) -> FirstUnreadable | None:
+    if not rows:
+        return None
+    bad = rows[0]
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
     return FirstUnreadable(where, bad, _fields(chunk, bad), _advice(chunk, bad))
 
@@ -76,7 +77,7 @@ class TextField:
     _meant: dict[str, None] = field(default_factory=dict)
 
     def missed(self, number: int | None) -> str | None:
-        """What to say before input `number` begins (None: at the end), if the one before had no such field.
+        """The error before input `number` begins (None: at the end), if the one before had no such field.
 
         A short input may be without it where others are not.
         """
@@ -94,7 +95,7 @@ class TextField:
         self._of_input.add(chunk)
         self._of_all.add(chunk)
         unseen = chunk.columns.unseen
-        self._meant |= {one.meant: None for one in unseen if one.setting == TEXT and one.meant}
+        self._meant |= {missed.meant: None for missed in unseen if missed.setting == TEXT and missed.meant}
 
     def _line(self, rows: _Rows) -> str:
         none = "the only row has no text" if rows.count == 1 else f"none of {rows.count:,} rows has a text"
@@ -106,7 +107,7 @@ class TextField:
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows that were looked at; first: without a text; has_field: one has the field, be it null."""
+    """Rows that were looked at; first: without a text; has_field: one has the field, perhaps null."""
 
     count: int = 0
     first: FirstUnreadable | None = None
@@ -119,7 +120,7 @@ class _Rows:
     def add(self, chunk: RowChunk) -> None:
         columns = chunk.columns
         self.count += len(columns) + len(columns.no_text) + len(columns.unreadable)
-        is_null = any(one.reason is not DeadLetterReason.MISSING_FIELD for one in columns.no_text)
+        is_null = any(bad.reason is not DeadLetterReason.MISSING_FIELD for bad in columns.no_text)
         self.has_field |= bool(len(columns)) or is_null
         self.first = self.first or first_without_text(chunk)
 
@@ -147,8 +148,8 @@ def too_many_line(
     """
     count = reasons.total()
     if limit is not None:
-        said = f"more rows than --max-unreadable {limit:g} allows are"
-        return f"{said} {unreadable_line(reasons, rows, first, None)}" if count > limit * rows else None
+        too_many = f"more rows than --max-unreadable {limit:g} allows are"
+        return f"{too_many} {unreadable_line(reasons, rows, first, None)}" if count > limit * rows else None
     if count <= max(ALLOWED_SHARE * rows, ALLOWED_ROWS):
         return None
     enough = ceil(count / rows * 100) / 100
@@ -160,7 +161,7 @@ def too_many_line(
 
 def no_text_line(first: FirstUnreadable) -> str:
     """One line for a run in which every row must have a text."""
-    return f"{first}, and input.null_text: fail allows no row without a text; mend it, or say pass"
+    return f"{first}, and input.null_text: fail allows no row without a text; mend it, or set it to pass"
 
 
 def strict_line(first: FirstUnreadable) -> str:
@@ -172,27 +173,27 @@ def strict_line(first: FirstUnreadable) -> str:
 
 
 def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
-    """One line for a run that has nothing else to show."""
+    """One line for a run that could read no row."""
     count = reasons.total()
     rows = "the only row" if count == 1 else f"all {count:,} rows"
     why = ", ".join(reason for reason, _ in reasons.most_common())
-    said = f"{rows} could not be read ({why}): {first}{but_these(first.fields)}"
+    problem = f"{rows} could not be read ({why}): {first}{but_these(first.fields)}"
     advice = first.advice or _ADVICE.get(first.bad.reason)
     if first.bad.setting == "exact.fields":
         advice = "name fields in exact.fields that rows have"
-    return f"{said}; {advice}" if advice else said
+    return f"{problem}; {advice}" if advice else problem
 
 
 def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
-    """What to do where the row's bytes tell: JSON that may be an array or span lines, another encoding."""
+    """Advice that the row's bytes give: JSON that may be an array or span lines, another encoding."""
     if bad.reason is DeadLetterReason.NOT_UTF8 and chunk.batch is None:
-        return "if it is gb18030, big5, shift_jis, cp1252 or another one, say so, as with --encoding gb18030"
+        return "if it is gb18030, big5, shift_jis, cp1252 or another one, add it, as --encoding gb18030"
     if bad.reason not in _OF_JSON or chunk.rows.lines_of is not None:
         return None
     raw = chunk.raw(bad.row)[0].strip()
     if raw.startswith(b"["):
-        return "if it is a JSON array, say --format json"
-    return "if its documents span lines, say --format json" if raw == b"{" else None
+        return "if it is a JSON array, add --format json"
+    return "if its documents span lines, add --format json" if raw == b"{" else None
 
 
 def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:

@@ -43,14 +43,14 @@ class Output:
     """One output file, plain or compressed by its ending; nothing has its name before `place`.
 
     name: a path, `-` for stdout, or a name of a descriptor of this process, as /dev/stderr or `>(...)`
-    mode: permissions of a new file; an existing one keeps its own unless 0600 is asked for, and its owner and
+    mode: permissions of a new file; an existing one keeps its own unless 0600 is requested, and its owner and
         group where the system allows that
     packed: an ending .gz, .zst, .bz2 or .xz means compressed
-    is_stream: what is written is out at once; `place` has nothing to do
+    is_stream: written bytes are visible at once; `place` does nothing
     raises: FileError when it cannot be made, written or renamed; nothing is left behind then
 
     A link is followed: the file it points to is replaced, the link stays. Other hard links to that file keep
-    the old content. A link that somebody else has put where everybody may write is refused.
+    the old content. A link of another user in a folder where all may write is refused.
     """
 
     def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
@@ -85,15 +85,15 @@ class Output:
             return cast(BinaryIO, io.FileIO(self._descriptor, "wb", closefd=False))
         target = _followed(self.name)
         try:
-            known = os.stat(self.name)
+            status = os.stat(self.name)
         except FileNotFoundError:
-            known = None
-        if known is not None and stat.S_ISDIR(known.st_mode):
+            status = None
+        if status is not None and stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(21, "is a directory")
-        if known is not None and not stat.S_ISREG(known.st_mode):
-            # By the name as given: what links in /proc point to, as `pipe:[7]`, is no name.
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            # By the name as given: links in /proc point to texts such as `pipe:[7]`, which are not names.
             return cast(BinaryIO, io.FileIO(self.name, "wb"))
-        if known is not None and not os.access(target, os.W_OK):
+        if status is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         descriptor = _nameless(target.parent, self._mode)
@@ -102,10 +102,10 @@ class Output:
             descriptor = os.open(part, flags, self._mode)
             self._named_already = True
         self._part, self._target = part, target
-        if known is not None:
-            _give_owner(descriptor, known)
+        if status is not None:
+            _give_owner(descriptor, status)
             if self._mode == 0o666:
-                os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
         return cast(BinaryIO, io.FileIO(descriptor, "wb"))
 
     def write(self, data: bytes, /) -> None:
@@ -124,7 +124,7 @@ class Output:
         return cast(BinaryIO, self)
 
     def sync(self) -> None:
-        """Put everything on disk, without its name; only `place` is left."""
+        """Put everything on disk, without its name; only `place` is left to call."""
         with self._named():
             if self._packer is not None:
                 self._packer.close()
@@ -134,11 +134,9 @@ class Output:
                 self._raw.close()
 
     def rest(self) -> None:
-        """Hold no descriptor of what `sync` put on disk; only `place` is left."""
+        """Close the descriptor after `sync`; only `place` is left to call."""
         with self._named():
-            if self._part is not None and not self._named_already:
-                _give_name(self._raw.fileno(), self._part)
-                self._named_already = True
+            self._name_part()
         if not self.is_stream:
             self._raw.close()
 
@@ -149,11 +147,14 @@ class Output:
         if not self.is_stream:
             self._raw.close()
 
+    def _name_part(self) -> None:
+        if self._part is not None and not self._named_already:
+            _give_name(self._raw.fileno(), self._part)
+            self._named_already = True
+
     def _rename(self) -> None:
+        self._name_part()
         if self._part is not None and self._target is not None:
-            if not self._named_already:
-                _give_name(self._raw.fileno(), self._part)
-                self._named_already = True
             os.replace(self._part, self._target)
             self._part = None
             folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -170,7 +171,7 @@ class Output:
         with self._named():
             if self._packer is not None:
                 self._packer.close()
-                # The next one begins with the next byte: a head without an end is a damaged file.
+                # The next member begins with the next byte: a head without an end is a damaged file.
                 self._packer = None
             if not self.is_stream:
                 os.fsync(self._raw.fileno())
@@ -186,7 +187,7 @@ class Output:
         part, self._part = self._part, None
         if part is not None and self._named_already:
             part.unlink(missing_ok=True)
-        # A packer that nobody closes writes its last bytes when it is freed, and from Python 3.13 on says on
+        # A packer that is not closed writes its last bytes when it is freed, and from Python 3.13 on warns on
         # stderr that the file is closed.
         self._plain.is_given_up = True
         if self._packer is not None:
@@ -230,7 +231,7 @@ def _followed(name: str) -> Path:
         try:
             status = os.lstat(path)
         except OSError:
-            here = path  # what is not there, or may not be looked at, leads nowhere else
+            here = path  # a path that is missing, or may not be read, leads no further
             continue
         if not stat.S_ISLNK(status.st_mode):
             here = path
@@ -249,7 +250,7 @@ def _followed(name: str) -> Path:
 
 
 def _nameless(folder: Path, mode: int) -> int | None:
-    """A new file without a name, which even kill -9 does not leave behind; None where there are none such."""
+    """A new file without a name, which even kill -9 does not leave behind; None where the system has none."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
         return None
     try:
@@ -260,9 +261,9 @@ def _nameless(folder: Path, mode: int) -> int | None:
         raise
 
 
-def _give_owner(descriptor: int, known: os.stat_result) -> None:
+def _give_owner(descriptor: int, status: os.stat_result) -> None:
     """Give the file the owner and group of `known` where that is allowed, else the group, else nothing."""
-    for owner, group in ((known.st_uid, known.st_gid), (-1, known.st_gid)):
+    for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
         try:
             os.fchown(descriptor, owner, group)
         except OSError:
@@ -359,7 +360,6 @@ class RowWriter:
         self._open = bare
 
 
-_STANDARD = "-"
 _FOLDER = re.compile(r"/proc/(?P<process>\d+)(?:/task/\d+)?/fd|/dev/fd")
 _MAX_LINKS = 40
 
@@ -369,14 +369,14 @@ def descriptor_of(name: str, *, writes: bool) -> int | None:
 
     writes: `-` is stdout, else stdin
     """
-    if name == _STANDARD:
+    if name == STDOUT:
         return 1 if writes else 0
     path = name
     for _ in range(_MAX_LINKS):
         folder, last = os.path.split(os.path.abspath(path))
         folder = os.path.realpath(folder)
-        found = _FOLDER.fullmatch(folder)
-        if found and last.isdecimal() and found["process"] in (None, str(os.getpid())):
+        match = _FOLDER.fullmatch(folder)
+        if match and last.isdecimal() and match["process"] in (None, str(os.getpid())):
             return int(last)
         try:
             path = os.path.join(folder, os.readlink(os.path.join(folder, last)))
@@ -386,7 +386,7 @@ def descriptor_of(name: str, *, writes: bool) -> int | None:
 
 
 _SHARED_BY_NOBODY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO)
-"""Kinds of files that hold one thing: rows of two outputs in one pipe could not be told apart."""
+"""Kinds of files that hold one thing: rows of two outputs in one pipe would be mixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +413,7 @@ def refuse_clashes(
 ) -> None:
     """Refuse a written file that is also read, or written for another use.
 
-    outputs: flag → name, None where not asked for; state: what is written beside them
+    outputs: flag → name, None where not requested; state: what is written beside them
     settings, config: the settings, whose files are read, and their own file
 
     Links, hard links, descriptors and redirections are seen through. Devices may be shared.
@@ -464,8 +464,8 @@ class _Taken:
         for mark in identity.marks:
             if mark in self._by_mark:
                 return self._by_mark[mark]
-        for other, known in self._all if identity.folder else self._folders:
-            if identity.holds(known) or known.holds(identity):
+        for other, other_identity in self._all if identity.folder else self._folders:
+            if identity.holds(other_identity) or other_identity.holds(identity):
                 return other
         return None
 

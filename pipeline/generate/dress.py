@@ -15,7 +15,9 @@ class Dresser:
     def __init__(self, chinese: Grammar) -> None:
         slots = chinese.slots
         self._tags = [f"{topic}{thing}" for topic in slots["TOPIC"] for thing in slots["STATE"]]
-        self._names = [f"{a}{b}{who}" for a in slots["PA"] for b in slots["PB"] for who in slots["ANIMAL"]]
+        self._names = [
+            f"{a}{b}{animal}" for a in slots["PA"] for b in slots["PB"] for animal in slots["ANIMAL"]
+        ]
         self._shorts, self._emoji, self._faces = slots["SHORT"], slots["EMOJI"], slots["FACES"]
 
     def dress(self, body: str, draws: Sequence[float]) -> str:

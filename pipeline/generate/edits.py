@@ -17,13 +17,13 @@ def edited(body: str, draws: Sequence[float], other: str) -> str:
     """
     characters = list(body)
     count = 1 + int(draws[0] * min(MAX_EDITS, max(1, len(body) // 8)))
-    for place, what in zip(draws[2 : 2 + count], draws[2 + MAX_EDITS :], strict=False):
-        at = int(place * len(characters))
-        new = other[int((what * 7919.0) % 1.0 * len(other))]
-        if what < 0.5:
-            characters[at : at + 1] = new
-        elif what < 0.75 or len(characters) < 2:
-            characters.insert(at, new)
+    for place, choice in zip(draws[2 : 2 + count], draws[2 + MAX_EDITS :], strict=False):
+        position = int(place * len(characters))
+        new = other[int((choice * 7919.0) % 1.0 * len(other))]
+        if choice < 0.5:
+            characters[position : position + 1] = new
+        elif choice < 0.75 or len(characters) < 2:
+            characters.insert(position, new)
         else:
-            del characters[at]
+            del characters[position]
     return "".join(characters)

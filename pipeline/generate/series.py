@@ -33,12 +33,12 @@ class Series:
 
     def report(self, draws: Sequence[float]) -> str:
         """The next report of one series: every number in it is another one than last time."""
-        which = int(draws[2] * REPORTS)
-        self._steps[which] += 1
-        new = 2 + (self._steps[which] * 7 + which) % 89
-        self._totals[which] += new
-        return self._reports[which].format(
-            new=new, total=self._totals[which], open=100 + (self._steps[which] * 13 + which) % 887
+        number = int(draws[2] * REPORTS)
+        self._steps[number] += 1
+        new = 2 + (self._steps[number] * 7 + number) % 89
+        self._totals[number] += new
+        return self._reports[number].format(
+            new=new, total=self._totals[number], open=100 + (self._steps[number] * 13 + number) % 887
         )
 
     def poll(self, own: str, draws: Sequence[float]) -> str:

@@ -17,7 +17,7 @@ from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
 
 
 class Judge(Protocol):
-    """What the index needs of a sieve; `stages.judge.sieve.Sieve` is one."""
+    """What the index needs of a sieve; `stages.judge.batch_sieve.BatchSieve` is one."""
 
     def judge(self, batch: Batch) -> Verdicts:
         """Verdicts of readable messages in log order; the state moves on."""

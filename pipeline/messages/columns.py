@@ -1,4 +1,4 @@
-"""Some rows of a column, and what a verdict says in words."""
+"""Some rows of a column, and the words and numbers of a verdict."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def pick(column: Sequence[Item], rows: Sequence[int]) -> Sequence[Item]:
     return column if len(rows) == len(column) else [column[row] for row in rows]
 
 
-def said_apart(verdicts: Verdicts, row: int) -> tuple[str, str] | None:
-    """What the earlier and what the later body say in the one place that keeps them apart, if one does."""
+def differing_words(verdicts: Verdicts, row: int) -> tuple[str, str] | None:
+    """The words of the earlier and of the later body in the one place that keeps them apart, if one does."""
     place = int(verdicts.detail_rows[row])
     if place < 0:
         return None
@@ -38,8 +38,8 @@ def ten_thousandths(matched: NDArray[np.int64], compared: NDArray[np.int64]) -> 
 def ten_thousandths(
     matched: int | NDArray[np.int64], compared: int | NDArray[np.int64]
 ) -> int | NDArray[np.int64]:
-    """How alike, out of SIMILARITY_SCALE, as every output says it: rounded down, so that it is never 1 for
-    what differs, and at no threshold that it is below.
+    """The similarity out of SIMILARITY_SCALE, as every output has it: rounded down, so that it is never 1 for
+    bodies that differ, and never at a threshold that it does not reach.
 
     compared: above 0
 

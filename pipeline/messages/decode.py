@@ -50,16 +50,16 @@ def decode_rows(
     rows: Sequence[bytes | None], decode: Callable[[bytes | None], _T], bad: dict[int, Unreadable]
 ) -> list[_T | None]:
     """What `decode` makes of each row, None of those in `bad`, which those join that it refuses."""
-    found: list[_T | None] = [None] * len(rows)
+    contents: list[_T | None] = [None] * len(rows)
     for row, content in enumerate(rows):
         if row not in bad:
             try:
-                found[row] = decode(content)
+                contents[row] = decode(content)
             except UnreadableError as error:
                 bad[row] = Unreadable(
                     row, error.reason, error.detail, no_text=error.reason is DeadLetterReason.NULL
                 )
-    return found
+    return contents
 
 
 def too_large(row: int, size: int, limit: int, where: str = "") -> Unreadable:
@@ -103,7 +103,7 @@ def decode_json(message: bytes | None) -> Any:
         return json.loads(text, parse_int=_as_orjson)
     except (ValueError, RecursionError):
         raise UnreadableError(
-            DeadLetterReason.INVALID_JSON, f"is no JSON: {refused.msg} at character {refused.pos}"
+            DeadLetterReason.INVALID_JSON, f"is not JSON: {refused.msg} at character {refused.pos}"
         ) from refused
 
 

@@ -31,19 +31,19 @@ def path_of(name: str) -> Path:
     (('user', 'name'), ('entities', 0, 'text'), ('a.b',), ('user', 'a.b'))
     """
     parts: list[str | int] = []
-    at = 0
+    column = 0
     while True:
-        if _BRACKET.match(name, at) is None:
-            part, at = _bare(name, at)
+        if _BRACKET.match(name, column) is None:
+            part, column = _bare(name, column)
             parts.append(part)
-        while (bracket := _BRACKET.match(name, at)) is not None:
+        while (bracket := _BRACKET.match(name, column)) is not None:
             parts.append(_inside(name, bracket))
-            at = bracket.end()
-        if at == len(name):
+            column = bracket.end()
+        if column == len(name):
             break
-        if name[at] != ".":
-            raise _refused(name, at, 'in brackets stands an index, as [0], or a quoted name, as ["a.b"]')
-        at += 1
+        if name[column] != ".":
+            raise _refused(name, column, 'in brackets stands an index, as [0], or a quoted name, as ["a.b"]')
+        column += 1
     if isinstance(parts[0], int):
         raise _refused(name, 0, "begin with a name: a message is an object")
     return tuple(parts)
@@ -55,15 +55,15 @@ def name_of(path: Path) -> str:
     >>> name_of(("user", "a.b", 0, "text"))
     'user["a.b"][0].text'
     """
-    said = ""
+    name = ""
     for part in path:
         if isinstance(part, int):
-            said += f"[{part}]"
+            name += f"[{part}]"
         elif _PLAIN.fullmatch(part):
-            said += f".{part}" if said else part
+            name += f".{part}" if name else part
         else:
-            said += f"[{json.dumps(part, ensure_ascii=False)}]"
-    return said
+            name += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return name
 
 
 def field_at(document: Any, path: Path) -> Any:
@@ -78,11 +78,11 @@ def field_at(document: Any, path: Path) -> Any:
     return document
 
 
-def _bare(name: str, at: int) -> tuple[str, int]:
+def _bare(name: str, column: int) -> tuple[str, int]:
     """The name that begins there, without its backslashes, and where it ends."""
-    written = _BARE.match(name, at)
+    written = _BARE.match(name, column)
     if written is None:
-        raise _refused(name, at, "a name is missing")
+        raise _refused(name, column, "a name is missing")
     return _ESCAPED.sub(r"\1", written[0]), written.end()
 
 
@@ -95,8 +95,8 @@ def _inside(name: str, bracket: re.Match[str]) -> str | int:
     try:
         return str(json.loads(f'"{double}"', strict=False))
     except ValueError as error:
-        raise _refused(name, bracket.start(), "the quoted name is no JSON string") from error
+        raise _refused(name, bracket.start(), "the quoted name is not a JSON string") from error
 
 
-def _refused(name: str, at: int, why: str) -> UsageError:
-    return UsageError(f"{name!r}, column {at + 1}: {why}")
+def _refused(name: str, column: int, why: str) -> UsageError:
+    return UsageError(f"{name!r}, column {column + 1}: {why}")

@@ -38,14 +38,14 @@ class MessageColumns:
     """m readable messages out of n raw ones.
 
     rows: list of m rows among the n, ascending
-    texts, ids: of each readable message; an id is as it came (`Written` where the value alone does not tell
+    texts, ids: of each readable message; an id is as it came (`Written` where the value alone does not have
         its spelling), None for none
     id_hashes, scopes: uint64[m], 0 for none; times_ms: int64[m] or NO_TIME
     keys: exact keys of `exact.fields`, None where the key text decides
     unreadable: the other rows, ascending, without those of `no_text`
     no_text: rows that come out though their text is null or missing; they are compared with nothing
     bad_times: how many times could not be understood; they count as none
-    unseen: fields that no message has had so far, now and then
+    unseen: fields that no message has had so far, reported now and then
     """
 
     rows: list[int]
@@ -94,13 +94,13 @@ def make_batch(
 
 
 class MessageReader:
-    """Turns raw messages into columns as the settings say: which fields, which scope, which exact key.
+    """Turns raw messages into columns by the settings: which fields, which scope, which exact key.
 
     flat: field names are names (of CSV columns), not paths
     ids_shown: ids go to an output, where they stand byte for byte: escapes of their strings are kept too
     passes_null: a message whose text is null or missing is in `no_text`; else it is unreadable
     text_roots: names at the top of a message that a text is in or below
-    raises: UsageError for a name that is no path, with its setting and column
+    raises: UsageError for a name that is not a path, with its setting and column
     """
 
     def __init__(
@@ -131,14 +131,14 @@ class MessageReader:
         self._watch = FieldWatch(self._watched(source.model_fields_set), flat=flat)
 
     def _watched(self, given: set[str]) -> list[tuple[str, Path]]:
-        """Fields that some message should have: a default that nobody asked for may be missing."""
+        """Fields that some message should have: a default that the settings do not write may be missing."""
         watched = [("scope", path) for path in self._scope]
         watched += [("exact.fields", path) for path in self._key]
         if self._json and self._text_needed:
             watched += [(TEXT, path) for path in self._texts]
-        for name, one in (("id_field", self._id), ("time_field", self._time)):
-            if one is not None and name in given:
-                watched.append((f"input.{name}", one))
+        for name, path in (("id_field", self._id), ("time_field", self._time)):
+            if path is not None and name in given:
+                watched.append((f"input.{name}", path))
         return watched
 
     @property
@@ -148,17 +148,17 @@ class MessageReader:
         return {str(path[0]) for path in paths if path}
 
     def read(
-        self, messages: Sequence[bytes | None], known: Mapping[int, Unreadable] | None = None
+        self, messages: Sequence[bytes | None], unreadable: Mapping[int, Unreadable] | None = None
     ) -> MessageColumns:
         """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value.
 
-        known: rows that are unreadable whatever they hold
+        unreadable: rows that are unreadable whatever they hold
         """
-        bad = dict(known or {})
+        bad = dict(unreadable or {})
         if max(map(len, filter(None, messages)), default=0) > self._max_bytes:
-            for row, one in enumerate(messages):
-                if one is not None and len(one) > self._max_bytes:
-                    bad.setdefault(row, too_large(row, len(one), self._max_bytes))
+            for row, message in enumerate(messages):
+                if message is not None and len(message) > self._max_bytes:
+                    bad.setdefault(row, too_large(row, len(message), self._max_bytes))
         return self.columns(self._decoded(messages, bad), bad, messages if self._json else None)
 
     def columns(
@@ -181,16 +181,16 @@ class MessageReader:
         keys = [self._values(wanted, path) for path in self._key]
         ids = self._values(wanted, self._id) if self._id else []
         scopes = [self._values(wanted, path) for path in self._scope]
-        found: list[Unreadable] = []
+        refused: list[Unreadable] = []
         if set(map(type, texts)) - {str} or any(MISSING in column or None in column for column in keys):
-            found = self._find_bad(rows, wanted, texts, keys)
+            refused = self._find_bad(rows, wanted, texts, keys)
         else:
             for path, column in zip(
                 [self._id or (), *self._key, *self._scope], [ids, *keys, *scopes], strict=True
             ):
-                found += _too_deep(rows, path, column)
-        if found:
-            return self.columns(documents, {**bad, **{one.row: one for one in found}}, messages)
+                refused += _too_deep(rows, path, column)
+        if refused:
+            return self.columns(documents, {**bad, **{bad_row.row: bad_row for bad_row in refused}}, messages)
         raw = None if messages is None else pick(messages, rows)
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
@@ -211,8 +211,8 @@ class MessageReader:
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
             scopes=hash_scopes(list(zip(*scopes, strict=True))) if scopes else np.zeros(count, np.uint64),
             keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,
-            unreadable=[one for one in others if not (one.no_text and self._passes_null)],
-            no_text=[one for one in others if one.no_text and self._passes_null],
+            unreadable=[bad_row for bad_row in others if not (bad_row.no_text and self._passes_null)],
+            no_text=[bad_row for bad_row in others if bad_row.no_text and self._passes_null],
             bad_times=bad_times,
             unseen=self._watch.look(documents),
         )
@@ -240,19 +240,19 @@ class MessageReader:
     def _find_bad(
         self, rows: list[int], documents: Sequence[Any], texts: list[Any], keys: list[list[Any]]
     ) -> list[Unreadable]:
-        found = []
+        refused = []
         wanted = " or ".join(repr(self._shown(path)) for path in self._texts)
         for index, (row, document, text) in enumerate(zip(rows, documents, texts, strict=True)):
             if not isinstance(document, dict):
-                found.append(
+                refused.append(
                     Unreadable(row, DeadLetterReason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object")
                 )
             elif text is MISSING and all(field_at(document, path) is MISSING for path in self._texts):
                 detail = f"has no field {wanted}"
-                found.append(Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, no_text=True))
+                refused.append(Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, no_text=True))
             elif not isinstance(text, str):
                 is_null = text is None or text is MISSING
-                found.append(
+                refused.append(
                     Unreadable(row, DeadLetterReason.NOT_TEXT, self._not_text(document), no_text=is_null)
                 )
             else:
@@ -260,14 +260,18 @@ class MessageReader:
                     if column[index] is MISSING or column[index] is None:
                         no = "no field" if column[index] is MISSING else "null in"
                         detail = f"has {no} {self._shown(path)!r}, which exact.fields names"
-                        found.append(Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, "exact.fields"))
+                        refused.append(
+                            Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, "exact.fields")
+                        )
                         break
-        return found
+        return refused
 
     def _not_text(self, document: Any) -> str:
-        at = [(path, field_at(document, path)) for path in self._texts]
-        wrong = [(path, value) for path, value in at if not isinstance(value, str) and value is not MISSING]
-        path, value = max(wrong, key=lambda one: one[1] is not None)
+        values = [(path, field_at(document, path)) for path in self._texts]
+        wrong = [
+            (path, value) for path, value in values if not isinstance(value, str) and value is not MISSING
+        ]
+        path, value = max(wrong, key=lambda item: item[1] is not None)
         return f"field {self._shown(path)!r} is {_kind(value)}, not text"
 
 
@@ -281,7 +285,9 @@ def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
 
 def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]:
     """uint64[n] of scopes, each the values of its fields; 0 for None alone."""
-    return _hashes([None if one is None else b"".join(map(as_bytes, one)) for one in scopes], _SCOPE_SEED)
+    return _hashes(
+        [None if scope is None else b"".join(map(as_bytes, scope)) for scope in scopes], _SCOPE_SEED
+    )
 
 
 _known_time_ms = lru_cache(_KNOWN_TIMES)(time_ms)
@@ -297,7 +303,7 @@ def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
 
 
 def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable]:
-    """Rows whose value here cannot be written out again, as lists stand in lists without end."""
+    """Rows whose value cannot be written out again, as it is nested too deeply."""
     if not {list, dict} & set(map(type, column)):
         return []
     return [
@@ -310,7 +316,7 @@ def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable
 def _one_text(*parts: Any) -> Any:
     """The parts as one text, a line each, without empty ones; MISSING where there is none.
 
-    What is no text comes back instead.
+    A part that is not text is returned instead.
     """
     given = [part for part in parts if part is not MISSING and part is not None]
     if not given:

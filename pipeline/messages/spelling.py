@@ -35,7 +35,7 @@ class Written:
 
 
 def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
-    """The values, `Written` where the value alone does not tell how its row spells it, strings apart.
+    """The values, `Written` where the value alone does not have the spelling of its row; not for strings.
 
     values: of one field, decoded; path: where it stands in its row of JSON; rows: one for each value
     """
@@ -48,15 +48,15 @@ def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> l
 
 
 def spelled_strings(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
-    """The values, strings `Written` where their row spells them with escapes that nobody needs."""
-    found: list[object] = []
+    """The values, strings `Written` where their row spells them with needless escapes."""
+    spellings: list[object] = []
     for value, row in zip(values, rows, strict=True):
         if type(value) is str and row and b"\\" in row and _may_be_escaped(value, row):
             content = written_at(row, path)
-            found.append(value if content == to_json(value) else Written(content))
+            spellings.append(value if content == to_json(value) else Written(content))
         else:
-            found.append(value)
-    return found
+            spellings.append(value)
+    return spellings
 
 
 def written_at(row: bytes, path: Path) -> bytes:
@@ -72,20 +72,20 @@ def written_at(row: bytes, path: Path) -> bytes:
     first = _TOKEN.search(plain)
     start, end = (first.start() if first else 0), len(row.rstrip())
     for part in path:
-        found = None
+        place = None
         for name, begin, stop in _members(row, plain, start):
             if name == part:
-                found = begin, stop
-        if found is None:
+                place = begin, stop
+        if place is None:
             raise ValueError(f"there is no {part!r}")
-        start, end = found
+        start, end = place
     return row[start:end]
 
 
 def without_escapes(content: bytes) -> bytes:
     r"""As many bytes, with `__` for every escaped backslash and quote: those left begin and end texts.
 
-    content: JSON that does not begin in the midst of an escape
+    content: JSON that does not begin inside an escape
 
     >>> without_escapes(rb'["a\\", "\"b\n"]')
     b'["a__", "__b\\n"]'
@@ -116,10 +116,10 @@ def to_json(value: object, *, sort_keys: bool = False) -> bytes:
         pass
     if isinstance(value, dict):
         items = sorted(value.items()) if sort_keys else value.items()
-        members = [to_json(name) + b":" + to_json(one, sort_keys=sort_keys) for name, one in items]
+        members = [to_json(name) + b":" + to_json(inner, sort_keys=sort_keys) for name, inner in items]
         return b"{" + b",".join(members) + b"}"
     if isinstance(value, (list, tuple)):
-        return b"[" + b",".join([to_json(one, sort_keys=sort_keys) for one in value]) + b"]"
+        return b"[" + b",".join([to_json(inner, sort_keys=sort_keys) for inner in value]) + b"]"
     return json.dumps(value).encode()
 
 

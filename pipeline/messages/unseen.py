@@ -97,16 +97,16 @@ class FieldWatch:
             return []
         while self._next <= self._count:
             self._next *= 10
-        return [self._told(setting, path, objects[:_LOOKED_AT]) for setting, path in self._unseen]
+        return [self._unseen_field(setting, path, objects[:_LOOKED_AT]) for setting, path in self._unseen]
 
-    def _told(self, setting: str, path: Path, objects: list[Any]) -> Unseen:
-        known = path
+    def _unseen_field(self, setting: str, path: Path, objects: list[Any]) -> Unseen:
+        parent = path
         beside: list[Path] = []
-        while not beside and known:
-            known = known[:-1]
-            beside = _below(objects, known)
-        there = [self._name(one) for one in beside]
-        below = (one for outer in beside if not self._flat for one in _below(objects, outer))
+        while not beside and parent:
+            parent = parent[:-1]
+            beside = _below(objects, parent)
+        there = [self._name(path_) for path_ in beside]
+        below = (path_ for outer in beside if not self._flat for path_ in _below(objects, outer))
         deeper = islice(below, _MAX_NAMES)
         return Unseen(
             setting, self._name(path), self._count, tuple(there), self._nearest(path, [*beside, *deeper])
@@ -115,13 +115,15 @@ class FieldWatch:
     def _nearest(self, path: Path, paths: list[Path]) -> str | None:
         """A key that is called as the whole path is written comes first: its dots were meant as such."""
         written = ".".join(map(str, path))
-        names = {self._name(one).lower(): self._name(one) for one in reversed(paths[:_MAX_NAMES])}
+        names = {
+            self._name(candidate).lower(): self._name(candidate) for candidate in reversed(paths[:_MAX_NAMES])
+        }
         if (written,) in paths:
             return self._name((written,))
         close = get_close_matches(self._name(path).lower(), list(names), n=1, cutoff=0.6)
         if close:
             return names[close[0]]
-        leaves = [one for one in paths if one[-1] == path[-1]]
+        leaves = [candidate for candidate in paths if candidate[-1] == path[-1]]
         return self._name(leaves[0]) if leaves else None
 
     def _name(self, path: Path) -> str:
@@ -130,13 +132,13 @@ class FieldWatch:
 
 def _below(objects: list[Any], path: Path) -> list[Path]:
     """Paths of what stands directly in the value there, over all of the messages, in order; not all."""
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for document in objects:
         value = field_at(document, path)
         if isinstance(value, dict):
-            found |= {(*path, name): None for name in islice(value, _MAX_NAMES)}
+            paths |= {(*path, name): None for name in islice(value, _MAX_NAMES)}
         elif isinstance(value, list) and value:
-            found[(*path, 0)] = None
-        if len(found) > _MAX_NAMES:
+            paths[(*path, 0)] = None
+        if len(paths) > _MAX_NAMES:
             break
-    return list(found)[:_MAX_NAMES]
+    return list(paths)[:_MAX_NAMES]

@@ -40,8 +40,8 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.sieve import Sieve
 
 ALIVE_S = 120.0
 """A role without progress for this long is not alive; settings may allow longer calls."""
@@ -172,7 +172,11 @@ class Builder:
                 broker,
                 self.clock,
                 config,
-                Sieves(lambda: Sieve(sieve), partial(Sieve.load, config=sieve), partial(_salvage, sieve)),
+                Sieves(
+                    lambda: BatchSieve(sieve),
+                    partial(BatchSieve.load, config=sieve),
+                    partial(_salvage, sieve),
+                ),
                 store,
                 self.background,
                 hook,
@@ -183,12 +187,12 @@ class Builder:
         return index
 
 
-def _salvage(config: SieveConfig, saved: BinaryIO) -> Sieve:
+def _salvage(config: SieveConfig, saved: BinaryIO) -> BatchSieve:
     """The near stage of a saved sieve if it fits; the exact stage begins empty."""
     try:
-        return Sieve.load(saved, config, forget_exact=True)
+        return BatchSieve.load(saved, config, forget_exact=True)
     except StateError:
-        return Sieve(config)
+        return BatchSieve(config)
 
 
 def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:

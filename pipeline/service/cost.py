@@ -16,7 +16,7 @@ from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import DETAIL_LENGTH, MAX_WINDOW, Verdicts
-from twinsieve.stages.judge.sieve import worst_case_bytes
+from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 _HOUR_S = 3600
 

@@ -24,7 +24,7 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.judge.engine import check_words
+from twinsieve.stages.judge.chunk_judge import check_words
 from twinsieve.stages.judge.scheme import (
     DigestConfig,
     FeatureConfig,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
-from twinsieve.pipeline.messages.columns import pick, said_apart, ten_thousandths
+from twinsieve.pipeline.messages.columns import differing_words, pick, ten_thousandths
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
@@ -322,7 +322,7 @@ def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
             headers.append([])
             continue
         said = Rule(reason).words
-        if (words := said_apart(verdicts, row)) is not None:
+        if (words := differing_words(verdicts, row)) is not None:
             said += f" {'/'.join(map(_escaped, words))}"
         headers.append([(KEPT_APART, _cut(said.encode()))])
     return headers

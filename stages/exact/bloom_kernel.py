@@ -192,10 +192,10 @@ def bloom_insert(bloom: Bloom, d0: np.uint64, d1: np.uint64, kept_index: int, ti
 
 
 @kernel
-def contains_batch(bloom: Bloom, digests: NDArray[np.uint64], found: NDArray[np.bool_]) -> None:
-    """Write to found[i] whether a live generation contains digests[i]. found: bool[n]"""
+def contains_batch(bloom: Bloom, digests: NDArray[np.uint64], hits: NDArray[np.bool_]) -> None:
+    """Write to hits[i] whether a live generation contains digests[i]. hits: bool[n]"""
     for i in range(len(digests)):
-        found[i] = bloom_oldest_hit(bloom, digests[i, 0], digests[i, 1]) >= 0
+        hits[i] = bloom_oldest_hit(bloom, digests[i, 0], digests[i, 1]) >= 0
 
 
 @kernel

@@ -84,14 +84,16 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
             f"exact.window.messages is {window.messages}; a filter serves at most {largest * generations}"
         )
     share = error_rate * capacity / (capacity + window.messages - 1)
-    slices, slice_bits, asked = _filter_within(capacity, share)
+    slices, slice_bits, requested_rate = _filter_within(capacity, share)
     rows = (window.messages - 1) // capacity + 2
     age_ms = span_ms = -1
     if window.age_ms is not None:
         rows += AGE_PARTS
         age_ms, span_ms = window.age_ms, max(1, -(-window.age_ms // AGE_PARTS))
     stride = row_bytes(slices * slice_bits)
-    return BloomSizing(capacity, slices, slice_bits, asked, rows, stride, window.messages, age_ms, span_ms)
+    return BloomSizing(
+        capacity, slices, slice_bits, requested_rate, rows, stride, window.messages, age_ms, span_ms
+    )
 
 
 def row_bytes(bits: int) -> int:
@@ -113,26 +115,26 @@ def _filter_within(capacity: int, share: float) -> tuple[int, int, float]:
     steps = _steps_within(min(capacity, _SMALL), share, 0)
     if capacity > _SMALL:
         steps = _steps_within(capacity, share, max(0, steps - 1))
-    asked = _asked(share, steps)
-    return *filter_sizes(capacity, asked), asked
+    requested_rate = _requested_rate(share, steps)
+    return *filter_sizes(capacity, requested_rate), requested_rate
 
 
 def _steps_within(capacity: int, share: float, steps: int) -> int:
     while True:
-        slices, slice_bits = filter_sizes(capacity, _asked(share, steps))
+        slices, slice_bits = filter_sizes(capacity, _requested_rate(share, steps))
         filled = -math.expm1(capacity * math.log1p(-1.0 / slice_bits))
         if filled**slices <= share:
             return steps
         steps += 1
 
 
-def _asked(share: float, steps: int) -> float:
+def _requested_rate(share: float, steps: int) -> float:
     for _ in range(steps):
         share *= 0.995
     return share
 
 
 def filter_sizes(capacity: int, error_rate: float) -> tuple[int, int]:
-    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, as it says itself."""
-    made = BloomFilter(capacity, error_rate)
-    return made.num_slices, made.bits_per_slice
+    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, as its attributes are."""
+    bloom = BloomFilter(capacity, error_rate)
+    return bloom.num_slices, bloom.bits_per_slice

@@ -1,4 +1,4 @@
-"""`Forgotten`: digests of kept messages that lead nobody any more, until the exact window has passed them.
+"""`Forgotten`: digests of kept messages that no longer lead, until the exact window has passed them.
 
 A Bloom filter cannot delete. So the digests of kept messages that never come out stand here, and a message
 with one of them is not asked of the exact stage. Once such a message is kept, its digest leads again.
@@ -47,7 +47,7 @@ class Forgotten:
             self._keep(~np.isin(self._tags, tags))
 
     def holds(self, tags: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """bool[n]: whether tags[i] leads nobody."""
+        """bool[n]: whether tags[i] is forgotten."""
         return np.isin(tags, self._tags)
 
     def until_one_repeats(self, tags: NDArray[np.uint64]) -> int:

@@ -20,7 +20,7 @@ class PackedColumn:
     >>> column = PackedColumn.of(np.array([7_000_000_000_000, 7_000_000_000_300], dtype=np.int64))
     >>> column.deltas.shape
     (2, 2)
-    >>> column.at(np.array([1, 0])).tolist()
+    >>> column.values(np.array([1, 0])).tolist()
     [7000000000300, 7000000000000]
     """
 
@@ -44,7 +44,7 @@ class PackedColumn:
         # A copy even where none is needed: a view of no columns would hold all 8 bytes a value in memory.
         return cls(bases, little[:, :width].copy())
 
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def values(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64[m], the values of these rows. rows: int64[m], 0 <= row < n"""
         wide = np.zeros((len(rows), _WORD), dtype=np.uint8)
         wide[:, : self.deltas.shape[1]] = self.deltas[rows]

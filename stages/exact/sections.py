@@ -1,4 +1,4 @@
-"""Reading saved arrays back with suspicion: other settings and damage are told apart."""
+"""Saved arrays are checked as they are read: other settings and damage are different errors."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ class SectionReader:
         for name, was, is_now in zip(names, saved.tolist(), now.tolist(), strict=True):
             if was != is_now:
                 raise StateError(
-                    f"{self._part}: saved with {_said(name, was)}, "
-                    f"the configuration says {_said(name, is_now)}; "
+                    f"{self._part}: saved with {_shown(name, was)}, "
+                    f"the configuration says {_shown(name, is_now)}; "
                     f"restore the setting or {NEW_STATE}"
                 )
 
-    def damaged(self, what: str) -> StateError:
-        """The error for arrays that no twinsieve has written."""
-        return StateError(f"{self._part}: {what}; the state is damaged, {NEW_STATE} or an older snapshot")
+    def damaged(self, problem: str) -> StateError:
+        """The error for arrays that no version of twinsieve wrote."""
+        return StateError(f"{self._part}: {problem}; the state is damaged, {NEW_STATE} or an older snapshot")
 
 
-def _said(name: str, value: int) -> str:
-    # As the user knows it: rates were saved as the bits of a float64, no age as -1.
+def _shown(name: str, value: int) -> str:
+    # As settings spell it: rates were saved as the bits of a float64, no age as -1.
     if name == "exact.error_rate":
         return f"{name} {float(np.int64(value).view(np.float64))!r}"
     if name == "exact.window.age_ms" and value < 0:

@@ -4,8 +4,8 @@
 >>> digests = np.arange(6, dtype=np.uint64).reshape(3, 2)
 >>> columns = np.array([50, 51]), np.array([0, 1]), np.array([9_000, 9_005])
 >>> tiers.add(digests[:2], *columns)
->>> found, leaders, kept, times_ms = tiers.find(digests)
->>> found.tolist(), leaders[:2].tolist()
+>>> is_hit, leaders, kept, times_ms = tiers.find(digests)
+>>> is_hit.tolist(), leaders[:2].tolist()
 ([True, True, False], [50, 51])
 """
 
@@ -60,7 +60,7 @@ def tier_sizes(window: Window) -> TierSizes:
 class TrieTiers:
     """Digests of kept messages with position, kept index and time of the newest message of each.
 
-    Everything inside the window is held, and some that has left it: who asks checks kept index and
+    It holds everything inside the window and some entries that have left it: the caller checks kept index and
     time. Memory follows from the window (`bytes_for`). One call a chunk of messages is intended.
     raises: UsageError for a window that cannot be kept
     """
@@ -78,33 +78,33 @@ class TrieTiers:
     def find(
         self, digests: NDArray[np.uint64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Of the newest entry of each digest: found, position, kept index, time in ms.
+        """Of the newest entry of each digest: whether there is one, position, kept index, time in ms.
 
         digests: uint64[n, 2]
         returns: bool[n], int64[n] (or NO_LEADER), int64[n] (or -1), int64[n] (or NO_TIME)
         """
         n = len(digests)
-        found = np.zeros(n, dtype=np.bool_)
+        is_hit = np.zeros(n, dtype=np.bool_)
         leaders = np.full(n, NO_LEADER, dtype=np.int64)
         kept = np.full(n, -1, dtype=np.int64)
         times = np.full(n, NO_TIME, dtype=np.int64)
         rows = self.head.find(digests)
         here = np.flatnonzero(rows >= 0)
         _, leaders[here], kept[here], times[here] = self.head.entries.take(rows[here])
-        found[here] = True
-        left = np.flatnonzero(~found)
+        is_hit[here] = True
+        left = np.flatnonzero(~is_hit)
         for tier in reversed(self.tiers):
             rows = tier.find(digests[left])
             hits = rows >= 0
             here, rows = left[hits], rows[hits]
-            found[here] = True
-            leaders[here] = tier.positions.at(rows)
+            is_hit[here] = True
+            leaders[here] = tier.positions.values(rows)
             kept[here] = tier.kept_at(rows)
-            times[here] = tier.times.at(rows)
+            times[here] = tier.times.values(rows)
             left = left[~hits]
             if len(left) == 0:
                 break
-        return found, leaders, kept, times
+        return is_hit, leaders, kept, times
 
     def add(
         self,
@@ -191,7 +191,7 @@ class TrieTiers:
         levels = [tier.level for tier in self.tiers]
         newest = [tier.newest_kept for tier in self.tiers]
         newest += self.head.entries.kept[: self.head.count].tolist()
-        ascending = all(one < other for one, other in pairwise([*newest, kept_count]))
+        ascending = all(index < next_index for index, next_index in pairwise([*newest, kept_count]))
         return ascending and levels == sorted(levels, reverse=True)
 
     def _parameters(self) -> NDArray[np.int64]:
@@ -207,11 +207,11 @@ class TrieTiers:
         """
         check_window(window)
         sizes = tier_sizes(window)
-        held = window.messages + sizes.largest
-        tiers = held // sizes.largest + 3 * sizes.fan_out
+        entries = window.messages + sizes.largest
+        tiers = entries // sizes.largest + 3 * sizes.fan_out
         return (
             TrieHead.bytes_for(sizes.head)
-            + held * _BYTES_A_KEY
+            + entries * _BYTES_A_KEY
             + tiers * _BYTES_A_TIER
             + sizes.largest * _MERGE_BYTES_A_KEY
         )

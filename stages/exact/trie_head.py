@@ -99,8 +99,8 @@ def _map_rows(slots: NDArray[np.int32], digests: NDArray[np.uint64], start: int,
 def _find_rows(
     slots: NDArray[np.int32],
     digests: NDArray[np.uint64],
-    asked: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
     rows: NDArray[np.int64],
 ) -> None:
-    for i in range(len(asked)):
-        rows[i] = slots[_cell_of(slots, digests, asked[i, 0], asked[i, 1])]
+    for i in range(len(wanted)):
+        rows[i] = slots[_cell_of(slots, digests, wanted[i, 0], wanted[i, 1])]

@@ -71,8 +71,8 @@ class SealedTier:
         self.filter.cursor[CURSOR_LIVE] = 1
         self._trie_bytes = trie_bytes
         last = np.array([len(trie) - 1])
-        self.newest_kept = int(self.kept_less_row.at(last)[0]) + len(trie) - 1
-        self.newest_time_ms = int(self.times.at(last)[0])
+        self.newest_kept = int(self.kept_less_row.values(last)[0]) + len(trie) - 1
+        self.newest_time_ms = int(self.times.values(last)[0])
 
     @classmethod
     def of(cls, level: int, entries: Entries) -> SealedTier:
@@ -120,16 +120,16 @@ class SealedTier:
         """int64[n], the row of each digest, or -1. digests: uint64[n, 2]"""
         maybe = np.empty(len(digests), dtype=np.bool_)
         contains_batch(self.filter, digests, maybe)
-        asked = np.flatnonzero(maybe)
+        candidates = np.flatnonzero(maybe)
         rows = np.full(len(digests), -1, dtype=np.int64)
-        if len(asked) == 0:
+        if len(candidates) == 0:
             return rows
-        ids = self._ids_of(digests[asked])
-        known = np.flatnonzero(ids >= 0)
-        ids, asked = ids[known], asked[known]
-        wanted = digests[asked]
+        ids = self._ids_of(digests[candidates])
+        with_id = np.flatnonzero(ids >= 0)
+        ids, candidates = ids[with_id], candidates[with_id]
+        wanted = digests[candidates]
         same = (self.low[ids] == wanted[:, 0].astype(np.uint32)) & (self.second[ids] == wanted[:, 1])
-        rows[asked[same]] = self.rows.at(ids[same])
+        rows[candidates[same]] = self.rows.values(ids[same])
         return rows
 
     def _ids_of(self, digests: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -149,18 +149,21 @@ class SealedTier:
 
     def kept_at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64[m], kept indices of these rows."""
-        return self.kept_less_row.at(rows) + rows
+        return self.kept_less_row.values(rows) + rows
 
     def entries(self) -> Entries:
         """All entries, in kept order; the digests are put together again from trie and columns."""
         n = len(self)
         everything = np.arange(n)
         digests = np.empty((n, 2), dtype=np.uint64)
-        rows = self.rows.at(everything)
+        rows = self.rows.values(everything)
         digests[rows, 0] = (_prefix_of_ids(self.trie).astype(np.uint64) << _PREFIX_SHIFT) | self.low
         digests[rows, 1] = self.second
         return Entries(
-            digests, self.positions.at(everything), self.kept_at(everything), self.times.at(everything)
+            digests,
+            self.positions.values(everything),
+            self.kept_at(everything),
+            self.times.values(everything),
         )
 
 
@@ -256,7 +259,7 @@ def tier_from_sections(reader: SectionReader) -> SealedTier:
     if n == 0 or len(trie) != n:
         raise reader.damaged(f"a trie has {len(trie)} keys for {n} entries")
     columns = {name: _packed(reader, name, n) for name in _PACKED}
-    if (np.sort(columns["rows"].at(np.arange(n))) != np.arange(n)).any():
+    if (np.sort(columns["rows"].values(np.arange(n))) != np.arange(n)).any():
         raise reader.damaged("rows of a tier are not a permutation")
     bits = reader.array("filter", np.uint8, empty_filter(n).bits.shape).astype(np.uint8)
     return SealedTier(

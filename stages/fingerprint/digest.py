@@ -22,7 +22,7 @@ _SEED_BITS = {"mmh3": 32, "blake2b": 64}
 class DigestConfig:
     """How keys become digests, and the secret all fingerprints are seeded with.
 
-    method: `mmh3` (MurmurHash3 x64, fast; whoever knows the seed can forge equal digests, and texts
+    method: `mmh3` (MurmurHash3 x64, fast; anybody with the seed can forge equal digests, and texts
         that collide under every seed may exist, so hits are confirmed by text where it is stored) or
         `blake2b` (keyed; for hostile input where no text is stored)
     seed: secret, 0 … 2^32 - 1 for mmh3, 0 … 2^64 - 1 for blake2b
@@ -56,15 +56,15 @@ def digests(config: DigestConfig, bodies: Bodies, keys: list[bytes] | None = Non
     if keys is not None:
         if len(keys) != len(bodies):
             raise UsageError(f"{len(keys)} keys for {len(bodies)} rows; give one key per row")
-        found = _each(config, keys)
+        hashed = _hash_keys(config, keys)
     else:
         view = np.ascontiguousarray(bodies.chars, dtype="<u4").view(np.uint8).data
         cuts = (bodies.starts * 4).tolist()
-        found = _each(config, [view[start:end] for start, end in pairwise(cuts)])
-    return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+        hashed = _hash_keys(config, [view[start:end] for start, end in pairwise(cuts)])
+    return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
-def _each(config: DigestConfig, keys: Sequence[bytes | memoryview]) -> list[bytes]:
+def _hash_keys(config: DigestConfig, keys: Sequence[bytes | memoryview]) -> list[bytes]:
     seed = config.seed
     if config.method == "mmh3":
         digest = mmh3.mmh3_x64_128_digest

@@ -107,8 +107,8 @@ def dictionary_entries(lines: Iterable[str]) -> list[tuple[str, int | None, str 
 
 
 def _entry(line: str) -> tuple[str, int | None, str | None]:
-    found = _ENTRY.fullmatch(line.strip())
+    match = _ENTRY.fullmatch(line.strip())
     # jieba takes frequency 0 as an order to split the word, and keeps that for the whole process.
-    if found is None or (found[2] is not None and int(found[2]) == 0):
-        raise UsageError(f"{line!r} is no dictionary entry; use `word [frequency from 1] [flag]`")
-    return found[1], int(found[2]) if found[2] else None, found[3]
+    if match is None or (match[2] is not None and int(match[2]) == 0):
+        raise UsageError(f"{line!r} is not a dictionary entry; use `word [frequency from 1] [flag]`")
+    return match[1], int(match[2]) if match[2] else None, match[3]

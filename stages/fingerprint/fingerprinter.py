@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
+from twinsieve.stages.fingerprint.bag import fill_bags
 from twinsieve.stages.fingerprint.digest import DigestConfig, digests
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.idf import run_weights
@@ -42,9 +43,9 @@ class Fingerprinter:
     >>> maker = Fingerprinter(FeatureConfig(), BandLayout(bands=20), DigestConfig(seed=1))
     >>> chars = np.array([ord(c) for c in "武汉加油中国加油"], np.uint32)
     >>> lengths = np.array([8], np.int32)
-    >>> one = Bodies(chars, np.array([0, 8]), np.zeros(8, np.uint8), lengths, lengths, np.array([False]))
-    >>> made = maker.fingerprints(one)
-    >>> made.band_keys.shape, made.has_simhash.tolist(), made.sketch_rows.tolist()
+    >>> bodies = Bodies(chars, np.array([0, 8]), np.zeros(8, np.uint8), lengths, lengths, np.array([False]))
+    >>> prints = maker.fingerprints(bodies)
+    >>> prints.band_keys.shape, prints.has_simhash.tolist(), prints.sketch_rows.tolist()
     ((1, 20), [True], [-1])
     """
 
@@ -72,43 +73,35 @@ class Fingerprinter:
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
 
-        Tallies are 0; who knows the lists of words fills them (`stages.differ.tails`).
+        Tallies are 0; `stages.differ.tails`, which has the lists of words, fills them.
         keys: one exact key per row, in place of the key text
         raises: UsageError if there is not one key per row
         """
-        n = len(bodies)
         layout = self._layout
         bodies = bodies.for_kernels()
         chars, starts, exact_only = bodies.chars, bodies.starts, bodies.exact_only
         long = ~exact_only & (np.diff(starts) >= SKETCH_FROM)
-        made = Fingerprints(
-            digests=digests(self._digest, bodies, keys),
-            simhashes=np.zeros((n, 2), np.uint64),
-            has_simhash=np.zeros(n, np.bool_),
-            weak_bits=np.zeros((n, layout.tables, layout.weak), np.uint8),
-            band_keys=np.zeros((n, layout.bands), np.uint32),
-            bags=np.zeros((n, BAG_BYTES), np.uint8),
-            signatures=np.zeros(n, np.uint32),
-            sketches=np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8),
-            sketch_rows=np.where(long, np.cumsum(long) - 1, -1).astype(np.int32),
-            tallies=np.zeros(n, np.uint64),
-        )
-        self._fill_simhashes(bodies, made)
+        dims = {"tables": layout.tables, "weak": layout.weak, "bands": layout.bands}
+        prints = Fingerprints.blank(len(bodies), dims=dims)
+        prints.digests = digests(self._digest, bodies, keys)
+        prints.sketches = np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8)
+        prints.sketch_rows = places_of(long).astype(np.int32)
+        self._fill_simhashes(bodies, prints)
         by_script = layout.grams == "by_script"
-        columns = (made.band_keys, made.signatures)
+        columns = (prints.band_keys, prints.signatures)
         fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *columns)
-        fill_bags(chars, starts, exact_only, made.bags, made.signatures)
-        fill_sketches(chars, starts, made.sketch_rows, self._sketch_family, made.sketches)
-        return made
+        fill_bags(chars, starts, exact_only, prints.bags, prints.signatures)
+        fill_sketches(chars, starts, prints.sketch_rows, self._sketch_family, prints.sketches)
+        return prints
 
     def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
-        made = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
+        simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
         seeds, key_bits = self._simhash_seeds, self._layout.key_bits
         if self._keywords is not None:
-            fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, made)
+            fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, simhashes)
             return
         columns = (bodies.chars, bodies.starts, bodies.word_starts, bodies.exact_only)
-        fill_simhashes(*columns, self._rules, seeds, key_bits, made)
+        fill_simhashes(*columns, self._rules, seeds, key_bits, simhashes)
 
 
 def _check(layout: BandLayout) -> None:

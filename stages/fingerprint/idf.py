@@ -82,8 +82,8 @@ def run_weights(config: FeatureConfig, seed: np.uint64) -> tuple[NDArray[np.uint
     narrowest, widest = config.widths
     fitting = (counts >= narrowest) & (counts <= widest)
     features, places = np.unique(hashes[fitting], return_index=True)
-    found = np.fromiter(weights.values(), np.int64, len(terms))[fitting][places]
-    return features, np.append(found, other)
+    values = np.fromiter(weights.values(), np.int64, len(terms))[fitting][places]
+    return features, np.append(values, other)
 
 
 def _terms_as_bodies(

@@ -37,10 +37,10 @@ class Keywords:
         starts = [0]
         for row in range(len(bodies)):
             if not bodies.exact_only[row]:
-                found = self.keywords(bodies, row)
-                if len(found) >= self._config.min_features:
-                    features += map(self._hash, found)
-                    weights += found.values()
+                keywords = self.keywords(bodies, row)
+                if len(keywords) >= self._config.min_features:
+                    features += map(self._hash, keywords)
+                    weights += keywords.values()
             starts.append(len(features))
         return np.array(features, np.uint64), np.array(weights, np.int64), np.array(starts, np.int64)
 
@@ -48,8 +48,8 @@ class Keywords:
         """Keywords of one body with their weights, best first."""
         words = self._segmenter.words(bodies, row)
         counts = Counter(words)
-        known, other = self._idf
-        ranks = {word: count * known.get(word, other) for word, count in counts.items()}
+        idf, other = self._idf
+        ranks = {word: count * idf.get(word, other) for word, count in counts.items()}
         best = sorted(ranks, key=ranks.__getitem__, reverse=True)[: self._config.top_k]
         match self._config.weights:
             case "none":

@@ -72,7 +72,7 @@ def _import_jieba() -> Any:
 def _new_tokenizer(dictionary: tuple[str, ...]) -> Any:
     tokenizer = _import_jieba().Tokenizer()
     # What Tokenizer.initialize does, less a log to stderr and a cache in a shared temporary folder,
-    # which it would also believe if somebody else had put it there.
+    # which it would read even if another user had put it there.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     for entry in dictionary_entries(dictionary):

@@ -167,21 +167,21 @@ def sum_weighted(
 def read_sums(
     sums: NDArray[np.int64],
     row: int,
-    made: SimhashColumns,
+    columns: SimhashColumns,
     order: NDArray[np.int64],
 ) -> None:
     """Write one row's fingerprint and weak bits from its 128 sums.
 
     order: int64[key_bits], scratch
     """
-    made.has_simhash[row] = True
+    columns.has_simhash[row] = True
     key_bits = len(order)
     for lane in range(2):
         bits = np.uint64(0)
         for b in range(_LANE):
             bits |= np.uint64(sums[lane * _LANE + b] > 0) << np.uint64(b)
-        made.simhashes[row, lane] = bits
-    tables, weak = made.weak_bits.shape[1:]
+        columns.simhashes[row, lane] = bits
+    tables, weak = columns.weak_bits.shape[1:]
     for table in range(tables):
         first = table * SIMHASH_BITS // tables
         for j in range(key_bits):
@@ -192,16 +192,16 @@ def read_sums(
             for j in range(1, key_bits):
                 weakest = min(weakest, order[j])
             bit = weakest % 256
-            made.weak_bits[row, table, place] = bit
+            columns.weak_bits[row, table, place] = bit
             order[bit] = np.iinfo(np.int64).max
 
 
 @kernel(callee=True)
 def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: NDArray[np.int64]) -> int:
     """Weight of a feature in a sorted table; if absent the last weight, one more than there are features."""
-    at = np.searchsorted(idf_features, feature)
-    is_known = at < len(idf_features) and idf_features[at] == feature
-    return int(idf_weights[at if is_known else len(idf_features)])
+    place = np.searchsorted(idf_features, feature)
+    is_listed = place < len(idf_features) and idf_features[place] == feature
+    return int(idf_weights[place if is_listed else len(idf_features)])
 
 
 @kernel(callee=True)
@@ -237,7 +237,7 @@ def fill_simhashes(
     rules: FeatureRules,
     seeds: NDArray[np.uint64],
     key_bits: int,
-    made: SimhashColumns,
+    columns: SimhashColumns,
 ) -> None:
     """Write SimHash, its presence and its weak bits for all near rows.
 
@@ -273,7 +273,7 @@ def fill_simhashes(
                 sum_weighted(work.features, work.weights, ZERO, count, seeds[lane + 1], sums, lane)
             else:
                 sum_equal(work.features, count, seeds[lane + 1], sums, lane)
-        read_sums(sums, row, made, order)
+        read_sums(sums, row, columns, order)
 
 
 @kernel(allocates=True)
@@ -283,7 +283,7 @@ def fill_packed_simhashes(
     feature_starts: NDArray[np.int64],
     seeds: NDArray[np.uint64],
     key_bits: int,
-    made: SimhashColumns,
+    columns: SimhashColumns,
 ) -> None:
     """Write the same columns for rows whose features are given.
 
@@ -298,4 +298,4 @@ def fill_packed_simhashes(
             continue
         for lane in range(2):
             sum_weighted(features, weights, start, end, seeds[lane + 1], sums, lane)
-        read_sums(sums, row, made, order)
+        read_sums(sums, row, columns, order)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.columns import starts_of
 from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import popcount
@@ -34,8 +35,7 @@ def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -
     distinct, group = np.unique(fingerprints, return_inverse=True)
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=len(distinct)).astype(np.int64)
-    starts = np.zeros(len(distinct) + 1, np.int64)
-    np.cumsum(sizes, out=starts[1:])
+    starts = starts_of(sizes)
     alike = _distinct_pairs(distinct, distance, max_pairs) if distance else np.zeros((0, 2), np.int64)
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = int((sizes[alike[:, 0]] * sizes[alike[:, 1]]).sum())
@@ -56,13 +56,13 @@ def _distinct_pairs(distinct: NDArray[np.uint64], distance: int, max_pairs: int)
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         while True:
-            found = _pairs_of_table(distinct, keys, order, masks, table, distance, pairs[count:])
-            if count + found > max_pairs:
+            added = _pairs_of_table(distinct, keys, order, masks, table, distance, pairs[count:])
+            if count + added > max_pairs:
                 raise _too_many(max_pairs)
-            if count + found <= len(pairs):
+            if count + added <= len(pairs):
                 break
-            pairs = np.concatenate([pairs[:count], np.empty((2 * found, 2), np.int64)])
-        count += found
+            pairs = np.concatenate([pairs[:count], np.empty((2 * added, 2), np.int64)])
+        count += added
     return pairs[:count]
 
 
@@ -83,7 +83,7 @@ def _pairs_of_table(
     pairs: NDArray[np.int64],
 ) -> int:
     """How many pairs this table is the first to show; as many of them as fit are written to `pairs`."""
-    found = 0
+    count = 0
     low = 0
     while low < len(keys):
         high = low + 1
@@ -100,12 +100,12 @@ def _pairs_of_table(
                         is_first = False
                         break
                 if is_first:
-                    if found < len(pairs):
-                        pairs[found, 0] = order[left]
-                        pairs[found, 1] = order[right]
-                    found += 1
+                    if count < len(pairs):
+                        pairs[count, 0] = order[left]
+                        pairs[count, 1] = order[right]
+                    count += 1
         low = high
-    return found
+    return count
 
 
 @kernel
@@ -116,17 +116,17 @@ def _expand(
 
     order: int64[n], rows by group; starts: int64[groups + 1], group g is order[starts[g]:starts[g + 1]]
     """
-    at = 0
+    place = 0
     for group in range(len(starts) - 1):
         for left in range(starts[group], starts[group + 1]):
             for right in range(left + 1, starts[group + 1]):
-                pairs[at, 0] = order[left]
-                pairs[at, 1] = order[right]
-                at += 1
+                pairs[place, 0] = order[left]
+                pairs[place, 1] = order[right]
+                place += 1
     for pair in range(len(alike)):
         first, second = alike[pair, 0], alike[pair, 1]
         for left in range(starts[first], starts[first + 1]):
             for right in range(starts[second], starts[second + 1]):
-                pairs[at, 0] = order[left]
-                pairs[at, 1] = order[right]
-                at += 1
+                pairs[place, 0] = order[left]
+                pairs[place, 1] = order[right]
+                place += 1

@@ -1,7 +1,7 @@
 """What a chunk has kept so far, by bucket: the part of the index that is not inserted yet.
 
-Phase two asks it two things: which rows kept earlier in this chunk stand in a bucket, newest first, and how
-many of them, since each pushes one older entry of the eight out of sight.
+Phase two looks up which rows kept earlier in this chunk stand in a bucket, newest first, and how many: each
+of them hides one older entry of the eight.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def decide(
                 bloom_prefetch(bloom, chunk.digests[ahead, 0], chunk.digests[ahead, 1])
         late = _advance(chunk, row, ring, bloom, params)
         if params.exact == EXACT_BLOOM:
-            # For rows that were judged elsewhere too: the state then is that of who judged them.
+            # Also for rows with recorded verdicts: the state is then that of the sieve that judged them.
             bloom_expire(bloom, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
             judged_exact = params.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
@@ -156,7 +156,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: Ju
     if counters[STREAM_TIME] == NO_TIME:
         counters[STREAM_TIME] = time
         counters[FIRST_TIME] = time
-        # What was kept before any time was known counts as kept now.
+        # Messages kept before any time was known count as kept now.
         for generation in range(len(bloom.generations)):
             bloom.generations[generation, GENERATION_FIRST_TIME] = time
             bloom.generations[generation, GENERATION_NEWEST_TIME] = time
@@ -200,25 +200,25 @@ def _best_of_matches(
 ) -> BestMatch:
     """Among entries kept before the chunk, which began at kept index `before`."""
     best = _NOTHING_FOUND
-    found = work.matches
-    count = np.int64(found.counts[row])
-    first = np.int64(found.starts[row])
+    matches = work.matches
+    count = np.int64(matches.counts[row])
+    first = np.int64(matches.starts[row])
     if count < 0:
-        found = work.spare
+        matches = work.spare
         first = ZERO
-        room = len(found.kept)
+        room = len(matches.kept)
         if params.near == NEAR_HAMMING:
-            count = propose_row_bits(chunk, row, index, work.scratch, found, first, room)
+            count = propose_row_bits(chunk, row, index, work.scratch, matches, first, room)
         else:
-            count = propose_row(chunk, row, before, index, work.scratch, found, first, room)
+            count = propose_row(chunk, row, before, index, work.scratch, matches, first, room)
     has_buckets = _has_buckets(index, params)
-    for at in range(first, first + count):
-        kept_index = found.kept[at]
+    for number in range(first, first + count):
+        kept_index = matches.kept[number]
         if not in_window(index.ring, kept_index, params.near_messages, params.near_age):
             continue
         if has_buckets and not _still_visible(chunk, row, kept_index, index.buckets, work.kept):
             continue
-        status, matched, compared = found.status[at], found.matched[at], found.compared[at]
+        status, matched, compared = matches.status[number], matches.matched[number], matches.compared[number]
         best = _better(best, kept_index, (np.int64(status), np.int64(matched), np.int64(compared)))
     return best
 

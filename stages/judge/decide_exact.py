@@ -52,7 +52,7 @@ def judge_exact(
         return
     if params.exact == EXACT_TRIE:
         trie_hits = exact.trie_hits
-        if trie_hits.found[row] and counters[KEPT] - trie_hits.kept[row] <= params.exact_messages:
+        if trie_hits.is_hit[row] and counters[KEPT] - trie_hits.kept[row] <= params.exact_messages:
             time = trie_hits.times[row]
             if time == NO_TIME:
                 time = counters[FIRST_TIME]

@@ -1,4 +1,4 @@
-"""What the sieve says of one pair, step by step: for `explain`, and for reading what an evaluation missed."""
+"""The judgement of one pair, step by step: for `explain`, and for the errors of an evaluation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from twinsieve.stages.contract import (
     FULL,
-    NO_TIME,
     OFF,
     STORED_LENGTH,
     Batch,
@@ -26,7 +25,7 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import CHARACTER, Tokens, find_tokens
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.differ.workspace import new_differing
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.near.hamming import distance_table
 from twinsieve.stages.near.verify import bag_bound
 from twinsieve.stages.text.references import without_references
@@ -84,7 +83,7 @@ def inspect_pair(
     matched = compared = 0
     full = in_force = Rule.NONE
     if eligible:
-        everything = Sieve(_alone(config, similarity=1, differences=Differences(OFF))).judge(pair)
+        everything = BatchSieve(_alone(config, similarity=1, differences=Differences(OFF))).judge(pair)
         matched, compared = int(everything.matched[1]), int(everything.compared[1])
         if matched:
             in_force = _reason(config, config.near.differences, pair)
@@ -94,7 +93,7 @@ def inspect_pair(
     has_prints = bool(pair.fingerprints.has_simhash.all())
     distance = int(np.bitwise_count(chunk.simhashes[0, 0] ^ chunk.simhashes[1, 0])) if has_prints else None
     steps = distance_table(config.near.distances)
-    judged = Sieve(_small(config)).judge(pair)
+    judged = BatchSieve(_small(config)).judge(pair)
     return PairReport(
         same_key=bool((pair.fingerprints.digests[0] == pair.fingerprints.digests[1]).all()),
         eligible=eligible,
@@ -117,7 +116,7 @@ def inspect_pair(
 
 
 def _reason(config: SieveConfig, differences: Differences, pair: Batch) -> Rule:
-    judged = Sieve(_alone(config, differences=differences)).judge(pair)
+    judged = BatchSieve(_alone(config, differences=differences)).judge(pair)
     return Rule(int(judged.reasons[1]))
 
 
@@ -136,17 +135,19 @@ def aligned(bodies: Bodies, near: NearConfig) -> list[tuple[str, str, bool]]:
         find_tokens(tokens, head, length > head, phrases)
     _, deciding = difference(phrases, near.differences._replace(level=FULL), work)
     parts = []
-    at = other_at = 0
+    later_start = earlier_start = 0
     for number, run in enumerate(work.alignment.runs[: int(work.alignment.count[0])].tolist()):
-        parts.append((_shown(work.earlier, other_at, run[2]), _shown(work.later, at, run[0]), False))
+        parts.append(
+            (_shown(work.earlier, earlier_start, run[2]), _shown(work.later, later_start, run[0]), False)
+        )
         parts.append(
             (_shown(work.earlier, run[2], run[3]), _shown(work.later, run[0], run[1]), number == deciding)
         )
-        at, other_at = run[1], run[3]
+        later_start, earlier_start = run[1], run[3]
     parts.append(
         (
-            _shown(work.earlier, other_at, int(work.earlier.counts[0])),
-            _shown(work.later, at, int(work.later.counts[0])),
+            _shown(work.earlier, earlier_start, int(work.earlier.counts[0])),
+            _shown(work.later, later_start, int(work.later.counts[0])),
             False,
         )
     )
@@ -161,9 +162,9 @@ def readable_body(bodies: Bodies, row: int) -> str:
 def _shown(tokens: Tokens, first: int, end: int) -> str:
     """Tokens as a reader sees them: blanks between words."""
     words: list[str] = []
-    for at in range(first, end):
-        text = "".join(map(chr, tokens.chars[tokens.starts[at] : tokens.starts[at + 1]].tolist()))
-        if words and tokens.kinds[at] != CHARACTER and tokens.kinds[at - 1] != CHARACTER:
+    for number in range(first, end):
+        text = "".join(map(chr, tokens.chars[tokens.starts[number] : tokens.starts[number + 1]].tolist()))
+        if words and tokens.kinds[number] != CHARACTER and tokens.kinds[number - 1] != CHARACTER:
             words.append(" ")
         words.append(text)
     return "".join(words)
@@ -171,16 +172,8 @@ def _shown(tokens: Tokens, first: int, end: int) -> str:
 
 def _pair(bodies: Bodies, fingerprints: Fingerprints, earlier: int, later: int) -> Batch:
     rows = np.array([earlier, later])
-    nothing = np.full(2, NO_TIME, np.int64)
-    zeros = np.zeros(2, np.uint64)
-    return Batch(
-        np.arange(2, dtype=np.int64),
-        nothing,
-        nothing,
-        zeros,
-        zeros,
-        bodies.take(rows),
-        fingerprints.take(rows),
+    return replace(
+        Batch.blank(2), positions=np.arange(2), bodies=bodies.take(rows), fingerprints=fingerprints.take(rows)
     )
 
 
@@ -207,7 +200,7 @@ def _alone(config: SieveConfig, **near: object) -> SieveConfig:
 
 
 def _shared(chunk: Chunk, config: SieveConfig) -> tuple[list[int], list[int]]:
-    """Bands and tables in which a look of the later row meets the earlier row's own bucket."""
+    """Bands and tables in which a probe of the later row meets the earlier row's own bucket."""
     layout = config.layout
     empty = BucketTable(layout, 1, 1.0).buckets
     buckets = empty._replace(band_buckets=_MANY_BUCKETS, table_buckets=_MANY_BUCKETS)

@@ -8,6 +8,7 @@ tests/stages/test_kernels.py holds that nothing is left to compile then, and not
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,9 +34,9 @@ from twinsieve.stages.fingerprint.simhash import SimhashColumns, fill_packed_sim
 from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.chunk_index import add_kept, clear, new_chunk_index
+from twinsieve.stages.judge.chunk_judge import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.decide_exact import judge_exact
-from twinsieve.stages.judge.engine import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome
 from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
 from twinsieve.stages.near.propose import CandidateParams, NearIndex, new_matches, propose, propose_row
@@ -76,7 +77,7 @@ class _Arguments(NamedTuple):
 def _compile(function: Any, *arguments: Any) -> None:
     """Compile a kernel for arguments of these types, or load it. With NUMBA_DISABLE_JIT: nothing to do."""
     if hasattr(function, "compile"):
-        function.compile(tuple(typeof(one) for one in arguments))
+        function.compile(tuple(typeof(argument) for argument in arguments))
 
 
 def _arguments() -> _Arguments:
@@ -103,8 +104,7 @@ def _arguments() -> _Arguments:
 
 def _batch() -> Batch:
     """Two rows; what they hold plays no part."""
-    none, zeros = np.zeros(2, np.int64), np.zeros(2, np.uint64)
-    return Batch(none, none, none, zeros, zeros, _bodies(), _prints())
+    return replace(Batch.blank(2), bodies=_bodies(), fingerprints=_prints())
 
 
 def _bodies() -> Bodies:
@@ -117,18 +117,7 @@ def _bodies() -> Bodies:
 
 def _prints() -> Fingerprints:
     layout = BandLayout()
-    return Fingerprints(
-        digests=np.zeros((2, 2), np.uint64),
-        simhashes=np.zeros((2, 2), np.uint64),
-        has_simhash=np.zeros(2, np.bool_),
-        weak_bits=np.zeros((2, layout.tables, layout.weak), np.uint8),
-        band_keys=np.zeros((2, layout.bands), np.uint32),
-        bags=np.zeros((2, 32), np.uint8),
-        signatures=np.zeros(2, np.uint32),
-        sketches=np.zeros((2, 64), np.uint8),
-        sketch_rows=np.zeros(2, np.int32),
-        tallies=np.zeros(2, np.uint64),
-    )
+    return Fingerprints.blank(2, dims={"tables": layout.tables, "weak": layout.weak, "bands": layout.bands})
 
 
 def _compile_text() -> None:
@@ -139,15 +128,15 @@ def _compile_fingerprints() -> None:
     Fingerprinter(FeatureConfig(), BandLayout(), DigestConfig()).fingerprints(_bodies())
     bodies, prints = _bodies(), _prints()
     seeds, counts = np.zeros(3, np.uint64), np.zeros(2, np.int64)
-    made = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
-    _compile(fill_packed_simhashes, seeds, counts, counts, seeds, 0, made)
+    columns = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
+    _compile(fill_packed_simhashes, seeds, counts, counts, seeds, 0, columns)
     _compile(term_hashes, bodies.chars, bodies.starts, bodies.word_starts, True, seeds[0], seeds, counts)
 
 
 def _compile_differences() -> None:
-    it = _arguments()
-    scratch = it.work.scratch
-    _compile(difference, scratch.phrases, it.index.verify.limits, scratch.differing)
+    given = _arguments()
+    scratch = given.work.scratch
+    _compile(difference, scratch.phrases, given.index.verify.limits, scratch.differing)
     _compile(find_tokens, scratch.differing.later, 0, False, scratch.phrases)
     long = _bodies()
     long.body_lengths[0] = len(long.chars)
@@ -155,41 +144,41 @@ def _compile_differences() -> None:
 
 
 def _compile_candidates() -> None:
-    it = _arguments()
-    _compile(propose_row, it.chunk, 0, 0, it.index, it.work.scratch, it.work.matches, 0, 0)
+    given = _arguments()
+    _compile(propose_row, given.chunk, 0, 0, given.index, given.work.scratch, given.work.matches, 0, 0)
 
 
 def _compile_index() -> None:
-    it = _arguments()
-    kept, buckets = it.work.kept, it.index.buckets
-    _compile(propose, 0, 0, it.chunk, it.index, it.work.scratch, it.work.matches, 0, 0)
-    _compile(insert_kept, it.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, buckets)
+    given = _arguments()
+    kept, buckets = given.work.kept, given.index.buckets
+    _compile(propose, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
+    _compile(insert_kept, given.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, buckets)
     _compile(clear, kept)
-    _compile(bucket_of, it.chunk, 0, 0, buckets)
-    _compile(bag_bound, it.chunk.bags, 0, 0, it.chunk.bags, 0, 0)
+    _compile(bucket_of, given.chunk, 0, 0, buckets)
+    _compile(bag_bound, given.chunk.bags, 0, 0, given.chunk.bags, 0, 0)
     _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, kept.kept_indices)
 
 
 def _compile_hamming() -> None:
-    it = _arguments()
-    kept = it.work.kept
-    _compile(propose_bits, 0, 0, it.chunk, it.index, it.work.scratch, it.work.matches, 0, 0)
-    _compile(link_kept, it.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, it.index.chains)
+    given = _arguments()
+    kept = given.work.kept
+    _compile(propose_bits, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
+    _compile(link_kept, given.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, given.index.chains)
     all_pairs(np.zeros(2, np.uint64), 1, 1)
 
 
 def _compile_exact() -> None:
-    it = _arguments()
-    ring, bloom, digests = it.index.ring, it.exact.bloom, it.chunk.digests
+    given = _arguments()
+    ring, bloom, digests = given.index.ring, given.exact.bloom, given.chunk.digests
     digest = digests[0, 0]
-    _compile(judge_exact, it.chunk, 0, ring, it.exact, it.params, it.outcome)
-    _compile(keep, ring, it.chunk, 0)
-    _compile(add_kept, it.work.kept, it.chunk, 0, 0, it.index.buckets, True)
+    _compile(judge_exact, given.chunk, 0, ring, given.exact, given.params, given.outcome)
+    _compile(keep, ring, given.chunk, 0)
+    _compile(add_kept, given.work.kept, given.chunk, 0, 0, given.index.buckets, True)
     _compile(bloom_prefetch, bloom, digest, digest)
     _compile(bloom_insert, bloom, digest, digest, 0, 0)
     _compile(bloom_expire, bloom, 0, 0)
-    _compile(contains_batch, bloom, digests, it.chunk.has_simhash)
-    _compile(add_batch, bloom, digests, it.chunk.times, it.chunk.times)
+    _compile(contains_batch, bloom, digests, given.chunk.has_simhash)
+    _compile(add_batch, bloom, digests, given.chunk.times, given.chunk.times)
     _compile(_insert_ring, ring.tag_slots, 0, ring.tags, 0, 0)
     head = TrieHead(1)
     head.add(head.entries)

@@ -1,4 +1,4 @@
-"""What `decide` goes by and where it writes: methods and windows as numbers, the exact stage, verdicts."""
+"""Input and output of `decide`: methods and windows as numbers, the exact stage, verdicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEAR_NONE, NEAR_TEXT, NEAR_HAMMING = 0, 1, 2
 EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
 UNJUDGED = 255
 UNJUDGED_NEAR = 254
-"""To be judged by the near stage alone: whoever kept this digest leads nobody any more."""
+"""To be judged by the near stage alone: the message that was kept with this digest no longer leads."""
 
 
 class JudgeParams(NamedTuple):
@@ -35,19 +35,19 @@ class JudgeParams(NamedTuple):
 
 
 class TrieHits(NamedTuple):
-    """What the trie says of each row: newest entry of its digest before this chunk.
+    """Result of the trie for each row: newest entry of its digest before this chunk.
 
-    found: bool[n]; leaders, kept, times: int64[n]
+    is_hit: bool[n]; leaders, kept, times: int64[n]
     """
 
-    found: NDArray[np.bool_]
+    is_hit: NDArray[np.bool_]
     leaders: NDArray[np.int64]
     kept: NDArray[np.int64]
     times: NDArray[np.int64]
 
 
 class ExactIndex(NamedTuple):
-    """What is asked of older messages than the ring holds: one of both, the other one is a placeholder."""
+    """Looks up messages older than the ring: one of the two, the other one is a placeholder."""
 
     bloom: Bloom
     trie_hits: TrieHits
@@ -55,7 +55,7 @@ class ExactIndex(NamedTuple):
 
 class Outcome(NamedTuple):
     """Where verdicts go; columns as in `Verdicts`. kinds[i] below UNJUDGED_NEAR on entry: a recorded
-    decision. details: uint32[n, 2, room], by row; room is 0 where nobody wants them"""
+    decision. details: uint32[n, 2, room], by row; room is 0 where details are off"""
 
     kinds: NDArray[np.uint8]
     flags: NDArray[np.uint8]

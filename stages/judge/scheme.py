@@ -29,7 +29,7 @@ __all__ = [
     "TextConfig",
     "dictionary_entries",
 ]
-# Whoever configures a scheme finds its parts here.
+# All parts of a scheme's configuration can be imported from here.
 
 # Makes a guess at the seed cost some 20 ms, as the scheme id stands in files and logs that others may read.
 _GUESS_ROUNDS = 100_000
@@ -75,9 +75,9 @@ class Scheme:
 
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
         """The second half of `read`."""
-        made = self._fingerprinter.fingerprints(bodies, keys)
-        fill_tallies(bodies, made.tallies)
-        return made
+        prints = self._fingerprinter.fingerprints(bodies, keys)
+        fill_tallies(bodies, prints.tallies)
+        return prints
 
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
         """As `fingerprint.idf.train_idf`, of the features that this scheme makes."""
@@ -102,7 +102,7 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         del settings["layout"]["grams"]
     return {
         "settings": settings,
-        # The default is no secret to protect, and every start would pay for the slow hash.
+        # The default is not a secret, and every start would pay for the slow hash.
         "seed": pbkdf2_hmac("sha256", seed, b"twinsieve seed", _GUESS_ROUNDS).hex() if any(seed) else "none",
         "lengths": [MIN_NEAR_LENGTH, STORED_LENGTH],
         "text": text_version(config.text),

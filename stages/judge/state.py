@@ -1,10 +1,10 @@
-"""State as bytes: named arrays under one header that says what they are and whether they are whole.
+"""State as bytes: named arrays under one header with their types, sizes and checksum.
 
     head: `stages/header.py`, magic "TWINSIEV"
     header: JSON {"scheme", "parameters", "sections": [{name, dtype, shape, bytes}]}
     each section: zstd frame length (u64), frame with its own content checksum
 
-A reader refuses what it does not know; every refusal says what to do.
+A reader refuses what it does not know; every error names an action.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.exact.sections import Sections
-from twinsieve.stages.header import Header
+from twinsieve.stages.header import StateHeader
 
 FORMAT_VERSION = 3
 
-_HEADER = Header(b"TWINSIEV", (FORMAT_VERSION,), "a twinsieve state", NEW_STATE)
+_HEADER = StateHeader(b"TWINSIEV", (FORMAT_VERSION,), "a twinsieve state", NEW_STATE)
 _LENGTH = struct.Struct("<Q")
 _START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
 
@@ -51,7 +51,7 @@ def write_state(
 def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object]) -> Sections:
     """The sections by name, each a writable array.
 
-    raises: StateError if this is no state, was cut or altered, or was written under another scheme or
+    raises: StateError if this is not a state, was cut or altered, or was written under another scheme or
         other parameters; the text names the first difference and what to do
     """
     try:
@@ -88,7 +88,7 @@ def _as_set(name: str, value: object) -> str:
     """
     if name == "layout" and isinstance(value, list):
         parts = zip((part.name for part in fields(BandLayout)), value, strict=False)
-        return f"near.layout={{{', '.join(f'{part}: {one}' for part, one in parts)}}}"
+        return f"near.layout={{{', '.join(f'{part}: {size}' for part, size in parts)}}}"
     unit = "ms" if name.endswith("_ms") else ""
     shown = "none" if value is None else f"{value}{unit}"
     return f"{name.removesuffix('_ms')}={shown}"

@@ -129,7 +129,7 @@ def propose_row_bits(
     ring, chains = index.ring, index.chains
     kept_now = ring.counters[KEPT]
     capacity = len(ring.positions)
-    at = first
+    place = first
     cells = chains.heads.shape[1]
     for table in range(len(chains.masks)):
         link = chains.heads[table, _cell(chunk.simhashes[row, 0], chains.masks[table], cells)]
@@ -144,10 +144,10 @@ def propose_row_bits(
                 ring, kept_index, capacity, index.candidates.near_age
             ):
                 continue
-            at = add_match(matches, at, end, kept_index, compare_bits(chunk, row, index, slot))
-            if at == NOT_PROPOSED:
+            place = add_match(matches, place, end, kept_index, compare_bits(chunk, row, index, slot))
+            if place == NOT_PROPOSED:
                 return NOT_PROPOSED
-    return at - first
+    return place - first
 
 
 @kernel
@@ -163,16 +163,16 @@ def propose_bits(
 ) -> None:
     """Write the matches of rows low…high into `matches`; the room first…end is this shard's."""
     scratch.seen[:] = 0
-    at = first
+    place = first
     for row in range(low, high):
-        matches.starts[row] = at
+        matches.starts[row] = place
         if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
             matches.counts[row] = 0
             continue
-        count = propose_row_bits(chunk, row, index, scratch, matches, at, end)
+        count = propose_row_bits(chunk, row, index, scratch, matches, place, end)
         matches.counts[row] = count
         if count > 0:
-            at += count
+            place += count
 
 
 @kernel

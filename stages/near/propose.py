@@ -23,7 +23,7 @@ from twinsieve.stages.window.tags import tag_find
 
 NOT_PROPOSED = -1
 PREFETCH_ROWS = 12
-"""near_10m: all lines of a row are fetched this many rows ahead."""
+"""All lines of a row are fetched this many rows ahead."""
 
 MATCHES_PER_ROW = 16
 """Mean room for matches; a shard whose room ends leaves its other rows to phase two."""
@@ -99,21 +99,23 @@ def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bo
 
 
 @kernel(callee=True)
-def add_match(matches: Matches, at: int, end: int, kept_index: int, compared_as: tuple[int, int, int]) -> int:
+def add_match(
+    matches: Matches, place: int, end: int, kept_index: int, compared_as: tuple[int, int, int]
+) -> int:
     """Where the next match goes: behind this one if it is one, or NOT_PROPOSED if `end` came too early.
 
     compared_as: status, matched and compared, as `compare` gives them
     """
     status, matched, compared = compared_as
     if status == 0:
-        return at
-    if at >= end:
+        return place
+    if place >= end:
         return NOT_PROPOSED
-    matches.kept[at] = kept_index
-    matches.matched[at] = matched
-    matches.compared[at] = compared
-    matches.status[at] = status
-    return at + 1
+    matches.kept[place] = kept_index
+    matches.matched[place] = matched
+    matches.compared[place] = compared
+    matches.status[place] = status
+    return place + 1
 
 
 @kernel(callee=True)
@@ -132,15 +134,15 @@ def propose_row(
     before: kept index at which the chunk began; only entries below it are looked at
     """
     ring, buckets = index.ring, index.buckets
-    at = first
+    place = first
     if index.candidates.scan:
         for kept_index in range(
             max(ring.counters[OLDEST], ring.counters[KEPT] - len(ring.positions)), before
         ):
-            at = _consider(chunk, row, kept_index, index, scratch, matches, at, end)
-            if at == NOT_PROPOSED:
+            place = _consider(chunk, row, kept_index, index, scratch, matches, place, end)
+            if place == NOT_PROPOSED:
                 return NOT_PROPOSED
-        return at - first
+        return place - first
     code = chunk.codes[row]
     signature = chunk.signatures[row]
     for probe in range(chunk.probes[row]):
@@ -157,10 +159,10 @@ def propose_row(
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
             if not first_meeting(scratch.seen, row, kept_index):
                 continue
-            at = _consider(chunk, row, kept_index, index, scratch, matches, at, end)
-            if at == NOT_PROPOSED:
+            place = _consider(chunk, row, kept_index, index, scratch, matches, place, end)
+            if place == NOT_PROPOSED:
                 return NOT_PROPOSED
-    return at - first
+    return place - first
 
 
 @kernel(callee=True)
@@ -171,18 +173,18 @@ def _consider(
     index: NearIndex,
     scratch: Scratch,
     matches: Matches,
-    at: int,
+    place: int,
     end: int,
 ) -> int:
     """Where the next match goes after this entry was compared, or NOT_PROPOSED if there is no room."""
     ring = index.ring
     capacity = len(ring.positions)
     if not in_window(ring, kept_index, capacity, index.candidates.near_age):
-        return at
+        return place
     slot = kept_index % capacity
     if ring.lengths[slot] <= 0:
-        return at
-    return add_match(matches, at, end, kept_index, compare(chunk, row, ring, slot, index.verify, scratch))
+        return place
+    return add_match(matches, place, end, kept_index, compare(chunk, row, ring, slot, index.verify, scratch))
 
 
 @kernel
@@ -198,25 +200,25 @@ def propose(
 ) -> None:
     """Write the matches of rows low…high into `matches`; the room first…end is this shard's.
 
-    Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom asks for them.
+    Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom needs them.
     """
     ring, buckets = index.ring, index.buckets
     begin(scratch)
     before = ring.counters[KEPT]
     mask = len(ring.tag_slots) - 1
-    at = first
+    place = first
     for row in range(low, high):
         if row + PREFETCH_ROWS < high and not index.candidates.scan:
             for probe in range(chunk.probes[row + PREFETCH_ROWS]):
                 prefetch(buckets.entries, bucket_of(chunk, row + PREFETCH_ROWS, np.int64(probe), buckets))
-        matches.starts[row] = at
+        matches.starts[row] = place
         if chunk.probes[row] == 0:
             matches.counts[row] = 0
             continue
         matches.counts[row] = NOT_PROPOSED
         if tag_find(ring.tag_slots, mask, ring.tags, chunk.digests[row, 0]) >= 0:
             continue
-        count = propose_row(chunk, row, before, index, scratch, matches, at, end)
+        count = propose_row(chunk, row, before, index, scratch, matches, place, end)
         matches.counts[row] = count
         if count > 0:
-            at += count
+            place += count

@@ -7,6 +7,7 @@ differs is looked for in their heads; of their tails, numbers and negations are 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -107,16 +108,7 @@ def _whole_body_estimates() -> NDArray[np.int64]:
 def _scattered_estimates() -> NDArray[np.int64]:
     """int64[65]: square root of the whole-body estimate, in integers."""
     shares = _whole_body_estimates().tolist()
-    return np.array([_integer_root(share * SIMILARITY_SCALE) for share in shares], dtype=np.int64)
-
-
-def _integer_root(value: int) -> int:
-    root = int(value**0.5)
-    while root * root > value:
-        root -= 1
-    while (root + 1) * (root + 1) <= value:
-        root += 1
-    return root
+    return np.array([math.isqrt(share * SIMILARITY_SCALE) for share in shares], dtype=np.int64)
 
 
 _WHOLE = _whole_body_estimates()
@@ -241,11 +233,11 @@ def _estimate(
     if chunk.lengths[row] < SKETCH_FROM or ring.lengths[slot] < SKETCH_FROM:
         return head_matched
     stored = min(np.int64(ring.lengths[slot]), STORED_LENGTH)
-    at = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
+    sketch_start = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
     sketch = chunk.sketch_rows[row]
     equal = 0
     for j in range(SKETCH_UNITS):
-        unit = ring.texts[at + j]
+        unit = ring.texts[sketch_start + j]
         equal += np.uint8(unit & np.uint16(255)) == chunk.sketches[sketch, 2 * j]
         equal += np.uint8(unit >> np.uint16(8)) == chunk.sketches[sketch, 2 * j + 1]
     share = _WHOLE[equal]

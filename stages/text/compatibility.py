@@ -38,25 +38,25 @@ class PackedText(NamedTuple):
 def _measure(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
-    known: Tables,
+    lookups: Tables,
     bits: NDArray[np.uint32],
     lengths: NDArray[np.int64],
 ) -> None:
     """Fill each row's bits and mapped length."""
-    properties, mapping, sequence_starts = known.properties, known.mapping, known.sequence_starts
+    properties, mapping, sequence_starts = lookups.properties, lookups.mapping, lookups.sequence_starts
     for row in range(len(starts) - 1):
-        found = np.uint32(0)
+        row_bits = np.uint32(0)
         for i in range(starts[row], starts[row + 1]):
-            found |= properties[chars[i]]
+            row_bits |= properties[chars[i]]
         length = starts[row + 1] - starts[row]
-        if found & MAPPED:
+        if row_bits & MAPPED:
             for i in range(starts[row], starts[row + 1]):
                 if properties[chars[i]] & MAPPED:
                     mapped = mapping[chars[i]]
                     if mapped & _SEQUENCE:
                         sequence = np.int64(mapped ^ _SEQUENCE)
                         length += sequence_starts[sequence + 1] - sequence_starts[sequence] - 1
-        bits[row] = found
+        bits[row] = row_bits
         lengths[row] = length
 
 
@@ -65,21 +65,21 @@ def _compose(
     chars: NDArray[np.uint32],
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
-    known: Tables,
+    lookups: Tables,
     out: NDArray[np.uint32],
 ) -> None:
     """Write the mapped rows one after another."""
-    properties, sequence_starts = known.properties, known.sequence_starts
+    properties, sequence_starts = lookups.properties, lookups.sequence_starts
     w = 0
     for row in range(len(begins)):
         for i in range(begins[row], ends[row]):
             code = chars[i]
             if properties[code] & MAPPED:
-                mapped = known.mapping[code]
+                mapped = lookups.mapping[code]
                 if mapped & _SEQUENCE:
                     sequence = np.int64(mapped ^ _SEQUENCE)
                     for k in range(sequence_starts[sequence], sequence_starts[sequence + 1]):
-                        out[w] = known.sequences[k]
+                        out[w] = lookups.sequences[k]
                         w += 1
                     continue
                 code = mapped
@@ -139,11 +139,11 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
 
     One thing differs from plain NFKC: runs of more than MAX_MARK_RUN combining marks are cut by U+034F.
     """
-    known = tables()
+    lookups = tables()
     rows = len(starts) - 1
     bits = np.empty(rows, dtype=np.uint32)
     lengths = np.empty(rows, dtype=np.int64)
-    _measure(chars, starts, known, bits, lengths)
+    _measure(chars, starts, lookups, bits, lengths)
     begins, ends = starts[:-1], starts[1:]
     complex_rows = np.flatnonzero(bits & np.uint32(COMPLEX))
     if len(complex_rows):
@@ -154,12 +154,12 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
         chars = _read_only(np.concatenate((chars, extra)))
         extra_bits = np.empty(len(complex_rows), dtype=np.uint32)
         extra_lengths = np.empty(len(complex_rows), dtype=np.int64)
-        _measure(extra, extra_starts, known, extra_bits, extra_lengths)
+        _measure(extra, extra_starts, lookups, extra_bits, extra_lengths)
         bits[complex_rows] = extra_bits
         lengths[complex_rows] = extra_lengths
     composed_starts = starts_of(lengths)
     composed = np.empty(composed_starts[-1], dtype=np.uint32)
-    _compose(chars, begins, ends, known, composed)
+    _compose(chars, begins, ends, lookups, composed)
     return PackedText(composed, composed_starts, bits)
 
 
@@ -167,12 +167,12 @@ def _composed(
     chars: NDArray[np.uint32], starts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """NFKC of some rows, one after another: code points, and where each row begins."""
-    known = composition()
+    lookups = composition()
     room = np.empty(len(rows), dtype=np.int64)
-    measure_apart(chars, starts, rows, known, room)
+    measure_apart(chars, starts, rows, lookups, room)
     out = np.empty(int(room.sum()), dtype=np.uint32)
     ends = np.zeros(len(rows) + 1, dtype=np.int64)
-    compose_rows(chars, starts, rows, known, out, ends[1:])
+    compose_rows(chars, starts, rows, lookups, out, ends[1:])
     return _read_only(out[: ends[-1]]), ends
 
 

@@ -1,4 +1,4 @@
-"""NFKC of rows in which characters act on their neighbours: combining marks and conjoining jamo.
+"""NFKC of rows whose characters combine with their neighbours: combining marks and conjoining jamo.
 
 source: Unicode Standard, chapter 3.11 (normalization forms) and 3.12 (conjoining jamo); UAX #15
 """
@@ -76,7 +76,7 @@ def measure_apart(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
     rows: NDArray[np.int64],
-    known: Composition,
+    lookups: Composition,
     lengths: NDArray[np.int64],
 ) -> None:
     """Set lengths[i] to an upper bound of the code points of rows[i] after its decomposition."""
@@ -86,9 +86,9 @@ def measure_apart(
         length = (starts[row + 1] - starts[row]) // MAX_MARK_RUN
         for i in range(starts[row], starts[row + 1]):
             code = np.int64(chars[i])
-            if code < _APART_PLANES and known.apart[code]:
-                at = known.apart[code]
-                length += known.apart_starts[at + 1] - known.apart_starts[at]
+            if code < _APART_PLANES and lookups.apart[code]:
+                entry = lookups.apart[code]
+                length += lookups.apart_starts[entry + 1] - lookups.apart_starts[entry]
             elif _SYLLABLES <= code < _SYLLABLES + _SYLLABLE_COUNT:
                 length += 3
             else:
@@ -103,23 +103,23 @@ def _class_of(code: np.uint32, classes: NDArray[np.uint8]) -> np.uint8:
 
 @kernel(callee=True)
 def _take_apart(
-    chars: NDArray[np.uint32], begin: np.int64, end: np.int64, known: Composition, out: NDArray[np.uint32]
+    chars: NDArray[np.uint32], begin: np.int64, end: np.int64, lookups: Composition, out: NDArray[np.uint32]
 ) -> np.int64:
     """Write the full decomposition of chars[begin:end], unsorted; returns its length."""
     w = np.int64(0)
     run = 0
     for i in range(begin, end):
         code = np.int64(chars[i])
-        at = known.apart[code] if code < _APART_PLANES else np.int32(0)
-        lead = known.apart_texts[known.apart_starts[at]] if at else chars[i]
-        run = run + 1 if _class_of(lead, known.classes) else 0
+        entry = lookups.apart[code] if code < _APART_PLANES else np.int32(0)
+        lead = lookups.apart_texts[lookups.apart_starts[entry]] if entry else chars[i]
+        run = run + 1 if _class_of(lead, lookups.classes) else 0
         if run > MAX_MARK_RUN:
             out[w] = _JOINER
             w += 1
             run = 1
-        if at:
-            for k in range(known.apart_starts[at], known.apart_starts[at + 1]):
-                out[w] = known.apart_texts[k]
+        if entry:
+            for k in range(lookups.apart_starts[entry], lookups.apart_starts[entry + 1]):
+                out[w] = lookups.apart_texts[k]
                 w += 1
         elif _SYLLABLES <= code < _SYLLABLES + _SYLLABLE_COUNT:
             syllable = code - _SYLLABLES
@@ -154,7 +154,7 @@ def _sort_marks(t: NDArray[np.uint32], n: np.int64, classes: NDArray[np.uint8]) 
 
 
 @kernel(callee=True)
-def _joined(first: np.int64, second: np.int64, known: Composition) -> np.int64:
+def _joined(first: np.int64, second: np.int64, lookups: Composition) -> np.int64:
     """What two characters compose to; 0 for nothing."""
     if _VOWELS <= second < _VOWELS + _VOWEL_COUNT:
         if _LEADING <= first < _LEADING + _LEADING_COUNT:
@@ -165,27 +165,27 @@ def _joined(first: np.int64, second: np.int64, known: Composition) -> np.int64:
         if 0 <= syllable < _SYLLABLE_COUNT and syllable % _FINAL_COUNT == 0:
             return first + second - _FINALS
         return np.int64(0)
-    if second >= SPECIAL_PLANES or not known.seconds[second]:
+    if second >= SPECIAL_PLANES or not lookups.seconds[second]:
         return np.int64(0)
-    row = known.seconds[second]
-    begin, end = known.second_starts[row], known.second_starts[row + 1]
-    at = begin + np.searchsorted(known.firsts[begin:end], first)
-    return np.int64(known.composites[at]) if at < end and known.firsts[at] == first else np.int64(0)
+    row = lookups.seconds[second]
+    begin, end = lookups.second_starts[row], lookups.second_starts[row + 1]
+    pair = begin + np.searchsorted(lookups.firsts[begin:end], first)
+    return np.int64(lookups.composites[pair]) if pair < end and lookups.firsts[pair] == first else np.int64(0)
 
 
 @kernel(callee=True)
-def _put_together(t: NDArray[np.uint32], n: np.int64, known: Composition) -> np.int64:
+def _put_together(t: NDArray[np.uint32], n: np.int64, lookups: Composition) -> np.int64:
     """Compose sorted text in place; returns its length."""
     w = np.int64(0)
     starter = np.int64(-1)
     last = np.int64(0)  # class of what was written last behind the starter; -1 where that is the starter
     for i in range(n):
         code = t[i]
-        own = np.int64(_class_of(code, known.classes))
+        own = np.int64(_class_of(code, lookups.classes))
         if starter >= 0 and last < own:
-            found = _joined(np.int64(t[starter]), np.int64(code), known)
-            if found:
-                t[starter] = found
+            composite = _joined(np.int64(t[starter]), np.int64(code), lookups)
+            if composite:
+                t[starter] = composite
                 continue
         if own == 0:
             starter = w
@@ -202,7 +202,7 @@ def compose_rows(
     chars: NDArray[np.uint32],
     starts: NDArray[np.int64],
     rows: NDArray[np.int64],
-    known: Composition,
+    lookups: Composition,
     out: NDArray[np.uint32],
     ends: NDArray[np.int64],
 ) -> None:
@@ -216,7 +216,7 @@ def compose_rows(
     for r in range(len(rows)):
         row = rows[r]
         t = out[w:]
-        n = _take_apart(chars, starts[row], starts[row + 1], known, t)
-        _sort_marks(t, n, known.classes)
-        w += _put_together(t, n, known)
+        n = _take_apart(chars, starts[row], starts[row + 1], lookups, t)
+        _sort_marks(t, n, lookups.classes)
+        w += _put_together(t, n, lookups)
         ends[r] = w

@@ -81,7 +81,7 @@ def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDA
 
 @kernel(callee=True)
 def _before(t: NDArray[np.uint32], i: int, properties: NDArray[np.uint32]) -> int:
-    """Where the last character before i stands that is no mark or joiner; -1 for nowhere."""
+    """Where the last character before i stands that is neither mark nor joiner; -1 for nowhere."""
     k = i - 1
     while k >= 0 and properties[t[k]] & (MARK | JOINER):
         k -= 1
@@ -266,7 +266,7 @@ def _write(
     n: int,
     product: bool,
     symbols: bool,
-    known: Tables,
+    lookups: Tables,
     out: NDArray[np.uint32],
     word_starts: NDArray[np.uint8],
     first: int,
@@ -276,7 +276,7 @@ def _write(
     symbols: keep symbols, too, and marks wherever they stand
     returns: how many were written; how many of them before the last card mark, or -1; digits alone?
     """
-    properties, folding, separators = known.properties, known.folding, known.separators
+    properties, folding, separators = lookups.properties, lookups.folding, lookups.separators
     w = first
     own = -1
     digits_alone = True
@@ -346,7 +346,7 @@ def _write(
             else:
                 new_word = True
                 begins_word = True
-                found = _NO_MARK
+                sign = _NO_MARK
                 if product and p & BETWEEN:
                     attached = follows_letter and not unspaced & UNSPACED
                     if attached and (code in (_HASH, _PLUS) or p & SIGN):
@@ -360,20 +360,20 @@ def _write(
                             follows_letter = False
                             continue
                     if i != closing:
-                        found, resume = _mark_at(t, i, n, separators)
-                        if found == _LESS:
+                        sign, resume = _mark_at(t, i, n, separators)
+                        if sign == _LESS:
                             bracket = _bracket_end(t, i, n, properties)
                             if bracket >= 0:
-                                found, closing = _NO_MARK, bracket
+                                sign, closing = _NO_MARK, bracket
                 follows_letter = False
                 if code == CARD_MARK:
                     own = w - first
                     mark = _NO_MARK
-                if found != _NO_MARK and not symbols:
-                    mark = found if mark == _NO_MARK else _SEVERAL
+                if sign != _NO_MARK and not symbols:
+                    mark = sign if mark == _NO_MARK else _SEVERAL
                     continue
-                if found != _NO_MARK:
-                    code = found
+                if sign != _NO_MARK:
+                    code = sign
                 elif not (symbols and p & SYMBOL):
                     continue
         out[w] = code
@@ -383,15 +383,15 @@ def _write(
 
 
 @kernel(callee=True)
-def _unfold_growing(t: NDArray[np.uint32], n: int, known: Tables, out: NDArray[np.uint32]) -> int:
+def _unfold_growing(t: NDArray[np.uint32], n: int, lookups: Tables, out: NDArray[np.uint32]) -> int:
     """Copy a row with each character that folds to several replaced by those; returns the new length."""
     w = 0
     for i in range(n):
         code = t[i]
-        if known.properties[code] & GROWS:
-            sequence = np.int64(known.folding[code] ^ _SEQUENCE)
-            for k in range(known.sequence_starts[sequence], known.sequence_starts[sequence + 1]):
-                out[w] = known.sequences[k]
+        if lookups.properties[code] & GROWS:
+            sequence = np.int64(lookups.folding[code] ^ _SEQUENCE)
+            for k in range(lookups.sequence_starts[sequence], lookups.sequence_starts[sequence + 1]):
+                out[w] = lookups.sequences[k]
                 w += 1
         else:
             out[w] = code
@@ -417,7 +417,7 @@ def write_keys(
     raw: NDArray[np.uint32],
     raw_starts: NDArray[np.int64],
     product: bool,
-    known: Tables,
+    lookups: Tables,
     references: References,
     scratch: NDArray[np.uint32],
     bodies: BodyColumns,
@@ -437,17 +437,17 @@ def write_keys(
         n = len(t)
         bits = text.bits[row]
         if bits & GROWS:
-            n = _unfold_growing(t, n, known, scratch)
+            n = _unfold_growing(t, n, lookups, scratch)
             t = scratch
-        length, own, digits_alone = _write(t, n, product, NO, known, out, word_starts, w)
+        length, own, digits_alone = _write(t, n, product, NO, lookups, out, word_starts, w)
         bodies.body_lengths[row] = length
         bodies.own_lengths[row] = own if own >= 0 else length
         bodies.exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
         if length < MIN_NEAR_LENGTH:
-            # A row whose letters all went with tags, links and names is known by its raw text alone:
+            # A row whose letters all went with tags, links and names is compared by its raw text alone:
             # symbols left over would make posts about different tags equal.
             if product and (length > 0 or not bits & (LETTER | HAS_TAG | HAS_AT)):
-                length, own, digits_alone = _write(t, n, product, YES, known, out, word_starts, w)
+                length, own, digits_alone = _write(t, n, product, YES, lookups, out, word_starts, w)
             if length == 0:
                 for i in range(raw_starts[row], raw_starts[row + 1]):
                     out[w + length] = raw[i]

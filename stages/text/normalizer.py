@@ -42,10 +42,10 @@ def unescaped(texts: list[str]) -> list[str]:
 
 
 def _character(entity: re.Match[str]) -> str:
-    said = entity[0]
-    if said[1] != "#":
-        return html5.get(said[1:], said)
-    digits, base = (said[3:-1], 16) if said[2] in "xX" else (said[2:-1], 10)
+    spelling = entity[0]
+    if spelling[1] != "#":
+        return html5.get(spelling[1:], spelling)
+    digits, base = (spelling[3:-1], 16) if spelling[2] in "xX" else (spelling[2:-1], 10)
     return unescape(f"&#{int(digits.lstrip('0')[:_MAX_DIGITS] or '0', base)};")
 
 
@@ -81,7 +81,7 @@ class Normalizer:
         return parts[0] if len(parts) == 1 else Bodies.concat(parts)
 
     def _chunk(self, texts: list[str]) -> Bodies:
-        known = tables()
+        lookups = tables()
         rows = len(texts)
         raw, raw_starts = pack(unescaped(texts) if self._product else texts)
         text = nfkc(raw, raw_starts)
@@ -89,9 +89,9 @@ class Normalizer:
             text = nfkc(*pack(self._drop_rules.apply(unpack(text))))
         references = new_references(self._compare, text.starts)
         if references.kinds:
-            find_references(text.chars, self._microblog, known.properties, references)
+            find_references(text.chars, self._microblog, lookups.properties, references)
         ends = np.empty(rows, dtype=np.int64)
-        apply_profile(text.chars, text.starts, text.bits, self._microblog, known.properties, ends)
+        apply_profile(text.chars, text.starts, text.bits, self._microblog, lookups.properties, ends)
         lengths = np.diff(text.starts)
         growing = text.bits & np.uint32(GROWS) != 0
         room = int(np.maximum(np.where(growing, 3 * lengths, lengths), np.diff(raw_starts)).sum())
@@ -105,7 +105,7 @@ class Normalizer:
             own_lengths=np.empty(rows, dtype=np.int32),
             exact_only=np.empty(rows, dtype=np.bool_),
         )
-        write_keys(text, ends, raw, raw_starts, self._product, known, references, scratch, columns)
+        write_keys(text, ends, raw, raw_starts, self._product, lookups, references, scratch, columns)
         used = columns.starts[-1]
         bodies = Bodies(*columns)
         bodies.chars = bodies.chars[:used]

@@ -55,7 +55,7 @@ def is_word(code: np.uint32, properties: NDArray[np.uint32]) -> bool:
 
 @kernel(callee=True)
 def is_url_char(code: int) -> bool:
-    """Whether a URL goes on with this character."""
+    """Whether a URL continues with this character."""
     # dotted capital I and dotless i fold to ASCII letters, so a caseless pattern for ASCII takes them too
     return 0x21 <= code <= 0x7E or code == 0x130 or code == 0x131
 

@@ -1,6 +1,6 @@
 """References: the links, @names and tags of a message as short tokens behind its body (`text.compare`).
 
-The profile drops them from the body; here is what tells two messages apart where one was replaced by another.
+The profile drops them from the body. Their hashes behind the body keep two messages apart where one differs.
 A token is two private-use characters, by kind and hash, as no body holds them otherwise. The tokens of a row
 are sorted and each stands once, so that a tag that moved changes nothing.
 
@@ -64,9 +64,9 @@ def new_references(compare: Collection[str], starts: NDArray[np.int64]) -> Refer
 
 
 @kernel(callee=True)
-def _note(t: NDArray[np.uint32], first: int, end: int, kind: int, row: int, found: References) -> None:
+def _note(t: NDArray[np.uint32], first: int, end: int, kind: int, row: int, references: References) -> None:
     """Insert t[first:end] among the references of a row."""
-    if not (found.kinds >> kind) & 1 or found.counts[row] > MAX_REFERENCES:
+    if not (references.kinds >> kind) & 1 or references.counts[row] > MAX_REFERENCES:
         return
     value = FNV_OFFSET
     lower = True
@@ -79,26 +79,26 @@ def _note(t: NDArray[np.uint32], first: int, end: int, kind: int, row: int, foun
     value = mix64(value)
     half = np.uint32(FIRST_REFERENCE + kind * PER_KIND + np.int64(value >> np.uint64(33)) % PER_KIND)
     other = np.uint32(SECOND_HALF + np.int64(value & np.uint64(0xFFFFFFFF)) % HALVES)
-    chars, start, count = found.chars, found.starts[row], found.counts[row]
+    chars, start, count = references.chars, references.starts[row], references.counts[row]
     place = ZERO
     while place < count:
-        at = start + 2 * place
-        if chars[at] > half or (chars[at] == half and chars[at + 1] >= other):
+        cell = start + 2 * place
+        if chars[cell] > half or (chars[cell] == half and chars[cell + 1] >= other):
             break
         place += 1
-    at = start + 2 * place
-    if place < count and chars[at] == half and chars[at + 1] == other:
+    cell = start + 2 * place
+    if place < count and chars[cell] == half and chars[cell + 1] == other:
         return
-    found.counts[row] = count + 1
+    references.counts[row] = count + 1
     if count == MAX_REFERENCES:
         return
-    for k in range(start + 2 * count - 1, at - 1, -1):
+    for k in range(start + 2 * count - 1, cell - 1, -1):
         chars[k + 2] = chars[k]
-    chars[at], chars[at + 1] = half, other
+    chars[cell], chars[cell + 1] = half, other
 
 
 @kernel(callee=True)
-def _link_end(t: NDArray[np.uint32], i: int, head: int, n: int, row: int, found: References) -> int:
+def _link_end(t: NDArray[np.uint32], i: int, head: int, n: int, row: int, references: References) -> int:
     """Where the link ends that begins at i with a head of this length; note it."""
     first = end = i + head
     while end < n and is_url_char(t[end]):
@@ -114,7 +114,7 @@ def _link_end(t: NDArray[np.uint32], i: int, head: int, n: int, row: int, found:
             break
         last -= 1
     if last > first:
-        _note(t, first, last, _LINK, row, found)
+        _note(t, first, last, _LINK, row, references)
     return end
 
 
@@ -126,7 +126,7 @@ def _tag_end(
     microblog: bool,
     row: int,
     properties: NDArray[np.uint32],
-    found: References,
+    references: References,
 ) -> int:
     """Where the tag ends that begins with the # at i, or i; note it. microblog: #tag# is closed by a #"""
     if microblog:
@@ -135,7 +135,7 @@ def _tag_end(
         while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
             k += 1
         if k < stop and t[k] == _HASH and k > i + 1:
-            _note(t, i + 1, k, _TAG, row, found)
+            _note(t, i + 1, k, _TAG, row, references)
             return k + 1
     if i > 0 and is_word(t[i - 1], properties):
         return i
@@ -146,17 +146,17 @@ def _tag_end(
         named |= not properties[t[k]] & DIGIT
         k += 1
     if named:
-        _note(t, i + 1, k, _TAG, row, found)
+        _note(t, i + 1, k, _TAG, row, references)
     return k if named else i
 
 
 @kernel(callee=True)
-def _is_retweet(t: NDArray[np.uint32], at: int, properties: NDArray[np.uint32]) -> bool:
+def _is_retweet(t: NDArray[np.uint32], sign: int, properties: NDArray[np.uint32]) -> bool:
     """Whether `RT` stands before the @."""
-    k = at - 1
+    k = sign - 1
     while k >= 0 and properties[t[k]] & SPACE:
         k -= 1
-    if k == at - 1 or k < 1 or t[k] != _CAPITAL_T or t[k - 1] != _R:
+    if k == sign - 1 or k < 1 or t[k] != _CAPITAL_T or t[k - 1] != _R:
         return False
     return k == 1 or not is_word(t[k - 2], properties)
 
@@ -179,11 +179,11 @@ def _marker_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.ui
 
 @kernel
 def find_references(
-    chars: NDArray[np.uint32], microblog: bool, properties: NDArray[np.uint32], found: References
+    chars: NDArray[np.uint32], microblog: bool, properties: NDArray[np.uint32], references: References
 ) -> None:
-    """Fill `found` from NFKC text, before the profile drops anything of it."""
-    for row in range(len(found.counts)):
-        t = chars[found.starts[row] : found.starts[row + 1]]
+    """Fill `references` from NFKC text, before the profile drops anything of it."""
+    for row in range(len(references.counts)):
+        t = chars[references.starts[row] : references.starts[row + 1]]
         n = len(t)
         letters = ZERO
         chained = False
@@ -192,11 +192,11 @@ def find_references(
             code = t[i]
             head = url_head(t, i, n)
             if head and i + head < n and is_url_char(t[i + head]):
-                i = _link_end(t, i, head, n, row, found)
+                i = _link_end(t, i, head, n, row, references)
                 continue
             after = i
             if code == _HASH:
-                after = _tag_end(t, i, n, microblog, row, properties, found)
+                after = _tag_end(t, i, n, microblog, row, properties, references)
             elif microblog and code == _SLASH and i + 1 < n and t[i + 1] == _SLASH:
                 if i + 2 < n and t[i + 2] == _AT:
                     if not chained and letters >= OWN_WORDS:
@@ -213,7 +213,7 @@ def find_references(
                     end += 1
                 if end > i + 1:
                     if not _is_retweet(t, i, properties):
-                        _note(t, i + 1, end, _MENTION, row, found)
+                        _note(t, i + 1, end, _MENTION, row, references)
                     after = end
             letters += properties[code] & LETTER != 0
             i = after if after > i else i + 1
@@ -221,14 +221,14 @@ def find_references(
 
 @kernel(callee=True)
 def write_references(
-    found: References, row: int, out: NDArray[np.uint32], word_starts: NDArray[np.uint8], w: int
+    references: References, row: int, out: NDArray[np.uint32], word_starts: NDArray[np.uint8], w: int
 ) -> int:
     """Write a row's references to out[w:]; how many characters these are."""
-    count = found.counts[row]
+    count = references.counts[row]
     if count > MAX_REFERENCES:
         return ZERO
     for k in range(2 * count):
-        out[w + k] = found.chars[found.starts[row] + k]
+        out[w + k] = references.chars[references.starts[row] + k]
         word_starts[w + k] = k % 2 == 0
     return int(2 * count)
 

@@ -1,4 +1,4 @@
-"""What the kernels know of each code point: class bits, compatibility mapping and case folding.
+"""The properties of each code point for kernels: class bits, compatibility mapping and case folding.
 
 Built once, on first use, from the frozen Unicode database of `unicode.py`, whole columns at a time
 (a test compares every entry with a database of that version).

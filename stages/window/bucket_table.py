@@ -1,7 +1,7 @@
 """The memory of the buckets: small pages while few buckets hold something, then large ones.
 
 The table has its full size from the start, so a bucket is the same one whatever the pages: verdicts and
-states do not know of them. Ten messages take 1 MB of it instead of 190.
+states do not depend on them. Ten messages take 1 MB of it instead of 190.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class BucketTable:
         else:
             self._filled = together
 
-    def restore(self, entries: NDArray[Any], window: int, kept: int, held: int) -> None:
-        """Hold what a saved table of that window held. This table is empty before.
+    def restore(self, entries: NDArray[Any], window: int, kept: int, ring_size: int) -> None:
+        """Fill this table, which is empty, with the entries of a saved table of that window.
 
-        kept: messages kept since the beginning; held: how many of them the ring still has
+        kept: messages kept since the beginning; ring_size: how many of them the ring still has
         """
         if len(entries) == self._count:
             filled = _filled_buckets(entries)
@@ -72,18 +72,18 @@ class BucketTable:
         old = self.buckets._replace(entries=entries, band_buckets=sizes[0], table_buckets=sizes[1])
         # Any bucket of the new table may get something of an old one.
         self._move(np.zeros(0, np.int64))
-        resize_buckets(old, self.buckets, kept, held)
+        resize_buckets(old, self.buckets, kept, ring_size)
 
     def _move(self, rows: NDArray[np.int64]) -> None:
-        """Move to large pages; the small ones are given back before.
+        """Move to large pages; free the small ones first.
 
         rows: int64[n], places of all buckets that hold something
         """
-        held = _rows(self.buckets.entries)[rows]
+        filled = _rows(self.buckets.entries)[rows]
         self._filled = None
         self.buckets = self.buckets._replace(entries=_NOTHING)
         entries = zeros(self._count, np.uint64, small_bytes=0)
-        _rows(entries)[rows] = held
+        _rows(entries)[rows] = filled
         self.buckets = self.buckets._replace(entries=entries)
 
 

@@ -1,4 +1,4 @@
-"""Which bucket entries deserve a look: one table from two length codes to a limit of differing bits.
+"""Which bucket entries are compared: one table from two length codes to a limit of differing bits.
 
 An entry carries a length code (24 steps an octave) and a 32-bit signature. For a pair at similarity s of
 summed length n at most (1 - s) * n characters are inserted or deleted, so lengths must be close, and below

@@ -1,4 +1,4 @@
-"""A saved index under a window of another size: nothing that is held gets lost, nothing else comes in."""
+"""A saved index under a window of another size: no entry is lost, none is added."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets
 from twinsieve.stages.window.chains import Chains
 
 
-def resize_buckets(old: Buckets, new: Buckets, kept: int, held: int) -> None:
+def resize_buckets(old: Buckets, new: Buckets, kept: int, ring_size: int) -> None:
     """Fill `new`, which is empty, with the entries of `old`.
 
     A bucket gets the newest entries of all old buckets that a message which looks into it could have stood
     in; of a larger index some entries so stand in more buckets than one, and are compared like any other.
-    kept: messages kept since the beginning; held: how many of them the ring still has
+    kept: messages kept since the beginning; ring_size: how many of them the ring still has
     """
     ages = np.zeros(WAYS, np.int64)
-    _resize(old.entries, old.band_buckets, new.entries, new.band_buckets, new.bands, kept, held, ages)
-    bands_old, bands_new = (each.bands * each.band_buckets * WAYS for each in (old, new))
+    _resize(old.entries, old.band_buckets, new.entries, new.band_buckets, new.bands, kept, ring_size, ages)
+    bands_old, bands_new = (buckets.bands * buckets.band_buckets * WAYS for buckets in (old, new))
     _resize(
         old.entries[bands_old:],
         old.table_buckets,
@@ -27,7 +27,7 @@ def resize_buckets(old: Buckets, new: Buckets, kept: int, held: int) -> None:
         new.table_buckets,
         new.tables,
         kept,
-        held,
+        ring_size,
         ages,
     )
 
@@ -40,7 +40,7 @@ def _resize(
     new_buckets: int,
     tables: int,
     kept: int,
-    held: int,
+    ring_size: int,
     ages: NDArray[np.int64],
 ) -> None:
     for table in range(tables):
@@ -48,7 +48,7 @@ def _resize(
             # A key stands in bucket floor(key * buckets / 2 ** 32), with either number of buckets.
             first = bucket * old_buckets // new_buckets
             last = ((bucket + 1) * old_buckets - 1) // new_buckets
-            at = (table * new_buckets + bucket) * WAYS
+            target = (table * new_buckets + bucket) * WAYS
             count = 0
             for source in range(first, last + 1):
                 start = (table * old_buckets + source) * WAYS
@@ -57,7 +57,7 @@ def _resize(
                     if entry == np.uint64(0):
                         break
                     age = (kept - 1 - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK
-                    if age >= held:
+                    if age >= ring_size:
                         continue
                     place = count
                     while place > 0 and ages[place - 1] > age:
@@ -67,20 +67,20 @@ def _resize(
                     count = min(count + 1, WAYS)
                     for behind in range(count - 1, place, -1):
                         ages[behind] = ages[behind - 1]
-                        new[at + behind] = new[at + behind - 1]
+                        new[target + behind] = new[target + behind - 1]
                     ages[place] = age
-                    new[at + place] = entry
+                    new[target + place] = entry
 
 
 def resize_chains(
-    heads: NDArray[np.uint32], links: NDArray[np.uint32], empty: Chains, kept: int, held: int
+    heads: NDArray[np.uint32], links: NDArray[np.uint32], empty: Chains, kept: int, ring_size: int
 ) -> Chains:
     """The saved heads and links as chains of the size that `empty` has. Arguments as in `resize_buckets`."""
     capacity, cells = empty.next.shape[1], empty.heads.shape[1]
-    held_indices = np.arange(kept - held, kept, dtype=np.int64)
+    indices = np.arange(kept - ring_size, kept, dtype=np.int64)
     moved = np.zeros_like(empty.next)
-    moved[:, held_indices % capacity] = links[:, held_indices % links.shape[1]]
-    # Cells are told by the low bits of a hash: of more cells, several begin with the same chain. Fewer would
+    moved[:, indices % capacity] = links[:, indices % links.shape[1]]
+    # A cell is the low bits of a hash: of more cells, several begin with the same chain. Fewer would
     # have to merge chains; what was saved is kept instead.
     more = max(1, cells // heads.shape[1])
     return empty._replace(heads=np.tile(heads, (1, more)), next=moved)

@@ -112,7 +112,7 @@ class Ring:
         return int(self.columns.counters[KEPT])
 
     @property
-    def held(self) -> int:
+    def size(self) -> int:
         """Entries that are still in the ring."""
         return min(self.kept - int(self.columns.counters[OLDEST]), self.capacity)
 
@@ -124,11 +124,11 @@ class Ring:
     @property
     def oldest_slot(self) -> int:
         """Slot of the oldest entry that is still in the ring; any slot while it is empty."""
-        return (self.kept - self.held) % self.capacity
+        return (self.kept - self.size) % self.capacity
 
-    def slots_held(self) -> NDArray[np.int64]:
-        """int64[held]: slots in log order, oldest first."""
-        return np.arange(self.kept - self.held, self.kept, dtype=np.int64) % self.capacity
+    def live_slots(self) -> NDArray[np.int64]:
+        """int64[size]: slots in log order, oldest first."""
+        return np.arange(self.kept - self.size, self.kept, dtype=np.int64) % self.capacity
 
     def forget(self, positions: NDArray[np.int64]) -> None:
         """Take entries of these positions out of the near stage's candidates.
@@ -137,12 +137,12 @@ class Ring:
         """
         if len(self.columns.lengths) != self.capacity:
             return
-        slots = self.slots_held()
+        slots = self.live_slots()
         self.columns.lengths[slots[np.isin(self.columns.positions[slots], positions)]] = 0
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """Position of the newest entry for each of the tags that the ring holds."""
-        slots = self.slots_held()
+        slots = self.live_slots()
         slots = slots[np.isin(self.columns.tags[slots], tags)]
         return dict(
             zip(self.columns.tags[slots].tolist(), self.columns.positions[slots].tolist(), strict=True)
@@ -150,7 +150,7 @@ class Ring:
 
     def reserve(self, characters: int, messages: int) -> None:
         """Make room in the arena for that many more characters in that many texts, kept all."""
-        if self._tag_index.reserve(self.held, messages):
+        if self._tag_index.reserve(self.size, messages):
             self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
         if not self.use.text:
             return
@@ -158,7 +158,7 @@ class Ring:
         needed = units // GRANULE + 2 * _MAX_TEXT_LENGTH
         size = len(self.columns.texts) // GRANULE
         head = int(self.columns.counters[HEAD])
-        tail = int(self.columns.offsets[self.oldest_slot]) if self.held else head
+        tail = int(self.columns.offsets[self.oldest_slot]) if self.size else head
         live = (head - tail) % size
         if size - live > needed:
             return
@@ -172,7 +172,7 @@ class Ring:
         first = min(live, size - tail)
         texts[: first * GRANULE] = old[tail * GRANULE : (tail + first) * GRANULE]
         texts[first * GRANULE : live * GRANULE] = old[: (live - first) * GRANULE]
-        slots = self.slots_held()
+        slots = self.live_slots()
         offsets = self.columns.offsets
         offsets[slots] = (offsets[slots].astype(np.int64) - tail) % size
         self.columns.counters[HEAD] = live
@@ -193,8 +193,8 @@ class Ring:
         saved["counters"] = counters
         before = len(saved["positions"])
         if before != self.capacity:
-            held = min(int(counters[KEPT] - counters[OLDEST]), before, self.capacity)
-            counters[OLDEST] = counters[KEPT] - held
+            size = min(int(counters[KEPT] - counters[OLDEST]), before, self.capacity)
+            counters[OLDEST] = counters[KEPT] - size
             indices = np.arange(counters[OLDEST], counters[KEPT], dtype=np.int64)
             for name, column in self.columns._asdict().items():
                 if name in saved and len(column) == self.capacity and len(saved[name]) == before:
@@ -204,7 +204,7 @@ class Ring:
                 elif name in _BY_SLOT:
                     saved[name] = column
         self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)
-        self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.held)
+        self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.size)
         self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
 
@@ -261,41 +261,41 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
     ring.counters[HEAD] = head + granules
     ring.offsets[slot] = head
     ring.wides[slot] = wide
-    at = head * GRANULE
+    unit = head * GRANULE
     texts = ring.texts
     for j in range(stored):
         char = chunk.chars[start + j]
         if wide:
-            texts[at + 2 * j] = char & np.uint32(0xFFFF)
-            texts[at + 2 * j + 1] = char >> np.uint32(16)
+            texts[unit + 2 * j] = char & np.uint32(0xFFFF)
+            texts[unit + 2 * j + 1] = char >> np.uint32(16)
         else:
-            texts[at + j] = char
+            texts[unit + j] = char
     if sketch >= 0:
         for j in range(SKETCH_UNITS):
             low = np.uint16(chunk.sketches[sketch, 2 * j])
-            texts[at + units + j] = low | (np.uint16(chunk.sketches[sketch, 2 * j + 1]) << np.uint16(8))
+            texts[unit + units + j] = low | (np.uint16(chunk.sketches[sketch, 2 * j + 1]) << np.uint16(8))
     for j in range((stored + 15) >> 4):
         bits = np.uint16(0)
         for k in range(min(16, stored - 16 * j)):
             bits |= np.uint16(chunk.word_starts[start + 16 * j + k] != 0) << np.uint16(k)
-        texts[at + words + j] = bits
+        texts[unit + words + j] = bits
     for j in range(total - tally):
-        texts[at + tally + j] = np.uint16((chunk.tallies[row] >> np.uint64(16 * j)) & np.uint64(0xFFFF))
+        texts[unit + tally + j] = np.uint16((chunk.tallies[row] >> np.uint64(16 * j)) & np.uint64(0xFFFF))
 
 
 @kernel(callee=True)
 def word_start_at(ring: RingColumns, slot: int) -> int:
     """Where the word starts of a stored text stand in `texts`: bit j & 15 of unit j >> 4 is character j's."""
     stored = min(np.int64(abs(ring.lengths[slot])), STORED_LENGTH)
-    at = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
-    return at + SKETCH_UNITS if ring.lengths[slot] >= SKETCH_FROM else at
+    unit = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
+    return unit + SKETCH_UNITS if ring.lengths[slot] >= SKETCH_FROM else unit
 
 
 @kernel(callee=True)
 def tally_of(ring: RingColumns, slot: int) -> np.uint64:
     """The tally of an entry whose body is longer than STORED_LENGTH."""
-    at = word_start_at(ring, slot) + STORED_LENGTH // 16
+    unit = word_start_at(ring, slot) + STORED_LENGTH // 16
     tally = np.uint64(0)
     for j in range(TALLY_UNITS):
-        tally |= np.uint64(ring.texts[at + j]) << np.uint64(16 * j)
+        tally |= np.uint64(ring.texts[unit + j]) << np.uint64(16 * j)
     return tally

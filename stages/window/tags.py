@@ -42,7 +42,7 @@ class TagIndex:
     """The table for a ring of `capacity` slots.
 
     slots: int32[cells], cells a power of two, at least 1.5 × capacity; the complement of a ring slot (~slot),
-        or 0, so that a new table is zeros, and memory that nobody writes to costs nothing
+        or 0, so that a new table is zeros, and memory that is never written costs nothing
     mask: cells - 1
     raises: UsageError unless 1 <= capacity <= 2 ** 30
     """
@@ -61,15 +61,15 @@ class TagIndex:
         """Bytes the table of a ring of `capacity` slots takes."""
         return 4 * _cells_for(capacity)
 
-    def reserve(self, held: int, more: int) -> bool:
+    def reserve(self, count: int, more: int) -> bool:
         """Whether `slots` is another array now, of the same content: this many entries want large pages.
 
-        held: entries that the table holds at most; more: that may come now
+        count: entries in the table, at most; more: entries that may be added now
         """
-        if not self._small or (held + more) * mmap.PAGESIZE * _SMALL_SHARE <= self.slots.nbytes:
+        if not self._small or (count + more) * mmap.PAGESIZE * _SMALL_SHARE <= self.slots.nbytes:
             return False
         slots = zeros(len(self.slots), np.int32, small_bytes=0)
-        if held:
+        if count:
             slots[:] = self.slots
         self.slots, self._small = slots, False
         return True

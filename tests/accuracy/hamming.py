@@ -16,8 +16,8 @@ from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts
 from twinsieve.pipeline.generate.stream import generate_columns
 from twinsieve.stages.contract import MAX_DISTANCE as MAX_DISTANCE
 from twinsieve.stages.contract import NO_LEADER, Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 MAX_TABLES = 128
 BATCH = 50
@@ -78,7 +78,7 @@ def full_scan(batch: Batch, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64
 def sieve_leaders(batch: Batch, k: int, blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The same two columns from the sieve's tables."""
     near = NearConfig(method="hamming", window=Window(len(batch)), distances=((8, k),), blocks=blocks)
-    sieve = Sieve(SieveConfig(exact=ExactConfig("none"), near=near))
+    sieve = BatchSieve(SieveConfig(exact=ExactConfig("none"), near=near))
     ends = [*range(0, len(batch), BATCH), len(batch)]
     parts = [sieve.judge(part_of(batch, low, high)) for low, high in pairwise(ends)]
     kinds, leaders, distances = (

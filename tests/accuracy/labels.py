@@ -14,8 +14,8 @@ from twinsieve.pipeline.settings.load import check_tree, tree_of
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
 from twinsieve.stages.contract import Kind, SieveConfig
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 PROFILES = {
     "weibo_dev": "microblog",
@@ -65,7 +65,7 @@ def labels_in_runs(without: str = "") -> list[JudgedVerdict]:
         texts = texts_of(name)
         scheme, config = configured(PROFILES[name])
         rows = {id_: row for row, id_ in enumerate(texts)}
-        said = Sieve(config).judge(batch_of(*Scheme(scheme).read(list(texts.values()))))
+        said = BatchSieve(config).judge(batch_of(*Scheme(scheme).read(list(texts.values()))))
         for pair in pairs:
             row = rows[pair.later]
             led = int(said.leaders[row]) == rows[pair.earlier]

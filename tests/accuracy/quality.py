@@ -17,8 +17,8 @@ from twinsieve.pipeline.evaluate.evaluate import (
 )
 from twinsieve.pipeline.evaluate.scores import Counts
 from twinsieve.stages.contract import BandLayout, Kind, SieveConfig
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 NO_GUARD = Variant("letters", "off")
@@ -60,6 +60,6 @@ def article_pairs(at: int) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
     ids, texts = read_texts(ARTICLES.texts)
     batch = batch_of(*Scheme(scheme_of(ARTICLES)).read(texts))
     config = variant_config(SieveConfig(), Variant("product", "guards"), at, len(ids))
-    verdicts = Sieve(config).judge(batch)
+    verdicts = BatchSieve(config).judge(batch)
     dropped = [row for row, kind in enumerate(verdicts.kinds.tolist()) if kind != Kind.UNIQUE]
     return {frozenset((ids[row], ids[int(verdicts.leaders[row])])) for row in dropped}, planted

@@ -45,8 +45,8 @@ from twinsieve.stages.contract import (
     Verdicts,
 )
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 ROWS = 1_000
@@ -161,7 +161,7 @@ def test_a_near_verdict_names_an_earlier_kept_post_and_how_alike_it_is(language:
     texts = stream(language, ROWS, seed=2).texts
     batch = batch_in(language, texts)
     plain = [row.key for row in plain_bodies(texts, language, "product")]
-    verdicts = Sieve(variant_config(SieveConfig(), GUARDED, 8_500, ROWS)).judge(batch)
+    verdicts = BatchSieve(variant_config(SieveConfig(), GUARDED, 8_500, ROWS)).judge(batch)
     near = np.flatnonzero(verdicts.kinds == Kind.NEAR).tolist()
     assert len(near) > 190
     wrong = []
@@ -181,7 +181,7 @@ def test_articles_lead_to_the_planted_pairs_and_to_nothing_else(language: str) -
     made = articles(language, 150, 10)
     batch = batch_in(language, made.texts)
     assert batch.bodies.body_lengths.min() > STORED_LENGTH
-    verdicts = Sieve(variant_config(SieveConfig(), PRODUCT, 8_500, len(made))).judge(batch)
+    verdicts = BatchSieve(variant_config(SieveConfig(), PRODUCT, 8_500, len(made))).judge(batch)
     found = {
         row: int(verdicts.leaders[row]) for row in np.flatnonzero(verdicts.kinds != Kind.UNIQUE).tolist()
     }
@@ -225,7 +225,7 @@ def test_sieve_that_scans_gives_the_plain_loops_verdicts(language: str) -> None:
     batch = batch_in(language, texts)
     config = variant_config(SieveConfig(), GUARDED, 8_500, len(texts))
     config = replace(config, near=replace(config.near, candidates="scan"))
-    verdicts = Sieve(config).judge(batch)
+    verdicts = BatchSieve(config).judge(batch)
     rows = zip(table(verdicts), told_by_oracle(config, batch), strict=True)
     different = [(row, found, expected) for row, (found, expected) in enumerate(rows) if found != expected]
     assert different == []
@@ -245,7 +245,7 @@ def test_small_batches_get_the_verdicts_of_a_large_one(language: str) -> None:
 def test_bloom_gives_the_tries_verdicts_where_the_ring_covers_the_window(language: str) -> None:
     batch = batch_in(language, stream(language, ROWS, seed=5).texts)
     config = variant_config(SieveConfig(), GUARDED, 8_500, ROWS)
-    bloom = Sieve(config).judge(batch)
-    trie = Sieve(replace(config, exact=replace(config.exact, method="trie"))).judge(batch)
+    bloom = BatchSieve(config).judge(batch)
+    trie = BatchSieve(replace(config, exact=replace(config.exact, method="trie"))).judge(batch)
     for column in fields(Verdicts):
         assert np.array_equal(getattr(bloom, column.name), getattr(trie, column.name)), column.name

@@ -16,8 +16,8 @@ from twinsieve.pipeline.evaluate.truth import Pair, Truth, ideal_pass
 from twinsieve.pipeline.settings.load import check_tree, tree_of
 from twinsieve.pipeline.settings.stage_config import band_layout
 from twinsieve.stages.contract import BandLayout, Bodies, Kind, SieveConfig
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 ROWS = 1_600
@@ -37,7 +37,7 @@ def near_counts(language: str, layout: BandLayout, truth: Truth, texts: list[str
     text = TextConfig(profile=profile_of(language), body_rule="letters")
     bodies, prints = Scheme(SchemeConfig(text=text, layout=layout)).read(texts)
     config = variant_config(SieveConfig(layout=layout), NO_GUARD, at, len(texts))
-    return _score(truth, bodies, Sieve(config).judge(batch_of(bodies, prints)).kinds.tolist())
+    return _score(truth, bodies, BatchSieve(config).judge(batch_of(bodies, prints)).kinds.tolist())
 
 
 def _score(truth: Truth, bodies: Bodies, kinds: list[int]) -> Counts:

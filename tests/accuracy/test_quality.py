@@ -32,8 +32,8 @@ from twinsieve.pipeline.evaluate.evaluate import (
 )
 from twinsieve.pipeline.evaluate.judged import JudgedVerdict, precision, recall
 from twinsieve.stages.contract import STORED_LENGTH, SieveConfig, Verdicts
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.sieve import Sieve
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
@@ -134,7 +134,7 @@ def test_sieve_that_scans_gives_the_plain_loops_verdicts_on_real_posts(data: Dat
     assert len(batch) > 680
     config = variant_config(SieveConfig(), PRODUCT_GUARDED, 8_500, len(batch))
     config = replace(config, near=replace(config.near, candidates="scan"))
-    verdicts = Sieve(config).judge(batch)
+    verdicts = BatchSieve(config).judge(batch)
     rows = zip(table(verdicts), told_by_oracle(config, batch), strict=True)
     different = [(row, found, expected) for row, (found, expected) in enumerate(rows) if found != expected]
     assert different == []
@@ -145,8 +145,8 @@ def test_bloom_gives_the_tries_verdicts_where_the_ring_covers_the_window(data: D
     _, texts = read_texts(data.texts)
     batch = batch_of(*Scheme(scheme_of(data)).read(texts))
     config = variant_config(SieveConfig(), PRODUCT_GUARDED, 8_500, len(texts))
-    bloom = Sieve(config).judge(batch)
-    trie = Sieve(replace(config, exact=replace(config.exact, method="trie"))).judge(batch)
+    bloom = BatchSieve(config).judge(batch)
+    trie = BatchSieve(replace(config, exact=replace(config.exact, method="trie"))).judge(batch)
     for column in fields(Verdicts):
         assert np.array_equal(getattr(bloom, column.name), getattr(trie, column.name)), column.name
 

@@ -28,7 +28,7 @@ from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
 from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve as Engine
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 Rows = list[tuple[str, int | None, int, int]]
 
@@ -610,14 +610,14 @@ def test_calls_and_saves_hold_the_sieve(tmp_path: Path, monkeypatch: pytest.Monk
     held = []
 
     def held_while(method: Any) -> Any:
-        def call(engine: Engine, *arguments: Any) -> Any:
+        def call(engine: BatchSieve, *arguments: Any) -> Any:
             held.append(sieve._lock.locked())
             return method(engine, *arguments)
 
         return call
 
     for name in ("judge", "save", "stats"):
-        monkeypatch.setattr(Engine, name, held_while(getattr(Engine, name)))
+        monkeypatch.setattr(BatchSieve, name, held_while(getattr(BatchSieve, name)))
     sieve.judge(["x"])
     sieve.save(tmp_path / "s")
     sieve.stats()
@@ -644,13 +644,13 @@ def test_an_interrupted_call_ends_the_sieve_and_an_earlier_file_goes_on(
     """The state then holds texts whose verdicts nobody has: judged again, they would repeat themselves."""
     sieve = Sieve(window=9)
     sieve.save(tmp_path / "s")
-    judge = Engine.judge
+    judge = BatchSieve.judge
 
-    def interrupted(engine: Engine, batch: Any) -> Any:
+    def interrupted(engine: BatchSieve, batch: Any) -> Any:
         judge(engine, batch)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Engine, "judge", interrupted)
+    monkeypatch.setattr(BatchSieve, "judge", interrupted)
     with pytest.raises(KeyboardInterrupt):
         sieve.judge(["one and the same words"])
     monkeypatch.undo()

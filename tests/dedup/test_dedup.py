@@ -75,7 +75,7 @@ def test_unique_rows_come_out_byte_for_byte_and_the_rest_is_explained(tmp_path: 
         "detail": dead["detail"],
     }  # fmt: skip
     assert ran.out == ""
-    assert f"unreadable: 1 of 5 rows (1 invalid_json); the first, {source}:4, is no JSON" in ran.err
+    assert f"unreadable: 1 of 5 rows (1 invalid_json); the first, {source}:4, is not JSON" in ran.err
 
 
 def test_every_row_goes_to_exactly_one_place(tmp_path: Path, run: Run) -> None:

@@ -215,7 +215,7 @@ def test_what_fails_before_the_first_name_changes_nothing(
     def full(self: object, stream: object) -> None:
         raise FileError("state: no space left")
 
-    monkeypatch.setattr("twinsieve.stages.judge.sieve.Sieve.save", full)
+    monkeypatch.setattr("twinsieve.stages.judge.batch_sieve.BatchSieve.save", full)
     ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
     assert (ran.code, ran.err) == (1, "twinsieve: state: no space left\n")
     assert sorted(tmp_path.iterdir()) == before

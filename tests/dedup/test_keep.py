@@ -138,7 +138,7 @@ def test_what_names_the_first_row_is_refused_beside_it(tmp_path: Path, run: Run,
     words = {"--mark": (), "--duplicates": (tmp_path / "d",), "--examples": (3,)}[flag]
     ran = run("dedup", source, "-o", tmp_path / "o.jsonl", "--keep", "last", flag, *words, *SMALL)
     said = f"--keep last: {flag} names the first row of a cluster; leave one of the two out"
-    assert (ran.code, ran.err) == (2, f"twinsieve: {said} (--clusters says which row was kept)\n")
+    assert (ran.code, ran.err) == (2, f"twinsieve: {said} (--clusters names the kept row)\n")
 
 
 def test_streams_cannot_be_read_twice(

@@ -11,7 +11,7 @@ from twinsieve.pipeline.settings.schema import SECRETS, declared, is_expert
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
 from twinsieve.pipeline.settings.yaml_tree import dotted
 from twinsieve.pipeline.worker.config import MAX_EMITTED, MAX_EMITTED_BYTES
-from twinsieve.stages.judge.sieve import worst_case_bytes
+from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 _EXAMPLES = ("microblog", "news", "exact-only", "hamming", "kafka", "production")
 

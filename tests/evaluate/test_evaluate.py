@@ -100,7 +100,7 @@ def test_tables_name_every_variant_and_class(files: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (b"{", "no JSON"),
+        (b"{", "not JSON"),
         (b"[1]", "no text in 'text'"),
         (b'{"id": 1}', "no text in 'text'"),
         (b'{"text": "x"}', "no id in 'id'"),

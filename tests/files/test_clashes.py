@@ -122,7 +122,7 @@ def test_a_file_that_is_no_lock_is_not_removed_as_one(tmp_path: Path, run: Run, 
     notes.write_text("what somebody wrote")
     ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
     assert (ran.code, len(ran.err.splitlines())) == (1, 1)
-    assert "is no lock of a state" in ran.err
+    assert "is not the lock of a state" in ran.err
     assert notes.read_text() == "what somebody wrote"
 
 

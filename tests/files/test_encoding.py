@@ -58,10 +58,10 @@ def test_a_byte_order_mark_is_kept(tmp_path: Path, run: Run, mark: bytes) -> Non
 @pytest.mark.parametrize(
     ("encoding", "said"),
     [
-        ("utf-16", "is no UTF-8 but UTF-16 (begins with its byte order mark); add --encoding utf-16"),
-        ("utf-32", "is no UTF-8 but UTF-32 (begins with its byte order mark); add --encoding utf-32"),
-        ("utf-16-le", "is no UTF-8 but UTF-16-LE ("),
-        ("utf-16-be", "is no UTF-8 but UTF-16-BE ("),
+        ("utf-16", "is not UTF-8 but UTF-16 (begins with its byte order mark); add --encoding utf-16"),
+        ("utf-32", "is not UTF-8 but UTF-32 (begins with its byte order mark); add --encoding utf-32"),
+        ("utf-16-le", "is not UTF-8 but UTF-16-LE ("),
+        ("utf-16-be", "is not UTF-8 but UTF-16-BE ("),
     ],
 )
 @pytest.mark.parametrize("form", _FORMS)
@@ -102,8 +102,7 @@ def test_a_file_that_is_not_utf_8_says_how_to_name_its_encoding(tmp_path: Path, 
     ran = run("dedup", "-q", source, *SMALL)
     assert ran.code == 1
     assert (
-        "if it is gb18030, big5, shift_jis, cp1252 or another one, say so, as with --encoding gb18030"
-        in ran.err
+        "if it is gb18030, big5, shift_jis, cp1252 or another one, add it, as --encoding gb18030" in ran.err
     )
 
 
@@ -123,7 +122,7 @@ def test_rows_that_are_not_in_the_encoding_are_counted(tmp_path: Path, run: Run)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("klingon", "--encoding 'klingon': is no encoding; name one, as utf-16, gb18030 or big5"),
+        ("klingon", "--encoding 'klingon': is not an encoding; name one, as utf-16, gb18030 or big5"),
         ("base64", "--encoding base64: rows cannot be cut in it"),
         (
             "utf-7",

@@ -96,7 +96,7 @@ def test_rows_know_their_lines_and_their_size() -> None:
         (b'{"a": 1}]', r"f:1: has '\]' where a document is due; mend it there"),
         (
             b'{\n"a": "',
-            r"f: the document that begins in line 1 has no end; .* if it holds JSON lines, say --format jsonl",
+            r"f: the document that begins in line 1 has no end; .* if it holds JSON lines, add --format jsonl",
         ),
     ],
 )
@@ -226,10 +226,10 @@ def test_a_cut_off_array_puts_nothing_in_place(tmp_path: Path, run: Run) -> None
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'[{"text": "a"}]', "if it is a JSON array, say --format json"),
-        (b'[\n{"text": "a"}\n]', "if it is a JSON array, say --format json"),
-        (b'{\n "text": "a"\n}', "if its documents span lines, say --format json"),
-        (b"just words", "if it holds no JSON lines, say what with --format"),
+        (b'[{"text": "a"}]', "if it is a JSON array, add --format json"),
+        (b'[\n{"text": "a"}\n]', "if it is a JSON array, add --format json"),
+        (b'{\n "text": "a"\n}', "if its documents span lines, add --format json"),
+        (b"just words", "if it does not hold JSON lines, name the format with --format"),
     ],
 )
 def test_documents_read_as_json_lines_name_the_format(

@@ -97,7 +97,7 @@ def test_where_each_row_must_have_a_text_the_first_without_one_ends_the_run(tmp_
     assert (ran.code, out.exists()) == (1, False)
     assert ran.err == (
         f"twinsieve: {source}:2 has no field 'text', and input.null_text: fail allows no row without a text; "
-        "mend it, or say pass\n"
+        "mend it, or set it to pass\n"
     )
     assert run("dedup", "-q", source, "-o", out, "--set", "input.null_text=pass", *SMALL).code == 0
 

@@ -109,8 +109,8 @@ def test_an_ending_that_says_nothing_is_refused(tmp_path: Path, run: Run, name: 
     ran = run(command, *given)
     assert (ran.code, ran.err) == (
         2,
-        f"twinsieve: {source}: has no ending that says what it holds; known are .jsonl, .ndjson, .json, .csv, .tsv, "
-        ".txt, .text, .parquet, .pq, .arrow, .arrows, .feather, .ipc, each also with .gz, .zst, .bz2 or .xz behind it; or say --format jsonl, json, csv, tsv, text, parquet or arrow\n",
+        f"twinsieve: {source}: has no ending that says what it holds; known endings are .jsonl, .ndjson, .json, .csv, .tsv, "
+        ".txt, .text, .parquet, .pq, .arrow, .arrows, .feather, .ipc, each also with .gz, .zst, .bz2 or .xz behind it; or add --format jsonl, json, csv, tsv, text, parquet or arrow\n",
     )
 
 
@@ -147,7 +147,7 @@ def test_an_output_whose_name_says_something_else_is_refused(
     assert (ran.code, ran.err) == (
         2,
         f"twinsieve: -o {tmp_path / output}: looks like {looks}, but rows come out as they came in, as {comes}; "
-        "name another file, or say with --format what the rows are\n",
+        "name another file, or name their format with --format\n",
     )
     assert not (tmp_path / output).exists()
 

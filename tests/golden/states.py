@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.property.streams import batch_of, part_of
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.state import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
@@ -39,7 +39,7 @@ def posts() -> Batch:
 def main() -> None:
     """Write the files."""
     for method in METHODS:
-        sieve = Sieve(config_of(method, _WINDOW))
+        sieve = BatchSieve(config_of(method, _WINDOW))
         sieve.judge(part_of(posts(), 0, JUDGED))
         state_file(method).write_bytes(sieve.to_bytes())
 

@@ -13,7 +13,7 @@ from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import Ruling, decode_ruling, encode_ruling
 from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 NOW_MS = 1_600_000_000_000
 DAYS_MS = 10 * 86_400_000
@@ -22,11 +22,11 @@ HOUR_MS = 3_600_000
 
 def state() -> IndexState:
     exact = ExactConfig("trie", window=Window(100, HOUR_MS))
-    return IndexState(Sieve(SieveConfig(exact, NearConfig(method="none", window=Window(5)))))
+    return IndexState(BatchSieve(SieveConfig(exact, NearConfig(method="none", window=Window(5)))))
 
 
 def saved(index: IndexState) -> bytes:
-    assert isinstance(index.sieve, Sieve)
+    assert isinstance(index.sieve, BatchSieve)
     return index.sieve.to_bytes()
 
 

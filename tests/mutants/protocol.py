@@ -105,7 +105,7 @@ PROTOCOL = (
     ),
     Mutant(
         "protocol: what was passed over leads on in the exact stage",
-        "stages/judge/sieve.py",
+        "stages/judge/batch_sieve.py",
         "outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR",
         "pass",
         ("tests/property/test_forgotten_lead_nobody.py",),

@@ -17,9 +17,9 @@ from twinsieve.pipeline.settings.examples import example_names
 Make = Callable[[], Environment]
 
 _IMPORTS = """
-import twinsieve, twinsieve.stages.judge.sieve, twinsieve.pipeline.dedup.run
+import twinsieve, twinsieve.stages.judge.batch_sieve, twinsieve.pipeline.dedup.run
 print(twinsieve.__file__)
-print(twinsieve.stages.judge.sieve.__file__)
+print(twinsieve.stages.judge.batch_sieve.__file__)
 """
 
 

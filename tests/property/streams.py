@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.oracle import Judgement, Oracle, rows_of
 from twinsieve.stages.contract import FULL, GUARDS, NO_TIME, OFF, Batch, Differences, SieveConfig, Verdicts
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 _STEMS = (
     "新增确诊12例请大家注意防护",
@@ -107,7 +107,7 @@ def table(verdicts: Verdicts) -> list[Row]:
 
 def judged(config: SieveConfig, batch: Batch, size: int) -> list[Row]:
     """What a new sieve says of the batch, given to it in batches of `size`."""
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     rows: list[Row] = []
     for low in range(0, len(batch), size):
         rows += table(sieve.judge(part_of(batch, low, min(low + size, len(batch)))))

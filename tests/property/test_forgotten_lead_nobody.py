@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import Row, as_row, batch_of, part_of, table
 from twinsieve.stages.contract import Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 Rows = list[tuple[str, int | None, int, int]]
 Cuts = list[tuple[int, list[int]]]
@@ -50,7 +50,7 @@ def tag_of(batch: Batch, row: int) -> int:
 
 def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list[Row], list[Row]]:
     """What sieve and plain loop say; on the way the sieve is saved, and another one applies what it says."""
-    sieve, follower, oracle = Sieve(config), Sieve(config), Oracle(config)
+    sieve, follower, oracle = BatchSieve(config), BatchSieve(config), Oracle(config)
     found: list[Row] = []
     wanted: list[Row] = []
     forgotten: set[int] = set()
@@ -74,7 +74,7 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
         tags = np.array([tag_of(batch, position - 100) for position in gone], np.uint64)
         for each in (sieve, follower):
             each.forget(positions, tags)
-        sieve = Sieve.load(io.BytesIO(sieve.to_bytes()), config)
+        sieve = BatchSieve.load(io.BytesIO(sieve.to_bytes()), config)
         low = high
     assert follower.to_bytes() == sieve.to_bytes()
     return found, wanted
@@ -112,7 +112,7 @@ def test_what_is_forgotten_takes_no_room_for_ever() -> None:
     """It leaves with the window, at the next time that something is forgotten."""
     config = SieveConfig(ExactConfig("bloom", 1e-9, Window(50)), NearConfig(method="none", window=Window(10)))
     batch = batch_of([(f"正文第{number}条各不相同的内容", None, 0, 0) for number in range(400)])
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     for low in range(0, 400, 10):
         part = part_of(batch, low, low + 10)
         assert set(sieve.judge(part).kinds.tolist()) == {Kind.UNIQUE}

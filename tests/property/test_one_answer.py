@@ -23,8 +23,8 @@ from twinsieve.stages.contract import (
     TimeConfig,
     Window,
 )
-from twinsieve.stages.judge import engine as stage
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge import chunk_judge as stage
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 Rows = list[tuple[str, int | None, int, int]]
 
@@ -70,9 +70,9 @@ def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, s
 def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveConfig, cut: int) -> None:
     batch = batch_of(rows * 2, scoped=config.scoped)
     cut = min(cut, len(batch))
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     said = table(sieve.judge(part_of(batch, 0, cut)))
-    loaded = Sieve.from_bytes(sieve.to_bytes(), config)
+    loaded = BatchSieve.from_bytes(sieve.to_bytes(), config)
     assert loaded.stats() == sieve.stats()
     said += table(loaded.judge(part_of(batch, cut, len(batch))))
     assert said == judged(config, batch, 1000)
@@ -85,7 +85,7 @@ def test_a_frozen_state_is_that_of_its_moment_however_late_it_is_written(
 ) -> None:
     batch = batch_of(rows * 2, scoped=config.scoped)
     cut = min(cut, len(batch))
-    sieve, stream = Sieve(config), io.BytesIO()
+    sieve, stream = BatchSieve(config), io.BytesIO()
     sieve.judge(part_of(batch, 0, cut))
     saved, write = sieve.to_bytes(), sieve.freeze()
     sieve.judge(part_of(batch, cut, len(batch)))
@@ -109,7 +109,7 @@ def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, c
     batch = batch_of(rows * 2, scoped=config.scoped)
     cut = min(cut, len(batch))
     first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
-    judge, follow = Sieve(config), Sieve(config)
+    judge, follow = BatchSieve(config), BatchSieve(config)
     follow.apply(first, judge.judge(first))
     assert follow.to_bytes() == judge.to_bytes()
     assert table(follow.judge(rest)) == table(judge.judge(rest))
@@ -137,7 +137,7 @@ def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
     batch = batch_of(rows * 3, scoped=config.scoped)
     cut = min(cut, len(batch))
     first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
-    judge, follow = Sieve(config), Sieve(config)
+    judge, follow = BatchSieve(config), BatchSieve(config)
     verdicts = judge.judge(first)
     follow.apply(first, verdicts)
     kept = np.flatnonzero((verdicts.kinds == Kind.UNIQUE) & (verdicts.flags & int(Flag.LATE) == 0))
@@ -164,9 +164,9 @@ def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
         window=replace(config.near.window, age_ms=other.near.window.age_ms),
     )
     changed = replace(config, near=near, time=other.time)
-    judge, follow = Sieve(config), Sieve(changed)
+    judge, follow = BatchSieve(config), BatchSieve(changed)
     follow.apply(first, judge.judge(first))
-    loaded = Sieve.from_bytes(judge.to_bytes(), changed)
+    loaded = BatchSieve.from_bytes(judge.to_bytes(), changed)
     assert table(loaded.judge(rest)) == table(follow.judge(rest))
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.property.streams import batch_of, part_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.pages import LARGE_PAGE_BYTES, zeros
 from twinsieve.stages.window import bucket_table, tags
 from twinsieve.stages.window.buckets import entry_count
@@ -67,8 +67,8 @@ def test_verdicts_and_states_do_not_depend_on_pages(
     near = NearConfig(method=method, window=Window(window))  # type: ignore[arg-type]
     config = SieveConfig(near=near, exact=ExactConfig(window=Window(500)))
     with _moving_at(config, 1):
-        large = Sieve(config)
-    moving = Sieve(config)
+        large = BatchSieve(config)
+    moving = BatchSieve(config)
     low = 0
     for number, rows in enumerate(parts):
         part = part_of(_stream(), low, min(low + rows, ROWS))
@@ -82,21 +82,21 @@ def test_verdicts_and_states_do_not_depend_on_pages(
             if number in saved:
                 if resized is not None:
                     config = replace(config, near=replace(config.near, window=Window(resized)))
-                moving = Sieve.from_bytes(state, config)
+                moving = BatchSieve.from_bytes(state, config)
         if number in saved:
             with _moving_at(config, 1):
-                large = Sieve.from_bytes(state, config)
+                large = BatchSieve.from_bytes(state, config)
 
 
 def test_a_full_table_has_large_pages_and_a_nearly_empty_one_small_ones() -> None:
     config = SieveConfig(near=NearConfig(window=Window(100_000)), exact=ExactConfig("none"))
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     sieve.judge(part_of(_stream(), 0, 10))
-    few = sieve._near.buckets.entries
+    few = sieve._chunk_judge.buckets.entries
     sieve.judge(part_of(_stream(), 10, 15))
-    assert sieve._near.buckets.entries is few
+    assert sieve._chunk_judge.buckets.entries is few
     sieve.judge(part_of(_stream(), 15, ROWS))
-    many = sieve._near.buckets.entries
+    many = sieve._chunk_judge.buckets.entries
     assert many is not few
     assert len(many) == len(few)
     assert many.ctypes.data % LARGE_PAGE_BYTES == 0
@@ -116,11 +116,11 @@ def test_pages_behind_the_small_ones_are_whole_large_ones() -> None:
 _TEN_KEPT = """
 from tests.property.test_pages import _stream, part_of, resident_bytes
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 first, second = part_of(_stream(), 0, 10), part_of(_stream(), 10, 20)
-Sieve(SieveConfig()).judge(first)
+BatchSieve(SieveConfig()).judge(first)
 before = resident_bytes()
-sieve = Sieve(SieveConfig())
+sieve = BatchSieve(SieveConfig())
 sieve.judge(first)
 sieve.judge(second)
 print(resident_bytes() - before)

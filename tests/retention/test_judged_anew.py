@@ -14,7 +14,7 @@ from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _LATEST_MS = 1_600_000_000_000
 
@@ -29,9 +29,9 @@ def going_on(partition: int, session: int, offset: int, text: str) -> Block:
     return replace(asked(partition, session, offset, text), flags=BlockFlag.NONE)
 
 
-def real_sieve(method: str) -> Sieve:
+def real_sieve(method: str) -> BatchSieve:
     exact = ExactConfig(method, window=Window(100))  # type: ignore[arg-type]
-    return Sieve(SieveConfig(exact, NearConfig(method="none", window=Window(5))))
+    return BatchSieve(SieveConfig(exact, NearConfig(method="none", window=Window(5))))
 
 
 @pytest.fixture(params=["plain", "bloom", "trie"])

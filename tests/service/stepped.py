@@ -20,8 +20,8 @@ from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.sieve import Sieve
 
 _MAX_ROUNDS = 2_000
 
@@ -56,10 +56,10 @@ class Stepped:
         self.index, self.worker = self._roles()
 
     @property
-    def sieve(self) -> Sieve:
+    def sieve(self) -> BatchSieve:
         """What the index remembers."""
         sieve = self.index.state.sieve
-        assert isinstance(sieve, Sieve)
+        assert isinstance(sieve, BatchSieve)
         return sieve
 
     def post(self, partition: Partition, text: str, time_ms: int | None = None) -> None:

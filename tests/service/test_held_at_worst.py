@@ -31,7 +31,7 @@ from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import Verdicts
 from twinsieve.stages.exact.forgotten import Forgotten
-from twinsieve.stages.judge.sieve import worst_case_bytes
+from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 _MIB = 1 << 20
 _RESTORING_FACTOR = 2.4

@@ -15,7 +15,7 @@ from twinsieve.pipeline.settings.model import PROFILES, LayoutSettings, Settings
 from twinsieve.pipeline.settings.show import settings_in_force
 from twinsieve.pipeline.settings.stage_config import band_layout, scheme_of, sieve_config
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.judge.sieve import worst_case_bytes
+from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 LOW = ["microblog", "titles", "sms"]
 MAX_MORE_BYTES = 100

@@ -204,7 +204,7 @@ def test_packed_values_that_contradict_their_starts_are_named(column: str, value
 
 
 def test_a_field_that_does_not_say_what_it_holds_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"Silent\.numbers does not say what it holds"):
+    with pytest.raises(TypeError, match=r"Silent\.numbers has no column as its annotation"):
         declared(Silent)
 
 

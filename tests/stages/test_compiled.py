@@ -308,7 +308,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
     folder.mkdir(parents=True)
     folder.chmod(0o700)
     monkeypatch.setattr(compiled, "folders", lambda: compiled.Folders((folder,), folder))
-    compiled._say_not_trusted.cache_clear()
+    compiled._warn_not_trusted.cache_clear()
     files = KernelFiles("a.kernel")
     content = pickle.dumps(_Runs(tmp_path / "mark"))
     file = folder / files.file_name("()")

@@ -11,8 +11,8 @@ from tests.twins import batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block, split_block
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 CONFIG = SieveConfig(
     exact=ExactConfig(window=Window(2_000)), near=NearConfig(window=Window(500)), scheme_id="test"
@@ -47,12 +47,12 @@ def test_verdicts_are_the_same_on_either_side_of_the_wire() -> None:
     bodies, prints = Scheme(SchemeConfig()).read(texts)
     times = np.arange(n, dtype=np.int64) * 1_000 + 1_599_999_000_000
     rows = batch_of(bodies, prints, times=times)
-    direct = Sieve(CONFIG).judge(arrived(rows, 0))
+    direct = BatchSieve(CONFIG).judge(arrived(rows, 0))
     whole = Block(
         bytes(16), 0, 0, 1, BlockFlag.NONE, 0, n, 0, 0,
         offsets=np.arange(n), kinds=np.zeros(n, np.uint8), batch=rows,
     )  # fmt: skip
-    sieve, at = Sieve(CONFIG), 0
+    sieve, at = BatchSieve(CONFIG), 0
     scheme = scheme_hash("test")
     parts = split_block(whole, 20_000)
     assert len(parts) > 5

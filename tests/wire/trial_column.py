@@ -36,7 +36,7 @@ VERDICT = {
         '    trial: Annotated[NDArray[np.int16], PerRow("<i2", fill=-7)]\n'
         '    """the trial of the fingerprint, less 2,000"""\n',
     ),
-    "twinsieve.stages.judge.sieve": (
+    "twinsieve.stages.judge.batch_sieve": (
         "        columns = outcome._asdict()\n",
         "        columns = outcome._asdict()\n"
         "        columns['trial'] = (batch.fingerprints.trial - 2_000).astype(np.int16)\n",
@@ -85,8 +85,8 @@ def walk(file: Path) -> dict[str, list[int]]:
     from twinsieve.pipeline.wire.frame import What, scheme_hash
     from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling
     from twinsieve.stages.contract import NO_TIME, SieveConfig
+    from twinsieve.stages.judge.batch_sieve import BatchSieve
     from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-    from twinsieve.stages.judge.sieve import Sieve
 
     seen: dict[str, Any] = {}
     scheme = scheme_hash("trial")
@@ -101,14 +101,14 @@ def walk(file: Path) -> dict[str, list[int]]:
     )  # fmt: skip
     block = decode_block(encode_block(ask, scheme), scheme, "block")
     seen["block"] = block.batch.fingerprints.trial  # type: ignore[attr-defined]
-    index = IndexState(Sieve(SieveConfig()))
+    index = IndexState(BatchSieve(SieveConfig()))
     ruling = index.rule(block, 0, 0)
     seen["index"] = ruling.verdicts.trial  # type: ignore[attr-defined]
     ledger = ledger_from_bytes(ledger_to_bytes(index.ledger), "snapshot")
     (book,) = ledger.books.values()
     seen["snapshot"] = book.open.chunks[0].verdicts.trial  # type: ignore[attr-defined]
     block.session = 2
-    again = IndexState(Sieve(SieveConfig()), ledger, 1).rule(block, 1, 0)
+    again = IndexState(BatchSieve(SieveConfig()), ledger, 1).rule(block, 1, 0)
     answer = decode_ruling(What.ANSWER, encode_ruling(again, scheme)[1], scheme, "answer")
     seen["answer"] = answer.verdicts.trial  # type: ignore[attr-defined]
     return {name: values.tolist() for name, values in seen.items()}

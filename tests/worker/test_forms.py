@@ -21,9 +21,9 @@ from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import Bodies, Fingerprints, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge import sieve as sieve_module
+from twinsieve.stages.judge import batch_sieve as sieve_module
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 
 SCHEME = scheme_hash("forms")
 TEXT = "今天武汉下雨了，大家出门记得带伞"
@@ -104,12 +104,12 @@ def test_a_message_takes_the_forms_that_are_listed(root: Path, monkeypatch: Any)
 
     monkeypatch.setattr(sieve_module, "whole_batch", chunked)
     window = Window(100)
-    judge = Sieve(SieveConfig(near=NearConfig(window=window)))
+    judge = BatchSieve(SieveConfig(near=NearConfig(window=window)))
     ruling = IndexState(judge).rule(block, 0, 0)
     chunk = seen[-1]
     assert np.shares_memory(chunk.chars, block.batch.bodies.chars)
     assert np.shares_memory(chunk.band_keys, block.batch.fingerprints.band_keys)
-    seen.append(judge._near.ring.columns)
+    seen.append(judge._chunk_judge.ring.columns)
 
     emission = Emission()
     Emitter(config, {}, takes).add(emission, pending, ruling)

@@ -27,12 +27,12 @@ from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, UsageError
-from twinsieve.stages.header import Header
+from twinsieve.stages.header import StateHeader
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.sieve import Sieve as Engine
 from twinsieve.stages.judge.state import read_state, write_state
 
-_HEADER = Header(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
+_HEADER = StateHeader(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
 """The sections that verdicts on a column of texts depend on."""
 
@@ -45,10 +45,10 @@ class Saved:
     scheme: Scheme
     rows: int
     ids: LeaderIds
-    engine: Engine
+    engine: BatchSieve
 
 
-def write(name: str, settings: Settings, rows: int, ids: LeaderIds, engine: Engine) -> None:
+def write(name: str, settings: Settings, rows: int, ids: LeaderIds, engine: BatchSieve) -> None:
     """Save a sieve. raises: FileError; the file that had the name before is still there then"""
     header = orjson.dumps(
         {
@@ -101,7 +101,7 @@ def _read(stream: BinaryIO, seed: int | None) -> Saved:
         ids = LeaderIds.from_sections(read_state(stream, scheme.scheme_id, {}), leader_window(config))
     except (KeyError, ValueError) as error:
         raise StateError(f"does not hold its leader ids ({error}); start with a new Sieve") from error
-    return Saved(settings, scheme, int(header["rows"]), ids, Engine.load(stream, config))
+    return Saved(settings, scheme, int(header["rows"]), ids, BatchSieve.load(stream, config))
 
 
 def _plain(settings: Settings) -> dict[str, Any]:

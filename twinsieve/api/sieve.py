@@ -30,8 +30,8 @@ from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Kind, SieveStats
 from twinsieve.stages.contract import Verdicts as EngineVerdicts
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.sieve import Sieve as Engine
 
 Item = TypeVar("Item")
 
@@ -121,10 +121,12 @@ class Sieve:
         chosen = settings_of(options, settings)
         scheme = scheme_of(chosen)
         config = engine_config(chosen, scheme.scheme_id)
-        self._begin(chosen, scheme, Engine(config), LeaderIds(saved_sieve.leader_window(config)), 0)
+        self._begin(chosen, scheme, BatchSieve(config), LeaderIds(saved_sieve.leader_window(config)), 0)
         self._warns_when_full = window is None and settings is None
 
-    def _begin(self, settings: Settings, scheme: Scheme, engine: Engine, ids: LeaderIds, rows: int) -> None:
+    def _begin(
+        self, settings: Settings, scheme: Scheme, engine: BatchSieve, ids: LeaderIds, rows: int
+    ) -> None:
         self._settings = settings
         self._scheme = scheme
         self._engine = engine

@@ -26,8 +26,8 @@ from twinsieve.stages.contract import (
 )
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tails import fill_tallies
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.normalizer import Normalizer
 
 SCHEME = Scheme(SchemeConfig(TextConfig("plain")))
@@ -50,7 +50,7 @@ LONG = HEAD + MIDDLE + TAIL + END
 
 def judged(earlier: str, later: str, config: SieveConfig = CONFIG) -> Verdicts:
     bodies, prints = SCHEME.read([earlier, later])
-    return Sieve(config).judge(batch_of(bodies, prints)).slice(1, 2)
+    return BatchSieve(config).judge(batch_of(bodies, prints)).slice(1, 2)
 
 
 def reason_of(earlier: str, later: str) -> tuple[Kind, Rule]:
@@ -121,9 +121,9 @@ def test_a_tally_is_kept_in_the_ring_and_in_its_state(letter: str) -> None:
         [earlier, "A short post about the ferry", earlier.replace("12", "17"), earlier + "!"]
     )
     batch = batch_of(bodies, prints)
-    sieve = Sieve(CONFIG)
+    sieve = BatchSieve(CONFIG)
     sieve.judge(batch.slice(0, 2))
-    again = Sieve.from_bytes(sieve.to_bytes(), CONFIG)
+    again = BatchSieve.from_bytes(sieve.to_bytes(), CONFIG)
     for one in (sieve, again):
         said = one.judge(batch.slice(2, 4))
         assert said.kinds.tolist() == [Kind.UNIQUE, Kind.EXACT]
@@ -168,7 +168,7 @@ def test_long_bodies_are_judged_as_the_plain_loop_judges_them(data: st.DataObjec
     batch = batch_of(bodies, prints)
     batch.positions[:] = [0, 1]
     config = replace(CONFIG, near=replace(CONFIG.near, similarity=3_000))
-    said = Sieve(config).judge(batch)
+    said = BatchSieve(config).judge(batch)
     loop = oracle.Oracle(config)
     expected = [loop.judge(row) for row in oracle.rows_of(batch)]
     assert [Kind(int(kind)) for kind in said.kinds] == [one.kind for one in expected]

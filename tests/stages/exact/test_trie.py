@@ -264,7 +264,7 @@ _INT64 = st.integers(-(2**63), 2**63 - 1)
 def test_a_packed_column_gives_back_any_int64(values: list[int]) -> None:
     column = PackedColumn.of(np.array(values, dtype=np.int64))
     assert len(column) == len(values)
-    assert column.at(np.arange(len(values))).tolist() == values
+    assert column.values(np.arange(len(values))).tolist() == values
     assert column.is_sound(len(values))
 
 
@@ -277,7 +277,7 @@ def test_a_packed_column_takes_as_many_bytes_as_128_neighbours_differ_in(
     column = PackedColumn.of(np.arange(256, dtype=np.int64) * step - 2**62)
     assert column.deltas.nbytes == 256 * bytes_a_value
     assert column.deltas.base is None
-    assert column.at(np.array([3, 200])).tolist() == [3 * step - 2**62, 200 * step - 2**62]
+    assert column.values(np.array([3, 200])).tolist() == [3 * step - 2**62, 200 * step - 2**62]
 
 
 @settings(max_examples=80, deadline=None)

@@ -138,9 +138,9 @@ def test_features_of_no_weight_still_count() -> None:
         ({"idf": ()}, "IDF table is empty"),
         ({"idf": (("天", math.nan),)}, "IDF of '天' is nan"),
         ({"idf": (("天", -1.0),)}, "IDF of '天' is -1.0"),
-        ({"dictionary": ("方舱医院 0",)}, "no dictionary entry"),
-        ({"dictionary": ("a b c d",)}, "no dictionary entry"),
-        ({"dictionary": ("",)}, "no dictionary entry"),
+        ({"dictionary": ("方舱医院 0",)}, "not a dictionary entry"),
+        ({"dictionary": ("a b c d",)}, "not a dictionary entry"),
+        ({"dictionary": ("",)}, "not a dictionary entry"),
     ],
 )
 def test_a_setting_that_does_not_exist_is_refused_by_name(change: dict[str, object], what: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.stages.differ.test_differences import FULL, SMS, TITLES
 from twinsieve.stages.contract import NO_TIME, Batch, Differences, NearConfig, SieveConfig
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 NEWS = "今天上午武汉发布会通报了最新的情况请大家注意防护"
@@ -26,7 +26,7 @@ def shown(earlier: str, later: str, differences: Differences) -> tuple[Rule, lis
         np.arange(2), np.full(2, NO_TIME), np.full(2, NO_TIME), none, none, bodies, prints
     )  # fmt: skip
     near = NearConfig(similarity=3_000, candidates="scan", differences=differences, details=True)
-    verdicts = Sieve(replace(SieveConfig(), near=near)).judge(batch)
+    verdicts = BatchSieve(replace(SieveConfig(), near=near)).judge(batch)
     row = int(verdicts.detail_rows[1])
     sides = [] if row < 0 else ["".join(map(chr, side[side > 0])) for side in verdicts.details[row]]
     return Rule(int(verdicts.reasons[1])), sides

@@ -7,7 +7,7 @@ import pytest
 from tests.golden.states import FOLDER, JUDGED, METHODS, config_of, posts, state_file
 from tests.property.streams import part_of, table
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.state import FORMAT_VERSION
 
 
@@ -16,10 +16,10 @@ from twinsieve.stages.judge.state import FORMAT_VERSION
 def test_a_state_of_this_format_goes_on(method: str, window: int) -> None:
     batch = posts()
     config = config_of(method, window)
-    never_saved = Sieve(config)
+    never_saved = BatchSieve(config)
     never_saved.judge(part_of(batch, 0, JUDGED))
-    old = Sieve.from_bytes(state_file(method).read_bytes(), config)
-    again = Sieve.from_bytes(old.to_bytes(), config)
+    old = BatchSieve.from_bytes(state_file(method).read_bytes(), config)
+    again = BatchSieve.from_bytes(old.to_bytes(), config)
     expected = table(never_saved.judge(part_of(batch, JUDGED, len(batch))))
     assert {row[0] for row in expected} >= ({0, 1, 2} if method == "text" else {0, 1})
     assert table(old.judge(part_of(batch, JUDGED, len(batch)))) == expected
@@ -31,4 +31,4 @@ def test_a_state_of_an_older_format_is_refused_with_what_to_do(version: int, met
     saved = (FOLDER / f"state_version_{version}_{method}.bin").read_bytes()
     expected = rf"format version {version}, this program reads {FORMAT_VERSION}.*begin with a state file that does not exist yet"
     with pytest.raises(StateError, match=expected):
-        Sieve.from_bytes(saved, config_of(method, 1_000))
+        BatchSieve.from_bytes(saved, config_of(method, 1_000))

@@ -14,7 +14,7 @@ from tests.oracle import Oracle, rows_of
 from tests.property.streams import ROWS, Row, as_row, batch_of, part_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS
 
 
@@ -41,10 +41,10 @@ def _judged(
     config: SieveConfig, rows: list[tuple[str, int | None, int, int]], windows: list[int]
 ) -> list[Row]:
     batch = batch_of(rows)
-    sieve = Sieve(_windowed(config, windows[0]))
+    sieve = BatchSieve(_windowed(config, windows[0]))
     said: list[Row] = []
     for part, window in enumerate(windows):
-        sieve = Sieve.from_bytes(sieve.to_bytes(), _windowed(config, window))
+        sieve = BatchSieve.from_bytes(sieve.to_bytes(), _windowed(config, window))
         ends = (len(batch) * part // len(windows), len(batch) * (part + 1) // len(windows))
         said += table(sieve.judge(part_of(batch, *ends)))
     return said
@@ -79,12 +79,12 @@ def _posts(count: int, seed: int) -> list[tuple[str, int | None, int, int]]:
     return [(post["text"], None, 0, 0) for post in generate(count, seed)]
 
 
-def _live(sieve: Sieve) -> list[list[tuple[int, int]]]:
+def _live(sieve: BatchSieve) -> list[list[tuple[int, int]]]:
     """Of each bucket, (kept index, entry without it) of the entries that are still in the ring."""
-    ring, buckets = sieve._near.ring, sieve._near.buckets
+    ring, buckets = sieve._chunk_judge.ring, sieve._chunk_judge.buckets
     ages = (ring.kept - 1 - (buckets.entries & np.uint64(INDEX_MASK)).astype(np.int64)) & INDEX_MASK
     rows = zip(ages.tolist(), (buckets.entries >> np.uint64(INDEX_BITS)).tolist(), strict=True)
-    held = [(ring.kept - 1 - age, entry) if entry and age < ring.held else None for age, entry in rows]
+    held = [(ring.kept - 1 - age, entry) if entry and age < ring.size else None for age, entry in rows]
     return [[pair for pair in held[at : at + WAYS] if pair] for at in range(0, len(held), WAYS)]
 
 
@@ -93,10 +93,10 @@ def test_a_halved_window_is_what_a_sieve_of_that_window_would_hold(method: str) 
     # 8.4 entries a bucket: 200 and 100 buckets, so that two become one.
     config = SieveConfig(near=NearConfig(candidates=method))  # type: ignore[arg-type]
     batch = batch_of(_posts(4_000, 3))
-    large, small = Sieve(_windowed(config, 1_680)), Sieve(_windowed(config, 840))
+    large, small = BatchSieve(_windowed(config, 1_680)), BatchSieve(_windowed(config, 840))
     verdicts = large.judge(batch)
     small.apply(batch, verdicts)
-    halved = Sieve.from_bytes(large.to_bytes(), _windowed(config, 840))
+    halved = BatchSieve.from_bytes(large.to_bytes(), _windowed(config, 840))
     assert _live(halved) == _live(small)
     assert halved.stats().held == 840
     assert halved.stats().bytes_used <= large.stats().bytes_used
@@ -107,9 +107,9 @@ def test_a_halved_window_is_what_a_sieve_of_that_window_would_hold(method: str) 
 def test_an_enlarged_window_finds_what_it_found_and_holds_more() -> None:
     config = SieveConfig()
     first, again = _posts(3_000, 5), _posts(3_000, 5)[2_000:]
-    plain = Sieve(_windowed(config, 1_000))
+    plain = BatchSieve(_windowed(config, 1_000))
     plain.judge(batch_of(first))
-    enlarged = Sieve.from_bytes(plain.to_bytes(), _windowed(config, 2_777))
+    enlarged = BatchSieve.from_bytes(plain.to_bytes(), _windowed(config, 2_777))
     assert enlarged.stats().held == plain.stats().held == 1_000
     edits = [(text + "啊", *rest) for text, *rest in again]
     before, after = plain.judge(batch_of(edits)), enlarged.judge(batch_of(edits))
@@ -117,23 +117,23 @@ def test_an_enlarged_window_finds_what_it_found_and_holds_more() -> None:
     assert not missed.any()
     enlarged.judge(batch_of(_posts(2_000, 6)))
     assert enlarged.stats().held > 1_000
-    assert table(Sieve.from_bytes(enlarged.to_bytes(), enlarged.config).judge(batch_of(first))) == table(
+    assert table(BatchSieve.from_bytes(enlarged.to_bytes(), enlarged.config).judge(batch_of(first))) == table(
         enlarged.judge(batch_of(first))
     )
 
 
 def test_the_exact_stage_may_be_forgotten_and_the_near_stage_goes_on() -> None:
     saved = SieveConfig(ExactConfig("bloom", window=Window(5_000)), NearConfig(window=Window(500)))
-    sieve = Sieve(saved)
+    sieve = BatchSieve(saved)
     texts = _posts(300, 8)
     sieve.judge(batch_of(texts))
     for method in ("bloom", "trie", "none"):
         config = replace(saved, exact=ExactConfig(method, window=Window(9_000)))  # type: ignore[arg-type]
-        went_on = Sieve.load(io.BytesIO(sieve.to_bytes()), config, forget_exact=True)
+        went_on = BatchSieve.load(io.BytesIO(sieve.to_bytes()), config, forget_exact=True)
         kinds = went_on.judge(batch_of([(text + "哈", *rest) for text, *rest in texts])).kinds
         assert np.count_nonzero(kinds) > 0.8 * np.count_nonzero(
             sieve.judge(batch_of([(text + "哈", *rest) for text, *rest in texts])).kinds
         )
-        assert table(Sieve.from_bytes(went_on.to_bytes(), config).judge(batch_of(texts))) == table(
+        assert table(BatchSieve.from_bytes(went_on.to_bytes(), config).judge(batch_of(texts))) == table(
             went_on.judge(batch_of(texts))
         )

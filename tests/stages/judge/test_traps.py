@@ -20,8 +20,8 @@ from twinsieve.stages.contract import (
     Verdicts,
     Window,
 )
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.window.ring import KEPT
 
 _SCHEME = Scheme(SchemeConfig())
@@ -38,7 +38,7 @@ def _batch(texts: list[str], times_ms: list[int] | None = None) -> Batch:
 
 
 def _judge(texts: list[str], config: SieveConfig = _CONFIG) -> Verdicts:
-    return Sieve(config).judge(_batch(texts))
+    return BatchSieve(config).judge(_batch(texts))
 
 
 def _kinds(texts: list[str], config: SieveConfig = _CONFIG) -> list[str]:
@@ -91,7 +91,7 @@ def test_texts_without_features_never_match_by_a_zero_fingerprint() -> None:
 def test_two_texts_forged_to_one_digest_are_not_exact_copies() -> None:
     batch = _batch(["昨天我们去了山里看日出", "完全不同的另外一段文字", "昨天我们去了山里看日出"])
     batch.fingerprints.digests[:] = 7
-    verdicts = Sieve(_CONFIG).judge(batch)
+    verdicts = BatchSieve(_CONFIG).judge(batch)
     assert verdicts.kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE, Kind.NEAR]
     assert verdicts.similarity(2) == 1.0
 
@@ -104,7 +104,7 @@ def test_a_stamp_from_2099_expires_nothing(method: str) -> None:
     text, other = "今天天气很好我们出去玩", "这是一条来自未来的消息呀"
     batch = _batch([text, other, text], [1_600_000_000_000, year_2099, 1_600_000_001_000])
     batch.arrivals_ms[:] = 1_600_000_000_000
-    assert Sieve(config).judge(batch).kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE, Kind.EXACT]
+    assert BatchSieve(config).judge(batch).kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE, Kind.EXACT]
 
 
 @pytest.mark.parametrize("method", ["bloom", "trie"])
@@ -115,7 +115,7 @@ def test_what_was_kept_before_any_time_counts_as_kept_at_the_first_one(method: s
     story = "甲的故事从这里开始"
     texts = [story, "乙的故事", "乙的故事", story, "丁的故事", story]
     batch = _batch(texts, [NO_TIME, NO_TIME, start, start + 1000, start + 1000, start + 1001])
-    verdicts = Sieve(config).judge(batch)
+    verdicts = BatchSieve(config).judge(batch)
     assert np.flatnonzero(verdicts.kinds == Kind.EXACT).tolist() == [2, 3]
 
 
@@ -170,7 +170,7 @@ def test_an_old_bloom_hit_is_taken_at_its_word_and_said_so() -> None:
 def test_a_wide_text_that_wraps_around_the_arena_is_compared_whole() -> None:
     rng = np.random.default_rng(9)
     config = replace(_CONFIG, near=NearConfig(window=Window(20), differences=Differences(OFF)))
-    sieve = Sieve(config)
+    sieve = BatchSieve(config)
     for _ in range(60):
         size = int(rng.integers(30, 500))
         first = 0x20000 if rng.random() < 0.5 else 0x4E00
@@ -187,9 +187,9 @@ def test_an_entry_of_2_to_the_24_messages_ago_is_not_one_of_this_chunk() -> None
     texts[2**24 % 100] = other
     config = replace(_CONFIG, near=NearConfig(window=Window(100), differences=Differences(OFF)))
     assert _judge([first, other, asked], config).leaders[2] == 0
-    sieve = Sieve(replace(config, exact=ExactConfig(method="none")))
+    sieve = BatchSieve(replace(config, exact=ExactConfig(method="none")))
     sieve.apply(_batch(texts), _judge([f"第{i}个" for i in range(100)]))
     # As if 2 ** 24 messages had passed: the next one's number is that of the first, in 24 bits.
-    sieve._near.ring.columns.counters[KEPT] = 2**24
+    sieve._chunk_judge.ring.columns.counters[KEPT] = 2**24
     verdicts = sieve.judge(_batch(["另外的一句话在这里说完了", asked]))
     assert verdicts.kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE]

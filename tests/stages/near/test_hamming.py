@@ -18,7 +18,7 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.judge.sieve import Sieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.near.hamming import distance_table, table_masks
 
 _LAYOUTS = [
@@ -88,7 +88,7 @@ def test_tables_find_what_a_full_scan_finds(k: int, blocks: int) -> None:
     words = _clustered(2500, k)
     window = 600
     near = NearConfig(method="hamming", window=Window(window), distances=((8, k),), blocks=blocks)
-    verdicts = Sieve(SieveConfig(ExactConfig(method="none"), near)).judge(_batch(words))
+    verdicts = BatchSieve(SieveConfig(ExactConfig(method="none"), near)).judge(_batch(words))
     said = [
         (leader if kind == Kind.NEAR else -1, distance)
         for kind, leader, distance in zip(
@@ -122,7 +122,7 @@ def test_a_message_without_features_matches_nothing_near_zero(size: int) -> None
     batch = _batch(np.array([0, 1], np.uint64))
     batch.fingerprints.has_simhash[0] = False
     near = NearConfig(method="hamming", window=Window(10), distances=((8, 3),))
-    sieve = Sieve(SieveConfig(ExactConfig(method="none"), near))
+    sieve = BatchSieve(SieveConfig(ExactConfig(method="none"), near))
     parts = [batch] if size == 2 else [part_of(batch, 0, 1), part_of(batch, 1, 2)]
     kinds = [kind for part in parts for kind in sieve.judge(part).kinds.tolist()]
     assert kinds == [Kind.UNIQUE, Kind.UNIQUE]

@@ -14,8 +14,8 @@ from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import LEVELS, Differences, Kind, NearConfig, SieveConfig
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.references import FIRST_REFERENCE, MAX_REFERENCES, without_references
 from twinsieve.stages.text.rules import TextConfig
@@ -151,7 +151,7 @@ def judged(
 ) -> tuple[Kind, Rule]:
     scheme = Scheme(SchemeConfig(TextConfig(profile=profile, compare=compare)))
     config = SieveConfig(near=NearConfig(differences=Differences(LEVELS.index(level))))
-    verdicts = Sieve(config).judge(batch_of(*scheme.read([earlier, later])))
+    verdicts = BatchSieve(config).judge(batch_of(*scheme.read([earlier, later])))
     return Kind(int(verdicts.kinds[1])), Rule(int(verdicts.reasons[1]))
 
 

@@ -11,8 +11,8 @@ from tests.stages.text.test_text import rows
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import Kind, SieveConfig
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.judge.sieve import Sieve
 from twinsieve.stages.text.rules import TextConfig
 
 REST = "这是后面的八个字"
@@ -171,7 +171,7 @@ def test_a_signed_number_begins_a_word_of_its_own() -> None:
 
 def judged(earlier: str, later: str, profile: str) -> tuple[Kind, Rule]:
     scheme = Scheme(SchemeConfig(TextConfig(profile)))  # type: ignore[arg-type]
-    verdicts = Sieve(SieveConfig()).judge(batch_of(*scheme.read([earlier, later])))
+    verdicts = BatchSieve(SieveConfig()).judge(batch_of(*scheme.read([earlier, later])))
     return Kind(int(verdicts.kinds[1])), Rule(int(verdicts.reasons[1]))
 
 

@@ -1,4 +1,4 @@
-"""`Sieve.judge(batch) -> Verdicts`: the exact stage, then the near stage, row by row in log order.
+"""`BatchSieve.judge(batch) -> Verdicts`: the exact stage, then the near stage, row by row in log order.
 
 Verdicts are a pure function of configuration and ordered input; batch size, shards, and a save and load
 in between change nothing.
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import (
     DETAIL_LENGTH,
-    NO_LEADER,
     NO_TIME,
     Batch,
     Kind,
@@ -29,7 +28,7 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.engine import NearStage, near_bytes, no_bloom, no_trie_hits
+from twinsieve.stages.judge.chunk_judge import ChunkJudge, near_bytes, no_bloom, no_trie_hits
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
@@ -37,8 +36,8 @@ from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
 
 
-class Sieve:
-    """Judges messages against those it kept.
+class BatchSieve:
+    """Judges batches of fingerprints against the messages it kept; the public `Sieve` gives it texts.
 
     raises: UsageError for a configuration that cannot be kept (windows, layouts, error rates)
     """
@@ -47,13 +46,13 @@ class Sieve:
         if not 0 < config.near.similarity <= 10_000:
             raise UsageError(f"near.similarity is {config.near.similarity} of 10,000; use 1..10,000")
         self.config = config
-        self._near = NearStage(config)
+        self._chunk_judge = ChunkJudge(config)
         exact = config.exact
         self._filters = BloomGenerations(exact.window, exact.error_rate) if exact.method == "bloom" else None
         self._bloom = self._filters.bloom if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
-        # The trie learns of a chunk's rows when the chunk is over; until then the ring must still hold them.
+        # The trie gets a chunk's rows after the chunk; until then the ring must hold them.
         self._chunk_rows = (
             min(CHUNK_ROWS, config.near.window.messages) if self._tiers is not None else CHUNK_ROWS
         )
@@ -63,62 +62,44 @@ class Sieve:
 
         batch: readable messages only, in log order, of this configuration's fingerprint scheme
         """
-        n = len(batch)
-        outcome = Outcome(
-            np.full(n, UNJUDGED, np.uint8),
-            np.zeros(n, np.uint8),
-            np.full(n, NO_LEADER, np.int64),
-            np.zeros(n, np.int32),
-            np.zeros(n, np.int32),
-            np.zeros(n, np.uint8),
-            np.full(n, NO_LEADER, np.int64),
-            np.zeros((n, 2, DETAIL_LENGTH if self.config.near.details else 0), np.uint32),
-        )
+        verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})
+        outcome = _outcome(verdicts, DETAIL_LENGTH if self.config.near.details else 0)
         self._run(batch, outcome, recorded=False)
-        distances = np.full(n, -1, np.int16)
         if self.config.near.method == "hamming":
-            near = outcome.kinds == Kind.NEAR
-            distances[near] = FINGERPRINT_BITS - outcome.matched[near]
-            outcome.matched[:] = 0
-            outcome.compared[:] = 0
-        columns = outcome._asdict()
-        details, detail_rows = _pooled(columns.pop("details"))
-        return Verdicts(**columns, distances=distances, details=details, detail_rows=detail_rows)
+            near = verdicts.kinds == Kind.NEAR
+            verdicts.distances[near] = FINGERPRINT_BITS - verdicts.matched[near]
+            verdicts.matched[:] = 0
+            verdicts.compared[:] = 0
+        verdicts.details, verdicts.detail_rows = _pooled(outcome.details)
+        return verdicts
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         """Bring the state to where judging with these verdicts would have left it; judges nothing.
 
         verdicts: recorded decisions for the rows of `batch`; `kinds` and `flags` are read
         """
-        outcome = Outcome(
-            verdicts.kinds.astype(np.uint8),
-            verdicts.flags.astype(np.uint8),
-            verdicts.leaders.astype(np.int64),
-            verdicts.matched.astype(np.int32),
-            verdicts.compared.astype(np.int32),
-            verdicts.reasons.astype(np.uint8),
-            verdicts.apart_from.astype(np.int64),
-            np.zeros((len(verdicts), 2, 0), np.uint32),
-        )
+        outcome = _outcome(verdicts.for_kernels(), 0)
         if len(outcome.kinds) and int(outcome.kinds.max()) > Kind.NEAR:
             raise UsageError("only unique, exact and near rows can be applied; leave the others out")
         self._run(batch, outcome, recorded=True)
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Let kept messages at these positions lead nobody from now on: copies of them are judged anew.
+        """Let kept messages at these positions no longer lead: the next copy of one is judged as new.
 
-        For messages that were kept and then never came out, told once. A copy kept since then goes on
-        to lead, if the ring still holds it; else it is forgotten with them, and the next copy is kept.
+        Called once, for messages that were kept and never came out. A copy kept since then still leads if
+        the ring holds it; else it is forgotten too, and the next copy is kept.
         tags: uint64[n], the first halves of their digests, salted with their scope
         """
-        near, exact = self._near, self.config.exact
+        near, exact = self._chunk_judge, self.config.exact
         near.ring.forget(positions)
         if exact.method == "none":
             return
-        # The same text may have been kept again since; that copy goes on to lead.
-        leaders, gone = near.ring.leaders_of(tags), set(positions.tolist())
+        # The same text may have been kept again since; that copy still leads.
+        leaders, forgotten = near.ring.leaders_of(tags), set(positions.tolist())
         pairs = zip(positions.tolist(), tags.tolist(), strict=True)
-        tags = np.array([tag for at, tag in pairs if leaders.get(tag, at) in gone], np.uint64)
+        tags = np.array(
+            [tag for position, tag in pairs if leaders.get(tag, position) in forgotten], np.uint64
+        )
         sizing = self._filters.sizing if self._filters is not None else None
         capacity, span_ms = (sizing.capacity, max(0, sizing.span_ms)) if sizing is not None else (0, 0)
         kept, stream_time = near.ring.kept, int(near.ring.columns.counters[STREAM_TIME])
@@ -132,17 +113,17 @@ class Sieve:
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
             if len(self._forgotten):
-                # In these parts also where nothing is judged: what the trie lets go depends on them.
+                # The same parts where nothing is judged: what the trie drops depends on them.
                 tags = whole.digests[low:high, 0]
                 high = low + self._forgotten.until_one_repeats(tags)
                 if not recorded:
                     outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
-            self._near.judge(chunk, self._exact_index(chunk), part, recorded=recorded)
+            self._chunk_judge.judge(chunk, self._exact_index(chunk), part, recorded=recorded)
             self._seal(chunk)
             if len(self._forgotten):
-                self._forgotten.lead_again(chunk.digests[self._near.kept_rows()[0], 0])
+                self._forgotten.lead_again(chunk.digests[self._chunk_judge.kept_rows()[0], 0])
             low = high
 
     def _exact_index(self, chunk: Chunk) -> ExactIndex:
@@ -152,8 +133,8 @@ class Sieve:
     def _seal(self, chunk: Chunk) -> None:
         if self._tiers is None:
             return
-        kept_rows, kept_indices = self._near.kept_rows()
-        ring = self._near.ring
+        kept_rows, kept_indices = self._chunk_judge.kept_rows()
+        ring = self._chunk_judge.ring
         times = ring.columns.times[kept_indices % ring.capacity]
         self._tiers.add(chunk.digests[kept_rows], chunk.positions[kept_rows], kept_indices, times)
         stream_time = self.stats().stream_time_ms
@@ -161,32 +142,32 @@ class Sieve:
 
     def stats(self) -> SieveStats:
         """How full the sieve is now."""
-        ring = self._near.ring
+        ring = self._chunk_judge.ring
         stream_time = int(ring.columns.counters[STREAM_TIME])
-        oldest_time = int(ring.columns.times[ring.oldest_slot]) if ring.held else NO_TIME
+        oldest_time = int(ring.columns.times[ring.oldest_slot]) if ring.size else NO_TIME
         if oldest_time == NO_TIME:
             oldest_time = int(ring.columns.counters[FIRST_TIME])
         exact = self._filters if self._filters is not None else self._tiers
         return SieveStats(
             kept=ring.kept,
-            held=ring.held,
+            held=ring.size,
             capacity=ring.capacity,
             stream_time_ms=None if stream_time == NO_TIME else stream_time,
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
-            bytes_used=self._near.bytes_used + (exact.bytes_used if exact is not None else 0),
+            bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
         )
 
     def save(self, stream: BinaryIO) -> None:
         """Write everything that a verdict depends on to the stream."""
-        sections = self._near.to_sections() | self._exact_sections()
+        sections = self._chunk_judge.to_sections() | self._exact_sections()
         write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
 
     def freeze(self) -> Callable[[BinaryIO], None]:
-        """`save` of the state as it is now, to be called later, from any thread, while judging goes on.
+        """`save` of the state as it is now, to be called later, from any thread, while the sieve judges more.
 
         Costs a copy of the state (`stats().bytes_used` bytes) for as long as it is held.
         """
-        sections = {name: array.copy() for name, array in self._near.to_sections().items()}
+        sections = {name: array.copy() for name, array in self._chunk_judge.to_sections().items()}
         sections |= self._exact_sections()
         config = self.config
         return lambda stream: write_state(stream, config.scheme_id, _parameters(config), sections)
@@ -204,7 +185,7 @@ class Sieve:
         }
 
     @classmethod
-    def load(cls, stream: BinaryIO, config: SieveConfig, *, forget_exact: bool = False) -> Sieve:
+    def load(cls, stream: BinaryIO, config: SieveConfig, *, forget_exact: bool = False) -> BatchSieve:
         """The sieve that was saved, under a configuration of the same methods, exact window and scheme.
 
         Similarity, guards and the near window may differ: they hold from the next message on.
@@ -217,7 +198,7 @@ class Sieve:
         sections = read_state(stream, config.scheme_id, parameters)
         sieve = cls(config)
         try:
-            sieve._near.restore(sections)
+            sieve._chunk_judge.restore(sections)
             if not forget_exact:
                 sieve._restore_exact(sections)
         except (KeyError, ValueError) as error:
@@ -242,7 +223,7 @@ class Sieve:
         return stream.getvalue()
 
     @classmethod
-    def from_bytes(cls, data: bytes, config: SieveConfig) -> Sieve:
+    def from_bytes(cls, data: bytes, config: SieveConfig) -> BatchSieve:
         """The sieve from `to_bytes`. raises: StateError"""
         return cls.load(io.BytesIO(data), config)
 
@@ -261,14 +242,20 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
     return parts
 
 
+def _outcome(verdicts: Verdicts, room: int) -> Outcome:
+    """The columns of the verdicts for kernels to fill, and room for details of that many characters."""
+    columns = {name: getattr(verdicts, name) for name in Outcome._fields if name != "details"}
+    return Outcome(**columns, details=np.zeros((len(verdicts), 2, room), np.uint32))
+
+
 def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """The pool of the rows that have details, and the place of each row in it.
 
     details: uint32[n, 2, room], zeros where there are none
     """
-    held = details.any(axis=(1, 2))
-    pool = details[held] if held.any() else np.zeros((0, 2, DETAIL_LENGTH), np.uint32)
-    return pool, places_of(held).astype(np.int32)
+    has_details = details.any(axis=(1, 2))
+    pool = details[has_details] if has_details.any() else np.zeros((0, 2, DETAIL_LENGTH), np.uint32)
+    return pool, places_of(has_details).astype(np.int32)
 
 
 def _part(sections: Sections, prefix: str) -> Sections:

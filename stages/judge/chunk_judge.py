@@ -1,6 +1,7 @@
-"""The near stage as one object: ring, index and scratch memory, judged chunk by chunk.
+"""`ChunkJudge`: ring, candidate index and scratch memory, with which a chunk is judged exact and near.
 
-Owns the arrays and the threads; the rules live in the kernels (`propose`, `decide`).
+It owns the arrays and the threads; the rules stand in the kernels (`propose`, `decide`). The Bloom filter or
+trie of the exact stage comes with each chunk.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def ring_use(config: SieveConfig) -> RingUse:
     )
 
 
-class NearStage:
-    """Ring of kept messages and candidate index for one configuration.
+class ChunkJudge:
+    """Judges chunks against the ring of kept messages and the candidate index of one configuration.
 
     raises: UsageError for a window or layout that cannot be kept
     """
@@ -118,8 +119,8 @@ class NearStage:
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         clear(self._kept)
-        if recorded or not self.ring.held:
-            # An empty index proposes nothing, and a look into it takes memory.
+        if recorded or not self.ring.size:
+            # An empty index proposes nothing, and reading it would take memory.
             self._matches.counts[:] = 0
         elif self._params.near != params.NEAR_NONE:
             self._propose(chunk)
@@ -148,12 +149,12 @@ class NearStage:
         index = self._index
         kernel = propose if self._text else propose_bits
 
-        def one(shard: int) -> None:
+        def propose_shard(shard: int) -> None:
             low, high = rows * shard // shards, rows * (shard + 1) // shards
             first, end = room * shard // shards, room * (shard + 1) // shards
             kernel(low, high, chunk, index, self._scratch[shard], self._matches, first, end)
 
-        self._on_threads(one, rows)
+        self._on_threads(propose_shard, rows)
 
     def _insert(self, chunk: Chunk) -> None:
         rows, kept = self._kept.kept_rows, self._kept.kept_indices
@@ -165,17 +166,17 @@ class NearStage:
         shards = len(self._scratch)
         tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
 
-        def one(shard: int) -> None:
+        def insert_shard(shard: int) -> None:
             low, high = tables * shard // shards, tables * (shard + 1) // shards
             if self._text:
                 insert_kept(chunk, rows, kept, count, low, high, self.buckets)
             else:
                 link_kept(chunk, rows, kept, count, low, high, self.chains)
 
-        self._on_threads(one, count)
+        self._on_threads(insert_shard, count)
 
     def _on_threads(self, work: Any, size: int) -> None:
-        """All shards of the work on `size` rows; whether on threads never shows in what it does."""
+        """All shards of the work on `size` rows; with or without threads the result is the same."""
         if self._threads is None or size < _WORTH_THREADS:
             for shard in range(len(self._scratch)):
                 work(shard)
@@ -199,11 +200,11 @@ class NearStage:
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
         """Hold what `to_sections` gave under the same parameters; the window may differ."""
         self.ring.restore(sections)
-        kept, held = self.ring.kept, self.ring.held
-        self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, held)
+        kept, size = self.ring.kept, self.ring.size
+        self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, size)
         if self._params.near == params.NEAR_HAMMING:
             heads, links = sections["chains.heads"], sections["chains.next"]
-            self.chains = resize_chains(heads, links, self.chains, kept, held)
+            self.chains = resize_chains(heads, links, self.chains, kept, size)
 
 
 def near_bytes(config: SieveConfig) -> dict[str, int]:
