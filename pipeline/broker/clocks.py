@@ -54,8 +54,8 @@ class BrokerClock:
             return
         with self._lock:
             least, most = self._lead
-            seen = records.timestamps_ms[-1] - self._passed_ms()
-            self._lead = max(least, seen), (math.inf if seen > most + _BROKERS_DIFFER_MS else most)
+            lead_ms = records.timestamps_ms[-1] - self._passed_ms()
+            self._lead = max(least, lead_ms), (math.inf if lead_ms > most + _BROKERS_DIFFER_MS else most)
 
     def now_ms(self) -> int | None:
         """The broker's clock, no later than it is; None where nothing has told it."""

@@ -27,7 +27,7 @@ from twinsieve.stages.errors import StateError
 
 
 def committed_record(
-    at: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
+    log_offset: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
 ) -> Committed:
     """What the index commits: the log offset, and beside it how far the decisions reach at least, whether the
     log is deleted behind snapshots, and the name of the output topic; empty where nothing is emitted.
@@ -35,7 +35,7 @@ def committed_record(
     >>> committed_record(7, 12, "posts-unique")
     Committed(offset=7, metadata='2 12 0 posts-unique')
     """
-    return Committed(at, f"2 {decisions_end} {int(behind_snapshots)} {output}".rstrip())
+    return Committed(log_offset, f"2 {decisions_end} {int(behind_snapshots)} {output}".rstrip())
 
 
 def recorded_decisions_end(committed: Committed | None) -> int:
@@ -83,14 +83,14 @@ def _recorded(committed: Committed | None) -> tuple[str, str, str]:
 class Ends:
     """What an index finds.
 
-    at: log offset up to which decisions were followed
+    followed: log offset up to which decisions were followed
     cut: the decisions that come next are deleted, and none behind them was followed
     log_begin, log_end, decisions_end: of the topics; committed: of the index group
     """
 
     log: Partition
     decisions: Partition
-    at: int
+    followed: int
     cut: bool
     log_begin: int
     log_end: int
@@ -101,8 +101,8 @@ class Ends:
     def recorded(self) -> int:
         """Log offset up to which blocks were judged, or may have been."""
         if self.committed is not None:
-            return max(self.at, self.committed.offset)
-        return max(self.at, self.log_end) if self.cut else self.at
+            return max(self.followed, self.committed.offset)
+        return max(self.followed, self.log_end) if self.cut else self.followed
 
     @property
     def go_on(self) -> int:
@@ -117,10 +117,10 @@ class Ends:
         wanted = recorded_decisions_end(self.committed)
         if self.decisions_end < wanted:
             return ends_early(self.decisions, self.decisions_end, wanted, "records")
-        if self.recorded > self.at and not self.cut and self.recorded > self.log_begin:
+        if self.recorded > self.followed and not self.cut and self.recorded > self.log_begin:
             return (
-                f"{self.decisions}: decisions end at block {self.at}, but {self.recorded} were judged: it "
-                "lost records or was created again; restore it, or start a new app"
+                f"{self.decisions}: decisions end at block {self.followed}, but {self.recorded} were judged: "
+                "it lost records or was created again; restore it, or start a new app"
             )
         return ""
 
@@ -133,7 +133,7 @@ class Ends:
         raises: StateError when records were lost
         """
         lost = self.lost
-        if lost or self.go_on > self.at:
+        if lost or self.go_on > self.followed:
             prove()
         if lost:
             raise StateError(lost)

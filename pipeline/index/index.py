@@ -130,7 +130,7 @@ class Index:
         self.notices: list[str] = []
         """What an operator should look at."""
         self.clocks = ClockWatch(broker.clock, clock)
-        self.told: list[str] = []
+        self.log_lines: list[str] = []
         """What went well and is worth a line; whoever logs either empties it."""
         # Whoever counts these sets them back.
         self.unjudged = 0
@@ -145,7 +145,7 @@ class Index:
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices, watch
         )
-        if log_begins and not self.state.at:
+        if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
         self.follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
         self._applied = 0
@@ -154,7 +154,7 @@ class Index:
         self._to_trim: dict[Partition, int] = {}
         self._decisions_end = 0
         self._recorded = 0
-        self._told_gaps = self._taken_gaps = 0
+        self._reported_gaps = self._taken_gaps = 0
         self._epoch = 0
         """Of the group's rebalances; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
@@ -163,8 +163,8 @@ class Index:
     def _miss_snapshots(self, log_begins: int) -> None:
         """Stop where the log was deleted behind snapshots: windows would begin empty. raises: StateError"""
         # The index before this one may have died in a transaction, open until the next one takes over.
-        held = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
-        if self._config.needs_snapshots and recorded_behind_snapshots(held):
+        committed = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
+        if self._config.needs_snapshots and recorded_behind_snapshots(committed):
             raise StateError(snapshots_missing(self._config.log, log_begins))
 
     @property
@@ -232,7 +232,7 @@ class Index:
             self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
             return []
         if self._reads_again:
-            consumer.seek(self._config.log, self.state.at)
+            consumer.seek(self._config.log, self.state.next_offset)
             self._reads_again = False
         # 1. POLLED
         polled = consumer.poll(timeout_s if self.live else self._stand_by_s(timeout_s), self._pace.blocks)
@@ -337,9 +337,9 @@ class Index:
         if phase is FollowerPhase.READING:
             return
         log, store = self._config.log, self._store if phase is FollowerPhase.STOPPED else None
-        newest = max(store.kept_at(self._ids[0]) if store is not None else [], default=0)
-        if newest > self.state.at < self._reader.beginning_offsets([log])[log]:
-            raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
+        newest = max(store.kept_offsets(self._ids[0]) if store is not None else [], default=0)
+        if newest > self.state.next_offset < self._reader.beginning_offsets([log])[log]:
+            raise FatalError(f"{log}: retention has overtaken block {self.state.next_offset}; restoring")
         # One that was made again just now would look like one that lost its records.
         self._topics.check(at_once=True)
         self.follower.begin()
@@ -355,19 +355,26 @@ class Index:
 
     def _go_live(self, consumer: GroupConsumer, writer: DecisionWriter, membership: Membership) -> None:
         log, decisions = self._config.log, self._config.decisions
-        ends = self._reader.end_offsets([log, decisions])
+        end_offsets = self._reader.end_offsets([log, decisions])
         committed = committed_offsets(consumer, writer.transactor, membership, [log])[log]
         begin = self._reader.beginning_offsets([log])[log]
-        found = Ends(
-            log, decisions, self.state.at, self.follower.cut, begin, ends[log], ends[decisions], committed
+        ends = Ends(
+            log,
+            decisions,
+            self.state.next_offset,
+            self.follower.cut,
+            begin,
+            end_offsets[log],
+            end_offsets[decisions],
+            committed,
         )
-        found.check(lambda: writer.prove(committed or Committed(found.recorded), membership))
-        self.follower.pass_over(found.recorded)
-        self._tell_passed_over(found.go_on - found.recorded)
-        self.state.pass_over(found.go_on)
-        self._recorded = found.recorded
+        ends.check(lambda: writer.prove(committed or Committed(ends.recorded), membership))
+        self.follower.pass_over(ends.recorded)
+        self._report_passed_over(ends.go_on - ends.recorded)
+        self.state.pass_over(ends.go_on)
+        self._recorded = ends.recorded
         writer.behind_snapshots = self._config.needs_snapshots and recorded_behind_snapshots(committed)
-        consumer.seek(log, self.state.at)
+        consumer.seek(log, self.state.next_offset)
         consumer.resume([log])
         self.snapshots.live(self.follower.since_ms)
         self._inputs.begin()
@@ -375,15 +382,15 @@ class Index:
         self.phase.go(IndexPhase.LIVE)
         self._hook(IndexStep.RESTORED)
 
-    def _tell_passed_over(self, unjudged: int) -> None:
+    def _report_passed_over(self, unjudged: int) -> None:
         """Give notice of what retention took since the last such notice."""
-        log, gaps = self._config.log, self.follower.gaps - self._told_gaps
+        log, gaps = self._config.log, self.follower.gaps - self._reported_gaps
         if gaps:
             self.notices.append(
                 f"{log}: retention took {gaps} blocks, or the decisions on them, before this index followed "
                 "them; copies of what was judged there come out again, if a window reaches back so far"
             )
-            self._told_gaps = self.follower.gaps
+            self._reported_gaps = self.follower.gaps
         if unjudged:
             self.notices.append(
                 f"{log}: retention took {unjudged} blocks that were never judged; workers will ask again"
@@ -398,10 +405,10 @@ class Index:
         self.waits_since_ms = blocks[0].stamp_ms
         self.judges = True
         rulings: list[tuple[Ruling, int]] = []
-        held = 0
+        step_bytes = 0
         for block in blocks:
-            held += len(block.data)
-            is_late = self._clock.monotonic_s() - began_s >= max_s or held > self._config.max_step_bytes
+            step_bytes += len(block.data)
+            is_late = self._clock.monotonic_s() - began_s >= max_s or step_bytes > self._config.max_step_bytes
             if rulings and is_late:
                 break
             rulings.append(self._rule(block))
@@ -443,8 +450,11 @@ class Index:
             ruling = self.state.refuse(offset, session, first, end)
         else:
             # A topic is read where blocks of it come.
-            gone = self._inputs.gone - {block.topic_id}
-            ruling, reply = self.state.rule(block, offset, self._arrival_ms(block, read), gone), block.reply
+            given_up = self._inputs.abandoned - {block.topic_id}
+            ruling, reply = (
+                self.state.rule(block, offset, self._arrival_ms(block, read), given_up),
+                block.reply,
+            )
             self._inputs.record(ruling.given_up, self.state.ledger)
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(data)
@@ -464,7 +474,7 @@ class Index:
         if self._writer is None:
             raise StateError("no decisions without the log's partition")
         if rulings:
-            self._recorded = self.state.at
+            self._recorded = self.state.next_offset
         # Blocks that were passed over are on record with the first decision behind them: the offset alone
         # would look to the next index as if decisions were lost.
         replies = {reply for _, reply in rulings}
@@ -480,18 +490,20 @@ class Index:
         last: there will be no other, so its failure is said in any case
         """
         try:
-            found = self.snapshots.finished(wait=wait)
+            result = self.snapshots.finished(wait=wait)
         except StateError as error:
             notice = str(error) if last else self.snapshots.notice_of(error)
             self.notices += [notice] if notice is not None else []
             return
-        if found is None:
+        if result is None:
             return
-        self.told.append(found.told)
+        self.log_lines.append(result.log_line)
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
-        needed_from = {self._config.log: found.oldest_at, self._config.decisions: found.decisions_from}
+        needed_from = {self._config.log: result.oldest_offset, self._config.decisions: result.decisions_from}
         if self._config.trim_log:
-            self._to_trim = {at: offset for at, offset in needed_from.items() if offset is not None}
+            self._to_trim = {
+                partition: offset for partition, offset in needed_from.items() if offset is not None
+            }
         if self._writer is not None and self._to_trim:
             is_on_record, self._writer.behind_snapshots = self._writer.behind_snapshots, True
             if is_on_record:

@@ -49,11 +49,11 @@ _ABANDONED = timedelta(days=1)
 class Stamp:
     """What a snapshot is of.
 
-    at: log offset of the next block; decisions_from: no decision of a later block lies below it
+    next_offset: log offset of the next block; decisions_from: no decision of a later block lies below it
     log_id, decisions_id: topic ids of what it continues; scheme: hash of the fingerprint scheme
     """
 
-    at: int
+    next_offset: int
     decisions_from: int
     log_id: bytes
     decisions_id: bytes
@@ -91,7 +91,7 @@ class UnreadableError(StateError):
     """A snapshot is damaged, or its store cannot read it: another one or the log has to do."""
 
 
-class FoundSnapshot:
+class SnapshotReader:
     """A snapshot in its store. Its sieve is read first; then `ledger` says whether all of it is whole.
 
     stamp: what it is of; nothing of it counts before `ledger` has returned
@@ -116,8 +116,8 @@ class FoundSnapshot:
                 f"{name}: snapshot format {version}, this program reads {_VERSION}; "
                 "delete it or run the program that wrote it"
             )
-        _, _, scheme, log_id, decisions_id, at, decisions_from, *sizes = _HEADER.unpack(self._start)
-        self.stamp = Stamp(at, decisions_from, log_id, decisions_id, scheme)
+        _, _, scheme, log_id, decisions_id, next_offset, decisions_from, *sizes = _HEADER.unpack(self._start)
+        self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme)
         self._ledger_size, self._sieve_size = sizes
         if self._size != _HEADER.size + sum(sizes) + _DIGEST_SIZE:
             raise self._damaged()
@@ -173,7 +173,7 @@ class SnapshotStore:
     """Snapshots of one app, newest first.
 
     place: a file system and the folder there; keep: how many snapshots are kept
-    said: what is told of an error of a store that is no folder here
+    describe: what is told of an error of a store that is no folder here
     """
 
     def __init__(
@@ -181,14 +181,14 @@ class SnapshotStore:
         place: tuple[AbstractFileSystem, str],
         app: str,
         keep: int,
-        said: Callable[[Exception], str] = lambda error: type(error).__name__,
+        describe: Callable[[Exception], str] = lambda error: type(error).__name__,
     ) -> None:
         self._files, folder = place
         self._folder = f"{folder.rstrip('/')}/{app}"
         self._keep = keep
         protocol = self._files.protocol
         self._is_local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
-        self._said = said
+        self._describe = describe
         self._address = (
             self._folder if self._is_local else shown(str(self._files.unstrip_protocol(self._folder)))
         )
@@ -198,7 +198,7 @@ class SnapshotStore:
 
         raises: StateError when the folder cannot be written (no permission, disk full); the older ones stay
         """
-        name = f"{self._folder}/index-{snapshot.at:016d}-{_short(snapshot.log_id)}.snapshot"
+        name = f"{self._folder}/index-{snapshot.next_offset:016d}-{_short(snapshot.log_id)}.snapshot"
         partial = f"{name}.{secrets.token_hex(8)}.partial"
         try:
             with self._partial(partial) as stream:
@@ -207,7 +207,7 @@ class SnapshotStore:
                     _put_on_disk(stream, partial, name)
             if not self._is_local:
                 self._files.mv(partial, name)
-            for _, old in self._found(snapshot.log_id)[self._keep :]:
+            for _, old in self._listed(snapshot.log_id)[self._keep :]:
                 self._files.rm(old)
             self._sweep()
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
@@ -231,7 +231,7 @@ class SnapshotStore:
         if isinstance(error, StateError):
             return str(error)
         is_here = self._is_local and isinstance(error, OSError) and error.strerror
-        return str(error.strerror) if is_here and isinstance(error, OSError) else self._said(error)
+        return str(error.strerror) if is_here and isinstance(error, OSError) else self._describe(error)
 
     def _sweep(self) -> None:
         """Half snapshots of processes that were killed take no room for ever; others are being written."""
@@ -246,27 +246,27 @@ class SnapshotStore:
                     if datetime.now(UTC) - aware > _ABANDONED:
                         self._files.rm(name)
 
-    def kept_at(self, log_id: bytes) -> list[int]:
+    def kept_offsets(self, log_id: bytes) -> list[int]:
         """Log offsets of the snapshots of a log, the newest first; below the last one nothing is needed for a
         restore."""
-        return [at for at, _ in self._found(log_id)]
+        return [offset for offset, _ in self._listed(log_id)]
 
-    def read(self, log_id: bytes, watch: Watch = no_watch) -> Iterator[FoundSnapshot | UnreadableError]:
+    def read(self, log_id: bytes, watch: Watch = no_watch) -> Iterator[SnapshotReader | UnreadableError]:
         """Each snapshot of a log from the newest on, or why it cannot be used. It can be read until the next
         one is asked for."""
-        for _, name in self._found(log_id):
+        for _, name in self._listed(log_id):
             with ExitStack() as stack:
                 try:
                     shown_as = f"{self._address}/{name.rsplit('/', 1)[-1]}"
                     stream = stack.enter_context(self._files.open(name, "rb"))
-                    found: FoundSnapshot | UnreadableError = FoundSnapshot(stream, shown_as, watch)
+                    snapshot: SnapshotReader | UnreadableError = SnapshotReader(stream, shown_as, watch)
                 except UnreadableError as error:
-                    found = error
+                    snapshot = error
                 except Exception as error:  # noqa: BLE001 (as in `write`)
-                    found = _unreadable(shown_as, self._kind(error))
-                yield found
+                    snapshot = _unreadable(shown_as, self._kind(error))
+                yield snapshot
 
-    def _found(self, log_id: bytes) -> list[tuple[int, str]]:
+    def _listed(self, log_id: bytes) -> list[tuple[int, str]]:
         try:
             # What another process has written or deleted since is not in a listing that a store remembers.
             self._files.invalidate_cache()
@@ -274,8 +274,8 @@ class SnapshotStore:
         except FileNotFoundError:
             return []
         except Exception as error:  # noqa: BLE001 (as in `write`)
-            said = f"{self._address}: cannot be listed ({self._kind(error)}); fix permissions"
-            raise StateError(said, lasting=False) from None
+            message = f"{self._address}: cannot be listed ({self._kind(error)}); fix permissions"
+            raise StateError(message, lasting=False) from None
         matches = [(_NAME.fullmatch(str(name).rsplit("/", 1)[-1]), str(name)) for name in names]
         ours = _short(log_id)
         return sorted(
@@ -327,18 +327,18 @@ def _remove_abandoned(partial: str) -> None:
     except OSError:
         return  # it has its name by now, belongs to somebody else, or is a link
     try:
-        held = os.fstat(opened)
-        if not stat.S_ISREG(held.st_mode) or held.st_uid != os.geteuid():
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             return
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
         except OSError:
-            if datetime.now(UTC) - datetime.fromtimestamp(held.st_mtime, UTC) < _ABANDONED:
+            if datetime.now(UTC) - datetime.fromtimestamp(status.st_mtime, UTC) < _ABANDONED:
                 return
         # What has its final name since it was listed is another name's file.
-        if os.path.lexists(partial) and os.path.samestat(os.lstat(partial), held):
+        if os.path.lexists(partial) and os.path.samestat(os.lstat(partial), status):
             os.unlink(partial)
     except FileNotFoundError:
         return
@@ -365,7 +365,7 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     hashed.write(
         _HEADER.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id,
-            snapshot.at, snapshot.decisions_from, len(snapshot.ledger), counted.count,
+            snapshot.next_offset, snapshot.decisions_from, len(snapshot.ledger), counted.count,
         )
     )  # fmt: skip
     hashed.write(snapshot.ledger)

@@ -46,12 +46,12 @@ class ErrorRules:
     def translated(self, error: Exception, doing: str) -> BrokerError:
         """The port's error for one of the library's; `doing` says what failed where."""
         meaning = self.meaning(error)
-        said = f"{doing}: {self.reason(error)}{meaning.value}"
+        message = f"{doing}: {self.reason(error)}{meaning.value}"
         if meaning is Meaning.MOVED_ON:
-            return MovedOnError(said)
+            return MovedOnError(message)
         if meaning is Meaning.FAILED:
-            return AbortableError(said)
-        return FatalError(said, fenced=meaning is Meaning.MEMBER_FENCED, denied=meaning is Meaning.DENIED)
+            return AbortableError(message)
+        return FatalError(message, fenced=meaning is Meaning.MEMBER_FENCED, denied=meaning is Meaning.DENIED)
 
     @contextmanager
     def translating(self, doing: str) -> Iterator[None]:

@@ -28,7 +28,7 @@ def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str
 
 
 def _leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:
-    asked = admin()
-    members = asked.members(group)
+    client = admin()
+    members = client.members(group)
     if len(members) > 1 and member_id in members and members[member_id].name == name:
-        asked.remove_member(group, name, member_id)
+        client.remove_member(group, name, member_id)

@@ -171,17 +171,17 @@ class KafkaTransactionalProducer(Client):
             self._batches.refused()
             self._is_too_large = True
         doing = self._where(doing, error)
-        said = self._errors.translated(error, f"{self._name}: {doing}")
-        if isinstance(said, FatalError):
+        broker_error = self._errors.translated(error, f"{self._name}: {doing}")
+        if isinstance(broker_error, FatalError):
             stale = self._membership is not None and self._membership.is_stale()
-            if said.fenced and stale:
+            if broker_error.fenced and stale:
                 # Under the id of before, that is; whether another process has its name, the consumer learns.
                 why = f"{self._errors.reason(error)}; it joined anew"
                 raise AbortableError(f"{self._name}: {doing}: {why}") from error
             self._dead = True
             if self._errors.may_be_fenced(error):
-                said.fenced = self._is_displaced()
-        raise said from error
+                broker_error.fenced = self._is_displaced()
+        raise broker_error from error
 
     def _finished(self, doing: str, why: object, *, fenced: bool = False) -> FatalError:
         self._dead = True

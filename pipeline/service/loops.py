@@ -458,8 +458,8 @@ class IndexLoop(Loop):
         self._is_ready = index.ready
         changes = index.phase.changes()
         for phase in changes:
-            _log.info("index: %s at block %d", phase, index.state.at)
-        if changes or index.told:
+            _log.info("index: %s at block %d", phase, index.state.next_offset)
+        if changes or index.log_lines:
             self._set_gauges()
         self._tell(index)
 
@@ -473,7 +473,7 @@ class IndexLoop(Loop):
             self._asks_nobody = False
             self._moved_from = None
             self._metrics.see_restore(None)
-        self._seen_at, self._seen_s = index.state.at, self._clock.monotonic_s()
+        self._seen_at, self._seen_s = index.state.next_offset, self._clock.monotonic_s()
         self._stood_by = False
         return index
 
@@ -496,9 +496,9 @@ class IndexLoop(Loop):
 
     def _tell(self, index: Index) -> None:
         """Log and count what the index has noted."""
-        for line in index.told:
+        for line in index.log_lines:
             _log.info("index: %s", line)
-        index.told.clear()
+        index.log_lines.clear()
         self._log_notices(index.notices)
         self._metrics.take_judged(index)
 
@@ -524,7 +524,11 @@ class IndexLoop(Loop):
             self._did_its_work()
         if self._index.ready:
             return
-        at, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
+        at, end, now_s = (
+            self._index.state.next_offset,
+            self._index.follower.log_end(),
+            self._clock.monotonic_s(),
+        )
         rate = (at - self._seen_at) / max(now_s - self._seen_s, 0.001)
         self._seen_at, self._seen_s = at, now_s
         _log.info(
@@ -540,7 +544,7 @@ class IndexLoop(Loop):
             self._is_told_behind = False
         elif not self._is_told_behind or now_s >= self._say_behind_s:
             self._is_told_behind, self._say_behind_s = True, now_s + _SAY_BEHIND_S
-            waiting = max(0, index.follower.log_end() - index.state.at)
+            waiting = max(0, index.follower.log_end() - index.state.next_offset)
             _log.warning("index: judges what arrived %.0f s ago; waiting=%d blocks", behind_s, waiting)
 
     def _finish(self) -> None:

@@ -441,7 +441,7 @@ class Metrics:
     def see_waiting(self, worker: Worker | None) -> None:
         """Gauges of a worker, or of none, that no broker is asked for."""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
-        self.held.set(worker.held if worker is not None else 0)
+        self.held.set(worker.waiting_for_leader if worker is not None else 0)
         self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
         self.pending.clear()
         for partition, rows in worker.pending_rows.items() if worker is not None else ():
@@ -481,7 +481,7 @@ class Metrics:
 
     def see_index(self, index: Index) -> None:
         """Gauges of an index, asked for now and then."""
-        self.log_lag.tell({(): max(0, index.follower.log_end() - index.state.at)})
+        self.log_lag.tell({(): max(0, index.follower.log_end() - index.state.next_offset)})
         stats = index.state.sieve.stats()
         self.window_held.set(stats.held)
         self.window_capacity.set(stats.capacity)

@@ -125,13 +125,13 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
     header = _HEADER.unpack_from(content)
     topic_id, session, number, reply, flags, count, *behind, topic_size, program_size = header
     first, end, emitted_from, emitted_to, beginning, stable_end, arrival_ms = behind
-    at = _HEADER.size
+    position = _HEADER.size
     try:
-        topic = str(content[at : at + topic_size], "utf-8")
-        program = str(content[at + topic_size : at + topic_size + program_size], "utf-8")
+        topic = str(content[position : position + topic_size], "utf-8")
+        program = str(content[position + topic_size : position + topic_size + program_size], "utf-8")
     except UnicodeDecodeError as error:
         raise StateError(f"{where}: its topic name is damaged; nothing else may write here") from error
-    rows = WireSection(content, at + topic_size + program_size, where)
+    rows = WireSection(content, position + topic_size + program_size, where)
     offsets = rows.take("<u4", count).astype(np.int64) + first
     kinds = rows.take("u1", count)
     rows.finish()

@@ -58,7 +58,7 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     """
     if len(data) < _ENVELOPE.size:
         raise StateError(f"{where}: {len(data)} bytes are no {what.name.lower()}; {_ADVICE}")
-    magic, version, _, found, checksum = _ENVELOPE.unpack_from(data)
+    magic, version, _, record_scheme, checksum = _ENVELOPE.unpack_from(data)
     if magic != what.value:
         raise StateError(f"{where}: begins with {magic!r} instead of {what.value!r}; {_ADVICE}")
     content = memoryview(data)[_ENVELOPE.size :]
@@ -70,11 +70,11 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
             f"{where}: format version {version}, this program reads {VERSION}; run the program version that "
             "wrote it in all processes of the app, or start a new app and seed it"
         )
-    if found != scheme:
+    if record_scheme != scheme:
         raise ForeignSchemeError(
-            f"{where}: fingerprint scheme is {found.hex()[:12]}, this process has {scheme.hex()[:12]}; "
-            "restore profile, text, features, near.layout and digest as set, and the program version, "
-            "or start a new app and seed it"
+            f"{where}: fingerprint scheme is {record_scheme.hex()[:12]}, this process has "
+            f"{scheme.hex()[:12]}; restore profile, text, features, near.layout and digest as set, "
+            "and the program version, or start a new app and seed it"
         )
     return content
 

@@ -106,7 +106,9 @@ def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) ->
     They stay where they are: `Session.emit` takes them away once they are out.
     """
     taken = []
-    for session in sorted((each for each in sessions if each.ready), key=lambda each: each.active_s):
+    for session in sorted(
+        (session for session in sessions if session.ready), key=lambda session: session.active_s
+    ):
         blocks: list[tuple[PendingBlock, Ruling]] = []
         for block, ruling in session.ready:
             if max_rows <= 0 or max_bytes <= 0:

@@ -156,24 +156,26 @@ def _pending(
     """The originals of the rows that a block asks about, from row `low` on."""
     originals = records.slice(low, low + len(block))
     reasons, unsendable = (
-        {row - low: reason for row, reason in found.items() if 0 <= row - low < len(block)}
-        for found in (unreadable, refused)
+        {row - low: reason for row, reason in by_row.items() if 0 <= row - low < len(block)}
+        for by_row in (unreadable, refused)
     )
     strange = sum(count for row, count in foreign.items() if 0 <= row - low < len(block))
     no_text = np.flatnonzero(block.kinds == RowKind.NO_TEXT).tolist()
-    held = bytes_held(originals)
-    return PendingBlock(block.first, block.end, originals, reasons, held, unsendable, strange, no_text)
+    memory_bytes = bytes_held(originals)
+    return PendingBlock(
+        block.first, block.end, originals, reasons, memory_bytes, unsendable, strange, no_text
+    )
 
 
 def bytes_held(records: Records) -> int:
     """Bytes of memory of records: keys, values, headers, and an estimate for the objects around them."""
-    held = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
+    total = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
     for headers in filter(None, records.headers):
-        held += _headers_held(headers)
-    return held + len(records) * ROW_BYTES
+        total += _header_bytes(headers)
+    return total + len(records) * ROW_BYTES
 
 
-def _headers_held(headers: Sequence[Header]) -> int:
+def _header_bytes(headers: Sequence[Header]) -> int:
     return sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
 
 
@@ -182,18 +184,18 @@ def slices(records: Records, max_rows: int, max_bytes: int) -> list[Records]:
 
     >>> from twinsieve.pipeline.broker.records import Partition
     >>> values = [b"a", b"b" * 900, b"c"]
-    >>> came = Records(Partition("posts", 0), [4, 5, 9], [0] * 3, [None] * 3, values, [()] * 3)
-    >>> [part.offsets for part in slices(came, 5_000, 1_000)]
+    >>> records = Records(Partition("posts", 0), [4, 5, 9], [0] * 3, [None] * 3, values, [()] * 3)
+    >>> [part.offsets for part in slices(records, 5_000, 1_000)]
     [[4], [5], [9]]
     """
     if len(records) <= max_rows and bytes_held(records) <= max_bytes:
         return [records]
     pairs = zip(records.keys, records.values, strict=True)
-    held = [ROW_BYTES + len(key or b"") + len(value or b"") for key, value in pairs]
+    row_bytes = [ROW_BYTES + len(key or b"") + len(value or b"") for key, value in pairs]
     for row, headers in enumerate(records.headers):
         if headers:
-            held[row] += _headers_held(headers)
-    upto = np.cumsum(held)
+            row_bytes[row] += _header_bytes(headers)
+    upto = np.cumsum(row_bytes)
     parts, low = [], 0
     while low < len(records):
         spent = int(upto[low - 1]) if low else 0

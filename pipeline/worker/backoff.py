@@ -132,7 +132,7 @@ class Refusals:
     def halvings(self, partitions: Iterable[Partition]) -> int:
         """How often what these take at once is halved: as often as one of them needs."""
         refused = filter(None, map(self.of.get, partitions)) if self.of else ()
-        return max((each.halvings for each in refused), default=0)
+        return max((refusal.halvings for refusal in refused), default=0)
 
     def at_once(self, partitions: Iterable[Partition]) -> tuple[int, int]:
         """Rows and bytes of one transaction of these, and of one block."""

@@ -49,7 +49,7 @@ class RecordReader:
                 reasons[row] = refused[row]
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
         columns = self.messages.read([payloads[row] for row in candidates])
-        self.notices += [one.line("messages") for one in columns.unseen]
+        self.notices += [field_notice.line("messages") for field_notice in columns.unseen]
         for bad in columns.unreadable:
             row = int(candidates[bad.row])
             kinds[row] = RowKind.UNREADABLE

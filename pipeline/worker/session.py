@@ -117,7 +117,7 @@ class Session:
     def epoch(self) -> int:
         """Of the leader that wrote the last message that was asked for; NO_EPOCH where it is not known."""
         records = (block.records for block in reversed(self.pending))
-        last = next((each.epochs for each in records if each.epochs), None)
+        last = next((block_records.epochs for block_records in records if block_records.epochs), None)
         return self.mark.epoch if last is None else last[-1]
 
     def doubts(self, records: Records, now_s: float) -> bool:
@@ -219,14 +219,14 @@ class Room:
         self._crowded = False
 
     @property
-    def held(self) -> int:
+    def used_bytes(self) -> int:
         """Bytes of memory of all that waits."""
         return sum(session.pending_bytes for session in self._sessions.values())
 
     @property
     def is_left(self) -> bool:
         """Whether not all is taken."""
-        return self.held < self._max_bytes
+        return self.used_bytes < self._max_bytes
 
     def is_full(self, session: Session, partitions: int, part: int) -> bool:
         """Whether a session holds its limits / part. partitions: that share the bytes"""
@@ -238,5 +238,5 @@ class Room:
     def opens(self) -> bool:
         """Note what is held; whether sessions that were full for the others' sake alone may read on."""
         was, most = self._crowded, self._max_bytes + self._max_bytes // SPARE_PART
-        self._crowded = self.held >= most > 0
+        self._crowded = self.used_bytes >= most > 0
         return was and not self._crowded

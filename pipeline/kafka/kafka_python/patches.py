@@ -29,8 +29,8 @@ _FIRST_PATCH = 12
 
 def require_version() -> None:
     """Check that this kafka-python is one that the patches fit. raises: ConfigError"""
-    known = re.match(r"3\.0\.(\d+)", kafka.__version__)
-    if known is None or int(known[1]) < _FIRST_PATCH:
+    version = re.match(r"3\.0\.(\d+)", kafka.__version__)
+    if version is None or int(version[1]) < _FIRST_PATCH:
         raise ConfigError(
             [
                 f"twinsieve: kafka-python {kafka.__version__} is installed, whose insides are unknown here; "
@@ -130,14 +130,18 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
     """
     fetcher = consumer._fetcher
     aside = fetcher._paused_partition_records
-    for partition, held in list(aside.items()):
-        if held.unpacked_bytes > aside_bytes:
-            held.drain()
+    for partition, records in list(aside.items()):
+        if records.unpacked_bytes > aside_bytes:
+            records.drain()
             del aside[partition]
-    held = fetcher._next_partition_records
-    if held and held.unpacked_bytes > aside_bytes and fetcher._subscriptions.is_paused(held.topic_partition):
-        held.drain()
-    if not held:
+    records = fetcher._next_partition_records
+    if (
+        records
+        and records.unpacked_bytes > aside_bytes
+        and fetcher._subscriptions.is_paused(records.topic_partition)
+    ):
+        records.drain()
+    if not records:
         fetcher._next_partition_records = None
 
 
@@ -230,8 +234,8 @@ def cut_off(producer: KafkaProducer) -> None:
 
 def first_error(producer: KafkaProducer) -> Exception | None:
     """What failed the transaction; later calls tell it in text alone. Upstream issue: none found."""
-    found: Exception | None = producer._transaction_manager.last_error
-    return found
+    error: Exception | None = producer._transaction_manager.last_error
+    return error
 
 
 def never_split(producer: KafkaProducer) -> None:
@@ -266,9 +270,11 @@ def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    def __init__(self, max_bytes: int, offset: int, at: TopicPartition, records: Any, **named: Any) -> None:
+    def __init__(
+        self, max_bytes: int, offset: int, partition: TopicPartition, records: Any, **named: Any
+    ) -> None:
         self._batches = _Batches(records, max_bytes)
-        super().__init__(offset, at, self._batches, **named)
+        super().__init__(offset, partition, self._batches, **named)
 
     @property
     def unpacked_bytes(self) -> int:
@@ -277,8 +283,8 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
     def records_of(self, size: int) -> int:
         """How many records have this many bytes, as the rest of the batch goes; 1 where it is packed."""
-        left, held = self._batches.records_left, self._batches.bytes_left
-        return max(1, left * size // held) if held else 1
+        left, bytes_left = self._batches.records_left, self._batches.bytes_left
+        return max(1, left * size // bytes_left) if bytes_left else 1
 
     def take(self, n: int | None = None) -> list[Any]:
         """The next records, at most n and all of one batch, so that no other one is unpacked unasked."""
@@ -299,9 +305,9 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         self._batches.free_if_read()
         return rows
 
-    def _unpack_records(self, at: TopicPartition, batches: _Batches, *more: Any) -> Iterator[Any]:
+    def _unpack_records(self, partition: TopicPartition, batches: _Batches, *more: Any) -> Iterator[Any]:
         try:
-            yield from super()._unpack_records(at, batches, *more)
+            yield from super()._unpack_records(partition, batches, *more)
         except MemoryError:
             self.drain()
             raise
@@ -311,12 +317,12 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             batch = batches.last
             first, after = (0, None) if batch is None else (batch.base_offset, batch.next_offset)
             offset = max(self.next_fetch_offset, first)
-            raise undecodable(Partition(*at), offset, _why(error), after) from error
+            raise undecodable(Partition(*partition), offset, _why(error), after) from error
 
 
 def _why(error: Exception) -> str:
-    said = " ".join(str(error.args[0]).split())[:200] if error.args else type(error).__name__
-    return f"{said}; install it" if isinstance(error, errors.UnsupportedCodecError) else said
+    message = " ".join(str(error.args[0]).split())[:200] if error.args else type(error).__name__
+    return f"{message}; install it" if isinstance(error, errors.UnsupportedCodecError) else message
 
 
 class _Batches:

@@ -104,17 +104,17 @@ class PythonConsumer(PartitionConsumer):
         free_paused_fetches(self._consumer, ASIDE_BYTES)
         self._begin_poll()
         with errors_of("reading"):
-            found: dict[TopicPartition, list[Any]] = self._consumer.poll(
+            polled: dict[TopicPartition, list[Any]] = self._consumer.poll(
                 timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records
             )
-        return found
+        return polled
 
     def _columns(self, polled: Iterable[tuple[TopicPartition, Sequence[Any]]]) -> list[Records]:
         """The records of these partitions."""
-        held = [columns(partition, rows) for partition, rows in polled]
-        for records in held:
+        batches = [columns(partition, rows) for partition, rows in polled]
+        for records in batches:
             self._clock.read(records)
-        return held
+        return batches
 
     def position(self, partition: Partition) -> int:
         try:
@@ -132,13 +132,13 @@ class PythonConsumer(PartitionConsumer):
 
     def pause(self, partitions: Collection[Partition]) -> None:
         with self._lock:
-            for partition in _known(self._consumer, partitions):
+            for partition in _assigned_of(self._consumer, partitions):
                 self._paused.add(partition)
                 self._consumer.pause(partition)
 
     def resume(self, partitions: Collection[Partition]) -> None:
         with self._lock:
-            for partition in _known(self._consumer, partitions):
+            for partition in _assigned_of(self._consumer, partitions):
                 self._paused.discard(partition)
                 if partition in self._live:
                     self._consumer.resume(partition)
@@ -172,11 +172,13 @@ class PythonReader(PythonConsumer):
         self._start(TopicPartition(*partition), offset, epoch)
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        found = self._fetched(timeout_s, max_records)
-        return self._columns((at, rows) for at, rows in found.items() if at in self._live)
+        polled = self._fetched(timeout_s, max_records)
+        return self._columns(
+            (partition, rows) for partition, rows in polled.items() if partition in self._live
+        )
 
 
-def _known(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:
+def _assigned_of(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:
     ours = consumer.assignment()
     return [key for key in (TopicPartition(*partition) for partition in partitions) if key in ours]
 
@@ -203,5 +205,5 @@ def errors_of(doing: str) -> Iterator[None]:
             yield
         except errors.LogTruncationError as error:
             # It is told once for all partitions in which it was noticed; one is enough to stop.
-            at = Partition(*min(error.divergent_offsets))
-            raise TruncatedError(at, f"{doing}: {reason(error)}") from error
+            partition = Partition(*min(error.divergent_offsets))
+            raise TruncatedError(partition, f"{doing}: {reason(error)}") from error
