@@ -1,4 +1,4 @@
-"""Says where the clock of a process and the broker's differ."""
+"""Reports where the clock of a process and the broker's differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REPORT_AGAIN_S = 600.0
 class ClockWatch:
     """Compares the clock of a process with the broker's, for one role.
 
-    broker: as the clients of that role hear it; local: of the process
+    broker: as the clients of that role learn it; local: of the process
     """
 
     def __init__(self, broker: BrokerClock, local: Clock) -> None:
@@ -34,9 +34,9 @@ class ClockWatch:
         return None if ahead_ms is None else ahead_ms / 1000
 
     def look(self) -> list[str]:
-        """What is to be said now: that the clock is wrong, and by how much, or that it is right again.
+        """Lines to log now: that the clock is wrong, and by how much, or that it is right again.
 
-        A change is said within 20 s; that a clock stays wrong, every ten minutes.
+        A change is reported within 20 s, a clock that stays wrong every ten minutes.
         """
         now_s = self._local.monotonic_s()
         if now_s - self._looked_s < _LOOK_EVERY_S:

@@ -1,16 +1,16 @@
-"""Where an index judges on when it has followed every decision: it passes over what retention took, and stops
-where records were lost.
+"""Where an index begins to judge after it has followed every decision. It skips records that retention
+deleted, and stops where records were lost.
 
 Decisions and the group's log offset are committed together, so they agree unless records are gone. Retention
 takes the oldest records of a topic and never moves its end back. Whatever else is missing was lost.
 
-- The log begins behind what was judged: retention took blocks that nobody judged. Judge from its beginning;
-  workers ask again.
+- The log begins behind what was judged: retention deleted blocks that no index judged. Judge from its
+  beginning; workers ask again.
 - The group's offset lies behind the last decision followed, and the next decisions are deleted: retention
   took them. Judge from the group's offset: what was judged is never judged again.
 - The same without a deleted decision, and the log before the group's offset is deleted: an index of an older
   version passed over blocks that retention took, and committed that. Judge from the log's beginning.
-- The next decisions are deleted, and the group has no offset: nobody can say what was judged. Judge from the
+- The next decisions are deleted, and the group has no offset: the judged blocks are unknown. Judge from the
   log's end; workers ask again.
 - A topic ends before what is on record of it: it lost records, or is another topic. Stop.
 - The group's offset lies behind the last decision for any other reason: decisions are missing. Stop.
@@ -106,12 +106,13 @@ class Ends:
 
     @property
     def go_on(self) -> int:
-        """Log offset to judge on from. Blocks between `recorded` and this were judged by nobody."""
+        """Log offset of the next block to judge. No index judged the blocks between `recorded` and this
+        one."""
         return max(self.recorded, self.log_begin)
 
     @property
     def lost(self) -> str:
-        """What was lost, and what to do; empty if nothing was."""
+        """Error text: which records are lost, and what to do; empty if none are."""
         if self.log_end < self.recorded:
             return ends_early(self.log, self.log_end, self.recorded, "blocks")
         wanted = recorded_decisions_end(self.committed)
@@ -127,9 +128,8 @@ class Ends:
     def check(self, prove: Callable[[], None]) -> None:
         """Make sure that the index may judge on.
 
-        prove: makes sure that nobody else judges meanwhile, or raises; called before anything is said or
-            passed over: an index that was frozen since it took the right to write would take what others have
-            recorded for a loss
+        prove: makes sure that no other index judges, or raises; called before an error and before blocks are
+            passed over: an index that was frozen would mistake the records of its successor for a loss
         raises: StateError when records were lost
         """
         lost = self.lost
@@ -140,7 +140,7 @@ class Ends:
 
 
 def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blocks", "records"]) -> str:
-    """What to say of the log, or of the decisions, that end before what was recorded of them."""
+    """Error text for a log, or a decisions topic, that ends before an offset that was recorded."""
     return (
         f"{partition} ends at {end}, but decisions were recorded up to {recorded}: it lost {lost} "
         "or was created again; restore it, or start a new app"
@@ -148,7 +148,7 @@ def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blo
 
 
 def snapshots_missing(log: Partition, log_begins: int) -> str:
-    """What to say of a log that was deleted behind snapshots, none of which is found."""
+    """Error text for a log that was deleted behind snapshots when no snapshot is left."""
     return (
         f"{log}: blocks below {log_begins} were deleted behind snapshots, and state.dir holds none of this "
         "log: correct state.dir, or bring one back; or start the first process with `twinsieve run "

@@ -34,7 +34,7 @@ class FollowerPhase(StrEnum):
     READING = "reading"
     """log and decisions, from where the state is"""
     STOPPED = "stopped"
-    """nothing that counts: `begin` seeks anew"""
+    """nothing that counts: `begin` seeks again"""
 
 
 class Follower:
@@ -189,7 +189,7 @@ class Follower:
         self.decisions_at = decision_offset + 1
 
     def pass_over(self, log_offset: int) -> None:
-        """Go on behind blocks whose decisions are gone; each is a gap."""
+        """Continue behind blocks whose decisions are deleted; each is a gap."""
         self.gaps += max(0, log_offset - self._state.next_offset)
         self._state.pass_over(log_offset)
         self.cut = False

@@ -128,10 +128,10 @@ class Index:
             store, self._ids, config.scheme, background, clock, config.snapshot_every_s, watch
         )
         self.notices: list[str] = []
-        """What an operator should look at."""
+        """Problems for the operator; the caller logs and removes them."""
         self.clocks = ClockWatch(broker.clock, clock)
         self.log_lines: list[str] = []
-        """What went well and is worth a line; whoever logs either empties it."""
+        """Successes worth a line in the log; the caller logs and removes them."""
         # Whoever counts these sets them back.
         self.unjudged = 0
         """Blocks that retention took before they were judged."""
@@ -262,7 +262,7 @@ class Index:
         return []
 
     def _check_idle(self, membership: Membership) -> None:
-        """Make sure that nobody has taken over; a snapshot that is due is due also when nothing arrives."""
+        """Make sure that no other index has taken over; begin a snapshot if one is due."""
         due = self.snapshots.due
         end = self.follower.decisions_end() if due else 0
         self._commit([], membership)

@@ -2,9 +2,9 @@
 
 A snapshot is written beside its final name and moved there, so that a half one is never found; `keep` of them
 stay. In a folder it is on disk before it has its name, and what is made there is for its owner alone,
-whatever the umask: it holds texts of kept messages. Of a store's error its kind is told, for its words may
-repeat an address or a key. Names of snapshots tell the log they
-belong to: those of a log that was deleted are neither read nor counted, however high their offsets are.
+whatever the umask: it holds texts of kept messages. The error of a store is reported by its kind
+alone, as its text may repeat an address or a key. The name of a snapshot names its log: snapshots of a
+deleted log are neither read nor counted, whatever their offsets are.
 
 As bytes it is a header, the ledger, the sieve, and a checksum of it all. Neither writing nor reading holds it
 as a whole, and it crosses the network once each way: who reads the sieve reads what the checksum is of, so
@@ -42,7 +42,7 @@ _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
 _PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9a-f]+\.partial")
 _ABANDONED = timedelta(days=1)
-"""Age of a half snapshot that nobody writes any more, where no lock can tell."""
+"""Age from which a half snapshot counts as abandoned, if the file system has no locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Snapshot(Stamp):
 
 
 class Moved(NamedTuple):
-    """How far a snapshot has come that is being read or written; size: 0 while nobody knows it."""
+    """How far a snapshot has come that is being read or written; size: 0 while unknown."""
 
     doing: Literal["reading", "writing"]
     done: int
@@ -84,7 +84,7 @@ Watch = Callable[[Moved], None]
 
 
 def no_watch(moved: Moved) -> None:
-    """The watch that looks at nothing."""
+    """A watch that does nothing."""
 
 
 class UnreadableError(StateError):
@@ -234,7 +234,7 @@ class SnapshotStore:
         return str(error.strerror) if is_here and isinstance(error, OSError) else self._describe(error)
 
     def _sweep(self) -> None:
-        """Half snapshots of processes that were killed take no room for ever; others are being written."""
+        """Remove half snapshots of killed processes; leave those that a process is writing."""
         for name in map(str, self._files.ls(self._folder, detail=False)):
             if _PARTIAL.fullmatch(name.rsplit("/", 1)[-1]):
                 if self._is_local:

@@ -22,13 +22,13 @@ from twinsieve.pipeline.index.state import IndexState, Judge
 from twinsieve.stages.errors import StateError
 
 _SETTLE_S = 3.0
-"""An index that begins to judge finds what has waited for it, and works that off before it makes a copy."""
+"""An index that begins to judge first processes the blocks that waited for it, then makes a copy."""
 
 _AGAIN_S = 30.0
-"""A snapshot that failed is tried again after this time: disks are emptied, permissions are mended."""
+"""After a failure the next attempt begins after this time."""
 
 _REPORT_EVERY_S = 600.0
-"""Seconds between two notices that snapshots fail; the counter tells each one."""
+"""Seconds between two notices that snapshots fail; the counter counts every failure."""
 
 
 class SnapshotResult(NamedTuple):
@@ -159,7 +159,7 @@ class SnapshotWriter:
         return result
 
     def notice_of(self, error: StateError) -> str | None:
-        """What to say of a write that failed; None where the like was said a short while ago."""
+        """Notice about a failed write; None if a similar notice was given a short while ago."""
         now_s = self._clock.monotonic_s()
         if self._failing > 1 and now_s < self._reported_s:
             return None
@@ -255,7 +255,7 @@ def _state(
     except UnreadableError:
         raise
     except Exception:
-        # What is damaged may seem to be anything; that it is damaged is what counts then.
+        # Damage may cause any error. If the snapshot is damaged, `ledger` raises the error that says so.
         snapshot.ledger()
         raise
     return IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)

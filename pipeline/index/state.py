@@ -1,4 +1,4 @@
-"""What the index knows: sieve, ledger and the log offset that both are true for."""
+"""State of the index: sieve, ledger, and the log offset that both belong to."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class IndexState:
         return Ruling(log_offset, session, Result.FOREIGN, first, end)
 
     def pass_over(self, log_offset: int) -> None:
-        """Go on behind blocks that nobody can follow; never back."""
+        """Continue behind blocks that cannot be followed; never move back."""
         self.next_offset = max(self.next_offset, log_offset)
 
     def follow(self, block: Block, ruling: Ruling) -> None:

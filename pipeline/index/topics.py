@@ -88,8 +88,8 @@ class InputTopics:
 
     A topic is gone when the broker does not have that very one at two looks in a row, for a broker that has
     just started may not know its topics yet; or when no worker was given any of it for `unread_s`, while they
-    were given others. Nobody is asked about a topic without open verdicts, or one whose sessions have moved
-    since the look before. A question that is not allowed is a notice, once, and nothing is gone for that.
+    were given others. The broker is not asked about a topic without open verdicts, or with sessions that have
+    moved since the check before. A request that is not allowed gives one notice, and no topic counts as gone.
 
     abandoned: ids of these topics that no recorded ruling names yet
     notices: gets a line for what an operator should know

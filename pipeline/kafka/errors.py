@@ -13,11 +13,12 @@ GRANT = "grant it (twinsieve topics acls prints what is needed)"
 REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
 UNREADABLE_NAME = "\udcff"
 """Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,
-so that the message becomes a dead letter (`Reason.BAD_HEADER`) and nothing of it passes for what it was."""
+so that the message becomes a dead letter (`DeadLetterReason.BAD_HEADER`) and nothing of it passes for what it
+was."""
 
 
 class Meaning(Enum):
-    """What an error of a library says of the client that met it, in the words that end its line."""
+    """What an error of a library means for the client that met it; the value ends the line of the error."""
 
     MEMBER_FENCED = "; another process runs as this member, so this one ends"
     DENIED = f"; {GRANT}"
@@ -63,7 +64,8 @@ class ErrorRules:
 
 
 def undecodable(partition: Partition, offset: int, why: str, after: int | None = None) -> BrokerError:
-    """Ends the process: read again it fails again, and going on behind it would lose it in silence.
+    """The error that ends the process: to read the batch again fails again, to skip it would lose it
+    silently.
 
     why: one line; after: first offset behind the damage, where that is known
     """

@@ -1,5 +1,5 @@
-"""What a topic refuses, known before sending: one such message or batch would fail its transaction, for
-ever."""
+"""What a topic refuses, found out before sending: one such message or batch would fail its transaction each
+time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 class Limits:
-    """Limits of topics, asked of the broker and kept for a minute.
+    """Limits of topics, requested from the broker and kept for a minute.
 
     Where describing a topic's settings is not allowed, Kafka's default size is assumed.
     """

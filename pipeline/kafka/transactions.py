@@ -41,7 +41,7 @@ class KafkaMembership(Membership):
     poll_fenced: Callable[[], bool]
 
     def is_stale(self) -> bool:
-        """The consumer goes by another member id now, or is about to: it lost its session and joined anew."""
+        """Whether the consumer has another member id now, or soon: it lost its session and joined again."""
         return False
 
 
@@ -49,8 +49,8 @@ class KafkaTransactionalProducer(Client):
     """The rules of `ports.TransactionalProducer`: what is refused before the library does anything, what ends
     the client, and whether its slot was taken.
 
-    Subclasses make `_producer`, and say what its calls are. It is made anew, with smaller batches, where a
-    topic refused one for its size.
+    Subclasses make `_producer`, and say what its calls are. It is made again, with smaller batches, if
+    a topic refused a batch for its size.
     """
 
     _producer: Any

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-# All that was heard is looked through; the first match wins.
+# All reports are searched; the first match wins.
 _CERTAIN = {
     "authentication failed|invalid credentials": (
         "refused user {user!r} or its password; check kafka.security.username and the password"

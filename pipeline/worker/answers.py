@@ -61,15 +61,15 @@ class Answers:
         self._watched = wanted
 
     def forget(self) -> None:
-        """Watch nothing until told anew: whatever could not be read goes with its position."""
+        """Watch nothing until the next `watch`; this drops positions that cannot be read."""
         self._watched = set()
         self._reader.assign(())
 
     def poll(self, timeout_s: float, most: int, sessions: Mapping[Partition, Session]) -> None:
         """Give what has arrived to the sessions that asked.
 
-        raises: AbortableError for an answer that does not fit what was asked, or says to ask anew, or comes
-            from an index of another version; RefusedError for one that refuses
+        raises: AbortableError for an answer that does not fit the block, that requires a new session, or
+            that comes from an index of another version; RefusedError for a refusal
         """
         by_number = {session.number: session for session in sessions.values()}
         for records in self._reader.poll(timeout_s, most):
@@ -103,7 +103,7 @@ Answered = tuple[Session, list[tuple[PendingBlock, Ruling]]]
 def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) -> list[Answered]:
     """Answered blocks, oldest first, up to a bound; the session that has waited longest comes first.
 
-    They stay where they are: `Session.emit` takes them away once they are out.
+    The blocks stay in their session; `Session.emit` removes them after the commit.
     """
     taken = []
     for session in sorted(

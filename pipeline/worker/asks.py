@@ -33,7 +33,7 @@ bytes of U+FDFA."""
 class Asks:
     """Writes blocks of the sessions it is given; StateError for offsets that the index cannot record.
 
-    transactor: of the output, which is asked what it does not take
+    transactor: of the output; it names the rows that the output refuses
     """
 
     appender: IdempotentProducer
@@ -96,10 +96,10 @@ class Asks:
     def _refused(self, session: Session, records: Records) -> dict[int, DeadLetterReason]:
         """Rows that the output does not take.
 
-        Those for their time only if the broker has told its clock since they were read: a process that stood
-        still (a machine that was paused) does not notice, and what it knows of that clock is old.
+        A row is refused for its time only if an acknowledgement has shown the broker's clock since the row
+        was read: a process on a paused machine does not notice the pause, and its value of that clock is old.
 
-        raises: AbortableError where the broker does not tell it in time
+        raises: AbortableError if no acknowledgement arrives in time
         """
         refused = unsendable(self.config.emit, records, self.transactor)
         if DeadLetterReason.BAD_TIMESTAMP not in refused.values():

@@ -24,8 +24,8 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 
 OWN_HEADERS = "twinsieve-"
-"""Begins the name of every header that is written here. One that came with a message is the word of another
-on what the sieve says, and reaches no output."""
+"""First part of the name of every header that is written here. An input header with such a name would look
+like a verdict of this app, so no output gets it."""
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
 
@@ -150,7 +150,8 @@ class Emitter:
             kinds[list(held_back)] = Kind.REPLAYED
         rows = np.flatnonzero(kinds == Kind.UNIQUE).tolist()
         if rows:
-            # The output was asked before the index (`unsendable`): what it refuses must lead nobody.
+            # `unsendable` ran before the block was sent: a message that the output refuses must not be a
+            # leader.
             messages = _uniques(records, rows, origin=self.config.origin_header)
             if self.config.kept_apart_header:
                 self._add_kept_apart(messages, ruling.verdicts.take(np.array(rows)))

@@ -24,18 +24,18 @@ NewSession = Callable[[], int]
 
 
 _HELD_BACK_MS = 300_000
-"""For this time producers hold messages back for a partition without a leader: librdkafka's default, Java's
-is less. What they write when it has one again was stamped before."""
+"""Producers keep messages this long for a partition without a leader (librdkafka's default; Java's is
+shorter). When the partition has a leader again, they write messages with old timestamps."""
 
 
 _DOUBT_MS = 86_400_000
-"""A clock that was compared with no broker's may be hours off, by a time zone and more."""
+"""A clock that was never compared with the broker's may be wrong by hours (a time zone, or more)."""
 
 
 class TopicStart(NamedTuple):
-    """What the group knows of an input topic that it began with under `input.start: latest`.
+    """State of an input topic when the app began with it under `input.start: latest`.
 
-    partitions, since_ms: how many it had then, and when that was; 0 where nobody noted it
+    partitions, since_ms: how many it had then, and when that was; 0 where neither is recorded
     """
 
     partitions: int
@@ -50,7 +50,7 @@ class Opening:
     certified: the committed offset names this very topic
     commits: whether to commit the mark before the session begins, so that another one that takes its place
         begins there too
-    is_first: it begins behind messages because the group knows no partition of the topic
+    is_first: it skips the messages so far, as the group has no offset for any partition of the topic
     """
 
     mark: Mark
@@ -83,8 +83,8 @@ def plan_opening(
 ) -> Opening:
     """Where the session of a partition begins.
 
-    committed, fresh: one of them at least; fresh: of a partition in which the index has let no session begin
-        yet: where to begin
+    committed, fresh: at least one of them
+    fresh: where to begin in a partition for which the index has not accepted a session yet
     is_first: as in `Opening`
     raises: StateError for a topic that was created again, one that ends before the committed offset, and one
         that retention has trimmed beyond it (`trimmed: stop`)
@@ -128,7 +128,7 @@ def plan_opening(
 
 
 def truncated(partition: Partition, why: object) -> StateError:
-    """What to tell the operator of a partition that has other messages now than those that were read."""
+    """The error for a partition whose messages are no longer those that were read."""
     return StateError(
         f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
         f"start a new app (`twinsieve reset` goes on without the new ones at those offsets): {why}"

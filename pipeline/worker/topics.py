@@ -1,4 +1,4 @@
-"""What a worker knows of its topics."""
+"""The topics of a worker: their partitions, leaders, ids and end offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twinsieve.stages.errors import StateError
 
 
 class WorkerTopics:
-    """Topics by name, asked for when needed.
+    """Descriptions of topics by name, requested from the broker when needed.
 
     notices: gets a line when partitions lose their leaders, and when they have some again
     """
@@ -25,7 +25,7 @@ class WorkerTopics:
         self._infos: dict[str, TopicInfo] = {}
 
     def refresh(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
-        """These topics as they are now, None for one that does not exist. raises: BrokerError"""
+        """Current descriptions of these topics, None for a topic that does not exist. raises: BrokerError"""
         infos = self._admin.topics(names)
         before = self._leaderless()
         self._infos.update({name: info for name, info in infos.items() if info is not None})
@@ -35,7 +35,7 @@ class WorkerTopics:
         return infos
 
     def fetch(self, names: Collection[str]) -> dict[str, TopicInfo]:
-        """These topics as they are now. raises: AbortableError if one does not exist"""
+        """Current descriptions of these topics. raises: AbortableError if one does not exist"""
         infos = self.refresh(names)
         missing = sorted(name for name, info in infos.items() if info is None)
         if missing:
@@ -51,12 +51,12 @@ class WorkerTopics:
         )
 
     def reply(self, verdicts: str, partition: Partition) -> Partition:
-        """Where answers for an input partition come, by how many partitions that topic had when it was last
-        fetched: it may get more, or be made again with fewer."""
+        """Partition of the verdicts topic for the answers to an input partition. It depends on how many
+        partitions that topic had when it was last fetched; the number may change."""
         return Partition(verdicts, partition.number % max(1, self._infos[verdicts].partitions))
 
     def leaderless(self, names: Collection[str]) -> dict[str, frozenset[int]]:
-        """Numbers of their partitions that had no leader then; without topics that have none such."""
+        """Partition numbers without a leader at the last fetch, by topic; only topics that have some."""
         leaderless = {name: self._infos[name].leaderless for name in names if name in self._infos}
         return {name: numbers for name, numbers in leaderless.items() if numbers}
 
@@ -68,22 +68,21 @@ class WorkerTopics:
             self._notices.append(f"{', '.join(map(str, sorted(partitions)))}: {what}")
 
     def ends(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """End of each, behind open transactions too. raises: AbortableError when the broker cannot tell"""
+        """End offset of each, including open transactions. raises: AbortableError without an answer"""
         try:
             return self._admin.end_offsets(partitions)
         except BrokerError as error:
             raise AbortableError(str(error)) from error
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """First offset of each that was stamped then or later; its end where there is none. raises: as
-        `ends`"""
+        """First offset of each with that timestamp or a later one, else its end. raises: as `ends`"""
         try:
             return self._admin.offsets_at(times_ms)
         except BrokerError as error:
             raise AbortableError(str(error)) from error
 
     def partitions(self, names: Collection[str]) -> dict[str, int]:
-        """Partitions of every topic known, these among them. raises: as `fetch`"""
+        """Number of partitions of every fetched topic, at least of these. raises: as `fetch`"""
         missing = set(names) - self._infos.keys()
         if missing:
             self.fetch(missing)
@@ -92,7 +91,7 @@ class WorkerTopics:
     def check_ids(self, sessions: Collection[Session]) -> None:
         """Check that the sessions' topics are still those that they began with.
 
-        raises: StateError for one that was created again; AbortableError for one that is gone
+        raises: StateError for a topic that was created again; AbortableError for a deleted one
         """
         infos = self.fetch({session.partition.topic for session in sessions})
         for session in sessions:

@@ -122,8 +122,8 @@ def reason(error: Exception) -> str:
 
 
 def may_be_fenced(error: Exception) -> bool:
-    """True where Kafka says that this producer's epoch is over, or nothing but "fatal", as to whoever goes on
-    producing after it was said once."""
+    """True where Kafka says that this producer's epoch is over, or only "fatal", as it does for each call
+    after the first report."""
     return code_of(error) in (*_FENCED_PRODUCER, KafkaError._FATAL)
 
 

@@ -1,4 +1,4 @@
-"""Reading partitions one names oneself with confluent-kafka."""
+"""Reading chosen partitions, outside any group, with confluent-kafka."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class ConfluentConsumer(PartitionConsumer):
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
-        # Silent until they are sought; with what the next poll says of them, until it is said.
+        # Partitions that are silent until they are sought, with the error that the next poll raises, if any.
         self._stopped: dict[Partition, BrokerError | None] = {}
         self._later: BrokerError | None = None
         mine = self._events.options() | consumer_options(access.settings)
@@ -226,8 +226,8 @@ class ConfluentConsumer(PartitionConsumer):
         if code in _UNDECODABLE and partition is not None:
             offset = message.offset()
             if offset >= self._live.get(partition, 0):  # else it was sought away from
-                # librdkafka 2.16 goes on in the midst of the damage, and may take what is there for messages:
-                # the partition is silent until it is sought again.
+                # librdkafka 2.16 continues inside the damaged batch and may return garbage: the partition is
+                # silent until it is sought again.
                 self._stop(partition, undecodable(partition, offset, reason(refused)), refused)
             return
         if code == KafkaError._AUTO_OFFSET_RESET and partition is not None:

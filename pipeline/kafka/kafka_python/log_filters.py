@@ -1,4 +1,4 @@
-"""Keeps kafka-python's log readable, and hears from it why a connection failed.
+"""Keeps kafka-python's log readable, and finds in it why a connection failed.
 
 While a broker is away or a transaction of a dead worker is open, kafka-python repeats a dozen different
 lines every 100 ms at ERROR. Each is worth reading once; after that one line every few seconds is enough.

@@ -1,7 +1,7 @@
 """Every reach into what kafka-python keeps private; no other file has one (`tests/house`).
 
-All of them were made for kafka-python 3.0 from 3.0.12 on, and nobody knows what they do to another version:
-`require_version` refuses that. Each says what goes wrong without it, and the upstream issue.
+All of them were made for kafka-python 3.0 from 3.0.12 on, and they are untested with other versions:
+`require_version` refuses those. Each says what goes wrong without it, and the upstream issue.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def keep_finished_joins(consumer: KafkaConsumer) -> None:
     kafka-python throws the answer of such a join away and joins anew; if the member leads the group,
     everybody must join again. Members that poll briefly, or in turn, may then never come to rest. A leader
     that joined because a topic has changed does not even do that: having shared the topic out it sees no
-    change any more, and is without its share for ever. Upstream issue: none found.
+    change any more, and stays without its share. Upstream issue: none found.
     """
     # The next poll looks only at whether the join it left behind is done.
     coordinator = consumer._coordinator
@@ -92,8 +92,8 @@ class _Answered:
 def watch_fencing(consumer: KafkaConsumer) -> Callable[[], bool]:
     """Whether a heartbeat of this consumer found that another process has its member name.
 
-    kafka-python logs that and sends no more heartbeats, but poll() goes on returning records and later
-    nothing, for ever. Upstream issue: none found (pull request 2625 says that the error is raised).
+    kafka-python logs that and sends no more heartbeats, but poll() continues to return records and later
+    returns nothing, forever. Upstream issue: none found (pull request 2625 says that the error is raised).
     """
     coordinator = consumer._coordinator
     send = coordinator._send_heartbeat_request
@@ -122,7 +122,7 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
     """Let the rest of a fetch be delivered that was put aside when its partition was paused.
 
     The partition gets that rest back only while this slot is None. Once used the slot holds an exhausted
-    object instead, so that the partition stays silent for ever after resume(). Upstream issue: none found
+    object instead, so that the partition stays silent after resume(). Upstream issue: none found
     (pull request 2981 put the fetch aside).
 
     aside_bytes: a rest that is in the midst of a batch of more, unpacked, is given up and fetched again; else

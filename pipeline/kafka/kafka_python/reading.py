@@ -1,4 +1,4 @@
-"""Reading with kafka-python: what every consumer shares, and partitions one names oneself."""
+"""Reading with kafka-python: what every consumer shares, and reading chosen partitions outside any group."""
 
 from __future__ import annotations
 
