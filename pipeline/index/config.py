@@ -72,7 +72,7 @@ class IndexPhase(StrEnum):
     """Where an index stands; docs/DESIGN.md draws the ways."""
 
     RESTORING = "restoring"
-    """it follows recorded decisions, and is no member of its group yet"""
+    """it follows recorded decisions, and is not a member of its group yet"""
     STANDBY = "standby"
     """a member without the log: it follows the one that judges"""
     CATCHING_UP = "catching_up"

@@ -228,7 +228,7 @@ class Follower:
         return self._reader.end_offsets([self._decisions])[self._decisions]
 
     def mark(self, decisions_end: int) -> None:
-        """Every decision below this offset is applied: the next `begin` goes on there."""
+        """Every decision below this offset is applied: the next `begin` continues there."""
         self.decisions_at = decisions_end
 
     def stop(self) -> None:

@@ -132,7 +132,7 @@ class Index:
         self.clocks = ClockWatch(broker.clock, clock)
         self.log_lines: list[str] = []
         """Successes worth a line in the log; the caller logs and removes them."""
-        # Whoever counts these sets them back.
+        # The caller counts these and sets them to 0.
         self.unjudged = 0
         """Blocks that retention took before they were judged."""
         self.sessions = 0
@@ -188,13 +188,13 @@ class Index:
 
     @property
     def holds_log(self) -> bool:
-        """Whether the log is its own: nobody else judges."""
+        """Whether the log is its own: no other index judges."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.CATCHING_UP)
 
     def step_aside(self) -> bool:
         """Leave the group where it has another member, which gets the log then; whether it did.
 
-        Only `abandon` may follow then. Who is alone stays: nobody would judge meanwhile.
+        Only `abandon` may follow then. An index that is alone stays: no other would judge meanwhile.
         """
         if self._consumer is None:
             return False
@@ -331,7 +331,8 @@ class Index:
     def _begin(self) -> None:
         """Have the follower read from where the state is, unless it does already.
 
-        raises: FatalError where the log is deleted there, and a snapshot newer than that of the start goes on
+        raises: FatalError where the log is deleted there, and a snapshot newer than that of the start
+        continues
         """
         phase = self.follower.phase
         if phase is FollowerPhase.READING:
@@ -485,9 +486,10 @@ class Index:
         self._checked_s = self._clock.monotonic_s()
 
     def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:
-        """Collect the result of the last write; a failure is a notice now and then, and the index goes on.
+        """Collect the result of the last write. After a failure the index continues, with a notice now and
+        then.
 
-        last: there will be no other, so its failure is said in any case
+        last: no other write follows, so its failure is reported in any case
         """
         try:
             result = self.snapshots.finished(wait=wait)
@@ -511,7 +513,7 @@ class Index:
 
     def _trim(self) -> None:
         """Delete what a restore from the oldest snapshot does not need. That this is done must be on record:
-        whoever finds no snapshot then knows that one is missing."""
+        an index without a snapshot then knows that one is missing."""
         before, self._to_trim = self._to_trim, {}
         if not before:
             return

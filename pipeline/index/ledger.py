@@ -62,9 +62,9 @@ class GivenUp(StrEnum):
     RESET = "reset"
     """somebody moved the offset behind it"""
     RECREATED = "recreated"
-    """its topic was deleted and created again: nobody knows whether it came out"""
+    """its topic was deleted and created again: it is unknown whether it came out"""
     GONE = "gone"
-    """its topic was deleted, or nobody reads it any more"""
+    """its topic was deleted, or no worker reads it any more"""
     COMPACTED = "compacted"
     """compaction took it"""
     REFUSED = "refused"
@@ -108,7 +108,7 @@ class ClosedRows(NamedTuple):
 
 
 class PassedOver(NamedTuple):
-    """Kept messages that lead nobody any more, for they never came out; tags: as in `OpenRows`."""
+    """Kept messages that are no longer leaders, as they never came out; tags: as in `OpenRows`."""
 
     positions: NDArray[np.int64]
     tags: NDArray[np.uint64]
@@ -122,7 +122,7 @@ def _skips(block: Block, book: Book) -> bool:
 class Ledger:
     """All input partitions of one app.
 
-    sessions_started, given_up: counted since this object was made, whoever judged
+    sessions_started, given_up: counted since this object was made, for every index
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class Ledger:
         return self._pass_over(dropped)
 
     def waiting(self) -> dict[int, Waiting]:
-        """Topics, by number, with open verdicts; one that stays the same waits for a session that goes on."""
+        """Topics, by number, with open verdicts; an entry that stays the same waits for a session."""
         topics: dict[int, Waiting] = {}
         for (number, partition), book in self.books.items():
             if book.open:
@@ -212,7 +212,7 @@ class Ledger:
         return topics
 
     def give_up(self, topic_ids: Collection[bytes]) -> list[PassedOver]:
-        """Nothing will come out of these topics. A session that begins there later is judged anew.
+        """Nothing will come out of these topics. A session that begins there later counts as new.
 
         returns: what is passed over
         """
@@ -228,12 +228,12 @@ class Ledger:
         """What is open in these topics, in whatever partition; their sessions are over."""
         for (number, partition), book in self.books.items():
             if number in numbers:
-                # A worker that was frozen would go on with it.
+                # A worker that was frozen would continue it.
                 book.session = 0
                 yield ClosedRows(number, partition, book.open.drop(0, _ALL), why)
 
     def _pass_over(self, dropped: Iterable[ClosedRows]) -> list[PassedOver]:
-        """Verdicts that were open are no verdicts any more: their messages were never judged."""
+        """Remove open verdicts: their messages count as never judged."""
         passed = []
         for number, partition, rows, why in dropped:
             if not len(rows):
@@ -246,8 +246,8 @@ class Ledger:
     def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
         """Drop the open verdicts that the recorded ruling on this entered block contradicts.
 
-        Whoever made the ruling knew nothing of them, for retention had taken their record: the later verdict
-        is the one that was answered.
+        The index that made the ruling did not have them, as retention had deleted their record: the later
+        verdict is the one that was answered.
         returns: kept messages whose first verdict was dropped, unless they are out
         """
         book = self.book(block)
@@ -317,7 +317,7 @@ class Ledger:
             self.topics[own] = NumberedTopic(block.topic_id, self.topics[own].name)
 
     def own_numbers(self, block: Block, names: Mapping[int, str]) -> dict[int, int]:
-        """What whoever judged this block calls otherwise: the number there → the number here.
+        """Topics that the index of this block numbered differently: its number → the number here.
 
         An index that restored when retention had taken all blocks of a topic gives that topic's number to
         another one; the index that follows it may have known the topic all along. Call it when the block was

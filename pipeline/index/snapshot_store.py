@@ -108,7 +108,7 @@ class SnapshotReader:
         self._start = stream.read(_HEADER.size)
         if self._size < _HEADER.size + _DIGEST_SIZE or self._start[:4] != _MAGIC:
             raise UnreadableError(
-                f"{name}: is no snapshot of an index; delete it, an older one or the log will do"
+                f"{name}: is not a snapshot of an index; delete it, an older one or the log will do"
             )
         version = struct.unpack_from("<H", self._start, 4)[0]
         if version != _VERSION:
@@ -173,7 +173,7 @@ class SnapshotStore:
     """Snapshots of one app, newest first.
 
     place: a file system and the folder there; keep: how many snapshots are kept
-    describe: what is told of an error of a store that is no folder here
+    describe: text for an error of a store that is not a local folder
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class SnapshotStore:
                 self._files.rm(partial)
             raise StateError(
                 f"{self._address}: snapshot cannot be written ({self._kind(error)}); free space or fix "
-                "permissions; the index goes on with its older snapshot"
+                "permissions; the index continues with its older snapshot"
             ) from None
         return Stored(name, size)
 
@@ -227,7 +227,7 @@ class SnapshotStore:
         return cast("BinaryIO", self._files.open(partial, "wb"))
 
     def _kind(self, error: Exception) -> str:
-        """What is told of an error: of one of this machine its words, which are the system's."""
+        """Text for an error: the text of the system for a local folder, else as `describe`."""
         if isinstance(error, StateError):
             return str(error)
         is_here = self._is_local and isinstance(error, OSError) and error.strerror
@@ -284,14 +284,14 @@ class SnapshotStore:
 
 
 def private_file(path: str) -> BinaryIO:
-    """A new file for this user alone, locked as long as it is open: a lock tells that it is being written.
+    """A new file for this user alone, locked while it is open: the lock shows that a process is writing it.
 
     Processes in two containers may have one number and not see each other; a lock on the file they share.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         file = os.fdopen(os.open(path, flags, 0o600), "w+b")
-        # Some network file systems have no locks; there a half snapshot is told by its age.
+        # Some network file systems have no locks; there the age of a half snapshot counts.
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
@@ -375,7 +375,7 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
 
 
 def _kind_of(error: Exception) -> str:
-    """What is told of an error while a stream is read: the stream may be of any store."""
+    """Text for an error while a stream is read: the stream may be of any store."""
     return (
         errno.errorcode.get(error.errno or 0, type(error).__name__)
         if isinstance(error, OSError)

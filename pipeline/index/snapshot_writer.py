@@ -50,7 +50,7 @@ class SnapshotWriter:
     every_s: when what a restore would have to replay is that old, the next snapshot is due
     watch: called for bytes that are written, only while somebody waits for the last of them
     stored_ms: when the last one was stored, None before the first
-    failures: of writes; whoever counts them sets it back
+    failures: of writes; the caller counts them and sets this to 0
     """
 
     def __init__(
@@ -204,7 +204,8 @@ def restore_point(
     notices: list[str],
     watch: Watch = no_watch,
 ) -> tuple[IndexState, int]:
-    """The state of the newest snapshot that can be used, or an empty one, and where its decisions go on.
+    """The state of the newest snapshot that can be used, or an empty one, and the offset of its next
+    decision.
 
     A snapshot under other settings is passed over while the log can bring everything back. Where the log
     was deleted, its ledger is used all the same, and what fits of its sieve: what was judged stays judged.
@@ -226,8 +227,8 @@ def restore_point(
     if unreadable and log_begins:
         raise StateError(
             f"{notices[-1]}; no snapshot can be used, and the log before block {log_begins} was deleted: "
-            "bring a snapshot back, or delete them all to go on with what the log still holds, and start the "
-            "first process with `twinsieve run --without-snapshots`"
+            "bring a snapshot back, or delete them all to continue with what the log still holds, and "
+            "start the first process with `twinsieve run --without-snapshots`"
         )
     if log_begins:
         notices.append(

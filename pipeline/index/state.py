@@ -26,7 +26,8 @@ class Judge(Protocol):
         """Move the state on as those recorded verdicts say, without judging."""
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Kept messages at these positions lead nobody from now on; tags: first halves of their digests."""
+        """Kept messages at these positions are not leaders from now on; tags: first halves of
+        their digests."""
 
     def stats(self) -> SieveStats:
         """How full the windows are, and how far back they reach."""

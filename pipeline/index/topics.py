@@ -1,7 +1,7 @@
 """Topics that an index watches.
 
 An internal topic that is deleted under a running app stops it. An input topic of which nothing will come
-out any more is given up: what was judged of it and never came out leads nobody.
+out any more is given up: what was judged of it and never came out leads no message any more.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class InternalTopics:
             self.infos[name] = info or self.infos[name]
 
     def unreachable(self, name: str, numbers: Collection[int]) -> set[int]:
-        """Those of these partitions that nobody can write to: they have no leader, or do not exist.
+        """Those of these partitions that no client can write to: they have no leader, or do not exist.
 
         Asks the broker about numbers that are new: the topic may have got more partitions. raises: as `check`
         """
@@ -80,11 +80,11 @@ class InternalTopics:
         return {number for number in numbers if number not in there}
 
 
-_ADVICE = "find out what deletes topics; the next start goes on where it can, else start a new app"
+_ADVICE = "find out what deletes topics; the next start continues where it can, else start a new app"
 
 
 class InputTopics:
-    """Input topics of which nothing will come out any more, as a look at the broker tells now and then.
+    """Input topics of which nothing will come out any more, found by regular checks of the broker.
 
     A topic is gone when the broker does not have that very one at two looks in a row, for a broker that has
     just started may not know its topics yet; or when no worker was given any of it for `unread_s`, while they
@@ -110,7 +110,7 @@ class InputTopics:
         self._waiting: dict[int, Waiting] = {}
         self._absent: set[int] = set()
         self._unread_s: dict[int, float] = {}
-        """Since when nobody was given a topic."""
+        """Since when no worker was given a topic."""
         self.abandoned = frozenset()
 
     def look(self, ledger: Ledger) -> None:
@@ -132,13 +132,13 @@ class InputTopics:
                 del names[number]
             abandoned = (absent & self._absent) | self._unread(names, now_s)
         except BrokerError:
-            # No broker answers: the next look tells.
+            # No broker answers: the next check repeats this.
             return
         self._absent = absent
         self.abandoned = frozenset(ledger.topics[number].topic_id for number in abandoned)
 
     def record(self, given_up: Collection[bytes], ledger: Ledger) -> None:
-        """These stand in a ruling: what was judged of them leads nobody any more."""
+        """These stand in a ruling: what was judged of them leads no message any more."""
         self.abandoned = self.abandoned.difference(given_up)
         names = [topic.name for topic in ledger.topics if topic.topic_id in given_up]
         if names:
@@ -155,7 +155,7 @@ class InputTopics:
         return info is None or name_topic(info) != topic.topic_id
 
     def _unread(self, names: Mapping[int, str], now_s: float) -> set[int]:
-        """Those that nobody reads, of these topics that the broker has."""
+        """Those of these existing topics that no worker reads."""
         members = self._answer(lambda: self._admin.members(self._config.workers)) if names else None
         read = {partition.topic for member in (members or {}).values() for partition in member.partitions}
         # Nobody has a share while shares are dealt, or while no worker runs: that says nothing.
@@ -171,13 +171,13 @@ class InputTopics:
         }
         if not overdue:
             return set()
-        # What a seed reads is out already; a seed that was stopped goes on when it is run again.
+        # What a seed reads is out already; a seed that was stopped continues when it is run again.
         offsets = self._answer(lambda: self._admin.group_offsets(self._config.seeders, stable=False))
         seeded = {partition.topic for partition in offsets} if offsets is not None else set(names.values())
         return {number for number in overdue if names[number] not in seeded}
 
     def _answer(self, ask: Callable[[], _T]) -> _T | None:
-        """The answer, None where it is not allowed to ask. raises: BrokerError where nobody answers"""
+        """The answer, None if the request is not allowed. raises: BrokerError without an answer"""
         try:
             return ask()
         except BrokerError as error:

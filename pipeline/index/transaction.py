@@ -62,9 +62,9 @@ class Pace:
 
 
 class DecisionWriter:
-    """The right to record decisions. Whoever makes one takes it from all others of the app.
+    """The right to record decisions. A new one takes it from all others of the app.
 
-    decisions_end: the decisions reach at least to here. When this is made, nobody else records any more:
+    decisions_end: the decisions reach at least to here. When this is made, no other index records any more:
         those on record then are all there is to follow.
     behind_snapshots: the log is deleted behind snapshots; on record from the next commit on
     """

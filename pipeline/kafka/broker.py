@@ -22,7 +22,7 @@ class Access:
     """What every client of a process is made with.
 
     options: of its library, that all kinds of client share; admin: the administration client of the process,
-    connected at the first call; clock: the broker's, as the clients hear it; limits: of topics;
+    connected at the first call; clock: the broker's, as the clients learn it; limits: of topics;
     nulls: as `Limits`
     """
 

@@ -33,7 +33,7 @@ class KafkaMembership(Membership):
     """A membership, and what its library wants to know of it.
 
     metadata: the library's own form, for the offsets of a transaction
-    poll_fenced: polls the consumer, and tells whether another process displaced this member; what the poll
+    poll_fenced: polls the consumer, and returns whether another process displaced this member; what the poll
         brought is dropped
     """
 
@@ -176,7 +176,7 @@ class KafkaTransactionalProducer(Client):
             stale = self._membership is not None and self._membership.is_stale()
             if broker_error.fenced and stale:
                 # Under the id of before, that is; whether another process has its name, the consumer learns.
-                why = f"{self._errors.reason(error)}; it joined anew"
+                why = f"{self._errors.reason(error)}; it joined again"
                 raise AbortableError(f"{self._name}: {doing}: {why}") from error
             self._dead = True
             if self._errors.may_be_fenced(error):
@@ -206,8 +206,8 @@ class KafkaTransactionalProducer(Client):
 
         Kafka says "producer fenced" both when another process has taken over a transactional id and when a
         transaction merely timed out, for instance while the broker was away. A process must end in the first
-        case and go on in the second. The membership is conclusive: whoever takes a slot over takes its member
-        name too. A consumer learns of it by a heartbeat, so a few heartbeats are waited for.
+        case and continue in the second. The membership is conclusive: a process that takes a slot over takes
+        its member name too. A consumer learns of it by a heartbeat, so a few heartbeats are waited for.
         """
         if self._membership is None:
             return False

@@ -46,7 +46,7 @@ def seal(what: What, scheme: bytes, content: bytes) -> bytes:
 
 
 def checksum_of(data: bytes) -> int:
-    """The checksum that an envelope names, which tells its content from others; -1 without an envelope."""
+    """The checksum that an envelope names, which identifies its content; -1 without an envelope."""
     return int(_ENVELOPE.unpack_from(data)[4]) if len(data) >= ENVELOPE_BYTES else -1
 
 
@@ -57,7 +57,7 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     raises: StateError when it is damaged or of another kind; ForeignVersionError; ForeignSchemeError
     """
     if len(data) < _ENVELOPE.size:
-        raise StateError(f"{where}: {len(data)} bytes are no {what.name.lower()}; {_ADVICE}")
+        raise StateError(f"{where}: {len(data)} bytes are not a {what.name.lower()}; {_ADVICE}")
     magic, version, _, record_scheme, checksum = _ENVELOPE.unpack_from(data)
     if magic != what.value:
         raise StateError(f"{where}: begins with {magic!r} instead of {what.value!r}; {_ADVICE}")

@@ -25,7 +25,7 @@ _REFUSALS = {
     Result.RECREATED: f"another topic of its name was judged; this one was created again; {_RESET}",
     Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
     "offsets; restore it, or start a new app",
-    Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts anew) of "
+    Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts once more) of "
     f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
     "input.topics, or start a new app and seed it from the output",
 }

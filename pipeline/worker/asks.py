@@ -106,7 +106,7 @@ class Asks:
             return refused
         self.report(session, session.covered)
         if self.appender.confirm(self.config.answer_s):
-            raise AbortableError(f"{self.config.log}: no acknowledgement tells the broker's clock")
+            raise AbortableError(f"{self.config.log}: no acknowledgement shows the broker's clock")
         return unsendable(self.config.emit, records, self.transactor)
 
     def report(self, session: Session, end: int) -> None:

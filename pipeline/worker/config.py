@@ -1,4 +1,4 @@
-"""What a worker needs to know, the limits of it that nobody can set, and the names of its steps."""
+"""Configuration of a worker, its fixed limits, and the names of its steps."""
 
 from __future__ import annotations
 

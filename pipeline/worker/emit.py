@@ -57,7 +57,7 @@ class Emission:
     """Messages of one transaction by topic and partition, and what they were counted as.
 
     foreign: headers that the messages came with and that look like ours; no output gets them
-    no_text: those of the unique ones that have no text; they lead nobody
+    no_text: unique messages without a text; they are never leaders
     stamps: int64 arrays, timestamps of the input messages that were not emitted before, where they have any
     """
 
@@ -214,7 +214,7 @@ class Emitter:
         """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
         client or a limit forbids more.
 
-        raises: StateError if not even that can be written: going on would lose the message
+        raises: StateError if not even that can be written: to continue would lose the message
         """
         emission.dead[reason] += 1
         topic = self.config.dead_letter

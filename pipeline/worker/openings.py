@@ -131,7 +131,7 @@ def truncated(partition: Partition, why: object) -> StateError:
     """The error for a partition whose messages are no longer those that were read."""
     return StateError(
         f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
-        f"start a new app (`twinsieve reset` goes on without the new ones at those offsets): {why}"
+        f"start a new app (`twinsieve reset` continues without the new ones at those offsets): {why}"
     )
 
 
@@ -275,7 +275,7 @@ class Openings:
         At the beginning, or, under `input.start: latest`:
         - The group knows no partition of the topic: where an earlier try was to begin, else at the end.
         - It was added to a topic that the group knows: at its beginning, for what is written there is for
-          this app. So does one of which nobody knows when the app began with the topic.
+          this app. So does a partition for which the time when the app began with the topic is unknown.
         - Else at the first message from the time on at which the app began with the topic.
         """
         is_latest = self.config.start == "latest"

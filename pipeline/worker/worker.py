@@ -3,7 +3,7 @@
 A worker's only durable state is the committed input offset. Steps of `Worker.step`:
 
 1. POLLED: input records, with the membership of that moment. Another epoch than before: every session is
-   dropped and begins anew from the committed offset.
+   dropped and begins again from the committed offset.
 2. FINGERPRINTED, APPENDED: what was polled goes to the log as blocks; the originals wait in
    `Session.pending`.
 3. OPENED: sessions for partitions that have none: committed offset read, end of the verdict partition noted,
@@ -100,7 +100,7 @@ class Worker:
         self._compare_s = 0.0
         """When to compare the ids of topics next."""
         self._stopping = False
-        # Whoever counts these sets them back.
+        # The caller counts these and sets them to 0.
         self.resyncs = 0
         self.trimmed = 0
         self.rebalances = 0
@@ -133,7 +133,7 @@ class Worker:
         return len(self._queue.leaderless | self._outbox.blocked)
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
-        """Each partition's offset up to which it is emitted, and its end, where the end can be told.
+        """Each partition's offset up to which it is emitted, and its end, where the end is known.
 
         raises: BrokerError when no broker answers, also without any partition
         """
@@ -143,7 +143,7 @@ class Worker:
         ]
         ends = self._ends.of(queried)
         if queried and not ends:
-            raise AbortableError(f"ends of {', '.join(map(str, queried))}: no broker tells")
+            raise AbortableError(f"ends of {', '.join(map(str, queried))}: no broker answers")
         return {
             partition: (self._sessions[partition].emitted, end)
             for partition, end in ends.items()
@@ -252,7 +252,7 @@ class Worker:
         return polled
 
     def _resync(self, why: str) -> None:
-        """Drop all sessions; they begin anew from the committed offsets, after a pause that grows."""
+        """Drop all sessions; they begin again from the committed offsets, after a pause that grows."""
         self._answers.forget()
         self._queue.add(() if self._stopping else self._sessions)
         self._queue.pause()
@@ -263,7 +263,7 @@ class Worker:
         """Forget the sessions of these partitions."""
         self.notices.append(why)
         self.resyncs += 1
-        # A position that the broker refuses would fail every poll until its session begins anew.
+        # A position that the broker refuses would fail every poll until its session begins again.
         self._consumer.pause(partitions)
         for partition in partitions:
             self._sessions.pop(partition, None)
@@ -299,7 +299,7 @@ class Worker:
         return self._room.is_full(session, len(self._polled.assignment), part << halvings)
 
     def _make_room(self) -> None:
-        """Pause whoever may not read on where all is taken; let them read again once there is room."""
+        """Pause full partitions when all bytes are taken; resume them when there is room."""
         ours = self._sessions.items()
         if self._room.opens() and not self._stopping:
             self._consumer.resume(
@@ -375,7 +375,7 @@ class Worker:
         out of date, for other processes have gone on since. A process that is still the member that read the
         offsets was not replaced.
 
-        raises: the refusal; AbortableError to begin anew
+        raises: the refusal; AbortableError to begin again
         """
         self._transactor.begin()
         self._transactor.send_offsets({error.partition: Committed(0)}, membership)
@@ -462,7 +462,8 @@ class Worker:
         self._hook(WorkerStep.OFFSETS_SENT)
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)
-        # Counted only after the commit: a worker that begins anew before the commit finds them missing again.
+        # Counted only after the commit: a worker that begins again before the commit finds them missing
+        # again.
         for session in filter(None, map(self._sessions.get, offsets)):
             trimmed = session.take_trimmed()
             if trimmed:

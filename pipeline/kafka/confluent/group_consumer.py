@@ -48,7 +48,7 @@ class ConfluentMembership(KafkaMembership):
         try:
             return self.present_id() != self.member_id
         except RuntimeError:
-            # Closed, for a client that joined anew.
+            # Closed, for a client that joined again.
             return True
 
 
@@ -85,9 +85,9 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         )
 
     def poll_fenced(self) -> bool:
-        """Poll, drop what came, and tell whether another process has joined under this member's name."""
+        """Poll, drop the messages, and return whether another process has joined under this member's name."""
         if not isinstance(self._later, FatalError):
-            # librdkafka tells only who polls. Messages are of no use any more: the producer is finished.
+            # librdkafka reports it only to a poll. Messages are of no use any more: the producer is finished.
             self._columns(self._consume(1, 0.05))
         return isinstance(self._later, FatalError) and self._later.fenced
 
@@ -103,8 +103,9 @@ class ConfluentGroupConsumer(ConfluentConsumer):
 
         A session that ends while the broker is away makes librdkafka forget its member id, not the heartbeats
         it has yet to send. The broker answers one without an id as it answers a displaced member. It knows
-        whom it has given the name to: as long as that is the id that this consumer got, nobody else has come.
-        So a consumer that joins anew never displaces another process, and one that is displaced always ends.
+        whom it has given the name to: as long as that is the id that this consumer got, no other process has
+        come. So a consumer that joins again never displaces another process, and one that is displaced always
+        ends.
         """
         try:
             members = self._admin().members(self._group)
@@ -140,9 +141,9 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         consumer.unassign()
 
     def _on_lost(self, consumer: Any, partitions: list[Any]) -> None:
-        """Its session ended, as far as it knows: it is about to join anew, without the id that would tell the
-        broker whether it still holds the name. Frozen for longer than its session, and thawed, it would take
-        the slot back from its successor. librdkafka waits for the end of this call."""
+        """Its session ended, as far as it knows: it is about to join again, without the id that would tell
+        the broker whether it still holds the name. Frozen for longer than its session, and thawed, it would
+        take the slot back from its successor. librdkafka waits for the end of this call."""
         if self._member is not None and self._is_displaced():
             self._later = FatalError(
                 f"reading as {self._member}: another process runs as this member, so this one ends",
@@ -226,7 +227,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         """Before its end: no share may be handed over while librdkafka closes.
 
         The answer would be a question to a thread that answers no more (its issue 4884), asked under the
-        interpreter's lock: the whole process would stand still for ever. A share comes only to who has none.
+        interpreter's lock: the whole process would stand still forever. A share comes only to who has none.
         """
         with suppress(KafkaException):
             if self._joining:
@@ -245,7 +246,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         return partition in self._assigned
 
     def _restart(self, partition: Partition) -> None:
-        # In a group with eager rebalances only the whole assignment can be given anew.
+        # In a group with eager rebalances only the whole assignment can be replaced.
         targets = [TopicPartition(*part, self._live.get(part, 0)) for part in self._assigned]
         silent = [
             target for target, part in zip(targets, self._assigned, strict=True) if not self._reads(part)

@@ -96,11 +96,11 @@ def note_append_time(clock: BrokerClock, message: Any, sent_s: float) -> None:
 
 
 def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
-    """Ends the producer in the list, and its threads and connections, if nobody else holds it.
+    """Ends the producer in the list, and its threads and connections, unless another object holds it.
 
     wait_s: for what is on its way; what is not acknowledged by then is given up
 
-    librdkafka ends with the last reference, in whichever thread drops it, and nobody says how long it takes.
+    librdkafka ends with the last reference, in whichever thread drops it, and may take any time.
     Producer.close() of newer releases waits for its transaction and messages without limit.
     """
     try:
@@ -194,7 +194,7 @@ class ConfluentIdempotentProducer(Client):
         self._waiting = 0
         self._failure, self._failed_at = None, ""
         if self._producer is not None:
-            # So that a producer that nobody serves any more cannot send it later.
+            # A producer that is not served any more must not send it later.
             purge(self._producer)
             self._producer = None
         self._events.fatal = None

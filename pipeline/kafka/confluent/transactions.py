@@ -93,7 +93,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             time.sleep(pause_s)
 
     def _initialized(self, producer: Any, deadline: float) -> KafkaException | None:
-        """What the broker refused it with. Asked in slices: librdkafka tells only when time is up."""
+        """The error of the broker, if any. Requested in slices: librdkafka reports it only when time is
+        up."""
         while True:
             try:
                 producer.init_transactions(min(_SLICE_S, max(0.0, deadline - time.monotonic())))
@@ -149,7 +150,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
                 self._call("commit", partial(self._producer.commit_transaction, left))
                 return
             except AbortableError as error:
-                # A commit that timed out goes on by itself and may be resumed; its outcome is open till then.
+                # A commit that timed out continues by itself and may be resumed; its outcome is open till
+                # then.
                 inner = error.__cause__
                 kind = cause(inner) if isinstance(inner, KafkaException) else None
                 if kind is None or not kind.retriable() or kind.txn_requires_abort():

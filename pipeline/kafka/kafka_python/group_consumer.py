@@ -61,7 +61,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
                 within(_LOOKUP_S, partial(self._consumer.partitions_for_topic, topic))
             except (errors.KafkaError, DeadlineError) as error:
                 self.close()
-                raise AbortableError(f"partitions of {topic}: the broker does not tell ({error})") from error
+                raise AbortableError(f"partitions of {topic}: no answer from the broker ({error})") from error
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called on the network thread: these are ours now, silent until sought."""

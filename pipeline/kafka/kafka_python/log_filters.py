@@ -25,7 +25,7 @@ class OneLineAtATime(logging.Filter):
     """Lets the first complaint of a kind through, and of repeated ones of all kinds one every few seconds.
 
     That one says how many were held back since the last, of its own kind and of which loggers. Growing
-    counters and addresses do not make a new kind; one that was not heard for a minute is first again.
+    counters and addresses do not make a new kind; one that was not logged for a minute is first again.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -100,7 +100,7 @@ def quieten() -> None:
     root = logging.getLogger("kafka")
     if root.getEffectiveLevel() < logging.WARNING:
         root.setLevel(logging.WARNING)
-    # A busy process is told by its metrics; here it would be a warning for every large transaction.
+    # Metrics show a busy process; here it would be a warning for every large transaction.
     logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
     # A filter acts on its own logger only, never on children, so each one needs it.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("kafka.")]:

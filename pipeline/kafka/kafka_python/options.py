@@ -131,7 +131,7 @@ def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) 
     try:
         return make(kafka_client=network, **options)
     except errors.KafkaError as error:
-        # A constructor that fails leaves its network thread behind, which goes on connecting.
+        # A constructor that fails leaves its network thread behind, which continues to connect.
         for client in networks:
             client.close()
         raise unreachable(

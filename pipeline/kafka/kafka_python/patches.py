@@ -42,7 +42,7 @@ def require_version() -> None:
 def keep_finished_joins(consumer: KafkaConsumer) -> None:
     """A join that ends between two polls counts.
 
-    kafka-python throws the answer of such a join away and joins anew; if the member leads the group,
+    kafka-python throws the answer of such a join away and joins again; if the member leads the group,
     everybody must join again. Members that poll briefly, or in turn, may then never come to rest. A leader
     that joined because a topic has changed does not even do that: having shared the topic out it sees no
     change any more, and stays without its share. Upstream issue: none found.
@@ -176,7 +176,7 @@ def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
 
 
 def forget_brokers(client: KafkaAdminClient) -> None:
-    """Have an admin client ask anew which brokers there are.
+    """Have an admin client ask again which brokers there are.
 
     It asks who leads, but keeps its list of brokers for five minutes: one that was away and is back would be
     unknown for as long. Upstream issue: none found.
@@ -185,7 +185,7 @@ def forget_brokers(client: KafkaAdminClient) -> None:
 
 
 def forget_coordinators(client: KafkaAdminClient) -> None:
-    """Have an admin client ask anew which broker coordinates a group, and which one makes topics.
+    """Have an admin client ask again which broker coordinates a group, and which one makes topics.
 
     It remembers the first answers for good: a group whose coordinator moved, or died, would never be answered
     for again, and no topic made while the broker is away that was once named. Upstream issue: none found.
@@ -263,7 +263,7 @@ def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
     max_bytes: a batch that unpacks to more cannot be decoded
 
     kafka-python keeps the batch that failed as the one to go on with, and the poll after the next seek
-    turns in a circle for ever. It unpacks a batch whatever comes out. Upstream issue: none found.
+    turns in a circle forever. It unpacks a batch whatever comes out. Upstream issue: none found.
     """
     # The fetcher makes what holds a partition's batches by this name.
     consumer._fetcher.PartitionRecords = partial(_PartitionRecords, max_bytes)

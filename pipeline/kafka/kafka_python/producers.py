@@ -66,7 +66,7 @@ def note_append_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
 class PythonIdempotentProducer(Client):
     """`ports.IdempotentProducer` on kafka-python.
 
-    After a failed batch kafka-python goes on with the next one, which would leave a gap. The first failure
+    After a failed batch kafka-python continues with the next one, which would leave a gap. The first failure
     therefore ends the producer, on the very thread that sends, and a new one is made when it was reported.
     """
 

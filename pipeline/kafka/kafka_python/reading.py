@@ -70,7 +70,7 @@ class PythonConsumer(PartitionConsumer):
     """What both kinds of consumer share: a partition is silent until its first `seek`.
 
     kafka-python would otherwise look up committed offsets by itself and deliver from there. A silent
-    partition is paused at offset 0, so that the client has a position and asks nobody for one.
+    partition is paused at offset 0, so that the client has a position and requests none.
     """
 
     def __init__(self, access: Access, **own: Any) -> None:
@@ -123,11 +123,12 @@ class PythonConsumer(PartitionConsumer):
                 # leaders of all partitions for their epochs, and wait for one that is dead.
                 position = self._consumer.position(TopicPartition(*partition), timeout_ms=0)
         except TruncatedError as error:
-            # kafka-python tells it once, of any partition, and then reads on: the next poll must tell it too.
+            # kafka-python raises it once, for any partition, and then continues: the next poll must raise it
+            # too.
             self._later = error
             raise
         if position is None:
-            raise AbortableError(f"position of {partition}: the broker does not tell")
+            raise AbortableError(f"position of {partition}: it is not known")
         return int(position)
 
     def pause(self, partitions: Collection[Partition]) -> None:
@@ -204,6 +205,6 @@ def errors_of(doing: str) -> Iterator[None]:
         try:
             yield
         except errors.LogTruncationError as error:
-            # It is told once for all partitions in which it was noticed; one is enough to stop.
+            # It is raised once for all partitions in which it was noticed; one is enough to stop.
             partition = Partition(*min(error.divergent_offsets))
             raise TruncatedError(partition, f"{doing}: {reason(error)}") from error

@@ -34,7 +34,7 @@ _QUICK_S = 3.0
 
 
 class PythonTransactionalProducer(KafkaTransactionalProducer):
-    """Offsets, commit and abort wait without limit in kafka-python, and for ever when the broker restarts
+    """Offsets, commit and abort wait without limit in kafka-python, and forever when the broker restarts
     inside a transaction: each is called with a limit. Upstream issue: none found."""
 
     # ValueError: no such partition. TypeError: a message that `unsendable` would have named.
