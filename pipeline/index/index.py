@@ -359,16 +359,8 @@ class Index:
         end_offsets = self._reader.end_offsets([log, decisions])
         committed = committed_offsets(consumer, writer.transactor, membership, [log])[log]
         begin = self._reader.beginning_offsets([log])[log]
-        ends = Ends(
-            log,
-            decisions,
-            self.state.next_offset,
-            self.follower.cut,
-            begin,
-            end_offsets[log],
-            end_offsets[decisions],
-            committed,
-        )
+        cut, log_end, decisions_end = self.follower.cut, end_offsets[log], end_offsets[decisions]
+        ends = Ends(log, decisions, self.state.next_offset, cut, begin, log_end, decisions_end, committed)
         ends.check(lambda: writer.prove(committed or Committed(ends.recorded), membership))
         self.follower.pass_over(ends.recorded)
         self._report_passed_over(ends.go_on - ends.recorded)
@@ -452,10 +444,8 @@ class Index:
         else:
             # A topic is read where blocks of it come.
             given_up = self._inputs.abandoned - {block.topic_id}
-            ruling, reply = (
-                self.state.rule(block, offset, self._arrival_ms(block, read), given_up),
-                block.reply,
-            )
+            reply = block.reply
+            ruling = self.state.rule(block, offset, self._arrival_ms(block, read), given_up)
             self._inputs.record(ruling.given_up, self.state.ledger)
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(data)
@@ -503,9 +493,7 @@ class Index:
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
         needed_from = {self._config.log: result.oldest_offset, self._config.decisions: result.decisions_from}
         if self._config.trim_log:
-            self._to_trim = {
-                partition: offset for partition, offset in needed_from.items() if offset is not None
-            }
+            self._to_trim = {part: offset for part, offset in needed_from.items() if offset is not None}
         if self._writer is not None and self._to_trim:
             is_on_record, self._writer.behind_snapshots = self._writer.behind_snapshots, True
             if is_on_record:

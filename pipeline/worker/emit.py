@@ -256,9 +256,7 @@ def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages
     """These rows as the output gets them."""
     headers = pick(records.headers, rows)
     if origin:
-        headers = [
-            (*original, header) for original, header in zip(headers, _origins(records, rows), strict=True)
-        ]
+        headers = [(*own, header) for own, header in zip(headers, _origins(records, rows), strict=True)]
     return _messages(records, rows, headers)
 
 

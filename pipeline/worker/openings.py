@@ -209,16 +209,14 @@ class Openings:
         """Partitions with a committed offset (of another tool) above a transaction that is still open, and
         why they wait. An offset above the end of the partition itself means that records were lost."""
         ahead = [
-            partition
-            for partition, entry in committed.items()
-            if entry is not None and entry.offset > stable_end[partition]
+            part for part, entry in committed.items() if entry is not None and entry.offset > stable_end[part]
         ]
         ends = self.topics.ends(ahead) if ahead else {}
         return {
-            partition: f"offset {entry.offset} is committed, and a transaction of its producers is open from "
-            f"{stable_end[partition]} on; it begins when that ends"
-            for partition in ahead
-            if (entry := committed[partition]) is not None and entry.offset <= ends[partition]
+            part: f"offset {entry.offset} is committed, and a transaction of its producers is open from "
+            f"{stable_end[part]} on; it begins when that ends"
+            for part in ahead
+            if (entry := committed[part]) is not None and entry.offset <= ends[part]
         }
 
     def unplaced(
@@ -395,11 +393,9 @@ class OpeningQueue:
         now_s = self._clock.monotonic_s()
         if now_s < self._paused_until_s:
             return []
-        due = [
-            partition for partition in self._due_s if partition in ours and self._due_s[partition] <= now_s
-        ]
-        together = sorted(partition for partition in due if partition not in self._pauses_s)
-        return together or sorted(due, key=lambda partition: (self._due_s[partition], partition))[:1]
+        due = [part for part in self._due_s if part in ours and self._due_s[part] <= now_s]
+        together = sorted(part for part in due if part not in self._pauses_s)
+        return together or sorted(due, key=lambda part: (self._due_s[part], part))[:1]
 
     def pause(self) -> None:
         """Open nothing for a while, for all sessions failed at once; longer each time until `recovered`."""

@@ -138,25 +138,19 @@ class Worker:
         raises: BrokerError when no broker answers, also without any partition
         """
         self._topics.refresh(self._needed({*self._sessions, *self._queue}))
-        queried = [
-            partition for partition in (*self._sessions, self._config.log) if self._topics.led(partition)
-        ]
+        queried = [part for part in (*self._sessions, self._config.log) if self._topics.led(part)]
         ends = self._ends.of(queried)
         if queried and not ends:
             raise AbortableError(f"ends of {', '.join(map(str, queried))}: no broker answers")
         return {
-            partition: (self._sessions[partition].emitted, end)
-            for partition, end in ends.items()
-            if partition in self._sessions
+            part: (self._sessions[part].emitted, end) for part, end in ends.items() if part in self._sessions
         }
 
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Position and end of each partition that is read. A position passes control markers and aborted
         messages, so that one below the end means records that did not arrive."""
-        read = [
-            partition for partition, session in self._sessions.items() if session.reads and partition in ends
-        ]
-        return {partition: (self._consumer.position(partition), ends[partition]) for partition in read}
+        read = [part for part, session in self._sessions.items() if session.reads and part in ends]
+        return {part: (self._consumer.position(part), ends[part]) for part in read}
 
     @property
     def idle(self) -> bool:
@@ -275,11 +269,7 @@ class Worker:
         output have equal numbers of partitions, and either number may grow.
         """
         config = self._config
-        return (
-            {partition.topic for partition in partitions}
-            | config.emit.topics
-            | {config.log.topic, config.verdicts}
-        )
+        return {part.topic for part in partitions} | config.emit.topics | {config.log.topic, config.verdicts}
 
     def _ask(self, records: Records) -> None:
         session = self._sessions.get(records.partition)
@@ -303,27 +293,19 @@ class Worker:
         ours = self._sessions.items()
         if self._room.opens() and not self._stopping:
             self._consumer.resume(
-                [partition for partition, session in ours if session.reads and not self._is_full(session, 2)]
+                [part for part, session in ours if session.reads and not self._is_full(session, 2)]
             )
         if not self._room.is_left:
-            self._consumer.pause([partition for partition, session in ours if self._is_full(session)])
+            self._consumer.pause([part for part, session in ours if self._is_full(session)])
 
     def _open(self, partitions: Sequence[Partition], membership: Membership) -> None:
         """Begin a session for each of these partitions that can begin one; put the others off."""
         self._queue.delay(partitions)
         infos = self._topics.fetch(self._needed(partitions))
-        replies = {
-            partition: self._topics.reply(self._config.verdicts, partition) for partition in partitions
-        }
-        able = [
-            partition
-            for partition, reply in replies.items()
-            if self._topics.led(partition, reply, self._config.log)
-        ]
+        replies = {part: self._topics.reply(self._config.verdicts, part) for part in partitions}
+        able = [part for part, reply in replies.items() if self._topics.led(part, reply, self._config.log)]
         self._queue.await_leaders(partitions, able)
-        self._note_unplaced(
-            [partition for partition in partitions if partition not in able], infos, membership
-        )
+        self._note_unplaced([part for part in partitions if part not in able], infos, membership)
         if not able:
             return
         try:
@@ -341,7 +323,7 @@ class Worker:
             self._note_unplaced(able, infos, membership)
             return
         self._queue.postpone(waiting)
-        self.notices += [f"{partition}: not opened ({why})" for partition, why in waiting.items()]
+        self.notices += [f"{part}: not opened ({why})" for part, why in waiting.items()]
         for session, opening in planned:
             self._asks.start(session, opening)
             self._sessions[session.partition] = session
@@ -353,7 +335,7 @@ class Worker:
         self, partitions: Sequence[Partition], infos: Mapping[str, TopicInfo], membership: Membership
     ) -> None:
         """Have the group know when these partitions were first seen, which cannot begin yet; once."""
-        new = [partition for partition in partitions if partition not in self._noted]
+        new = [part for part in partitions if part not in self._noted]
         try:
             marks = self._openings.unplaced(new, infos, membership)
             if marks:

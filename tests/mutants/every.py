@@ -881,8 +881,8 @@ TOPICS = (
     Mutant(
         "topics: an offset at the end of an open transaction is taken for lost messages",
         OPENINGS,
-        "is not None and entry.offset <= ends[partition]",
-        "is not None and entry.offset < ends[partition]",
+        "is not None and entry.offset <= ends[part]",
+        "is not None and entry.offset < ends[part]",
         EDGES,
     ),
     Mutant(

@@ -99,7 +99,7 @@ PROTOCOL = (
     Mutant(
         "protocol: partitions that could not be opened hold up the others again",
         OPENINGS,
-        "together = sorted(partition for partition in due if partition not in self._pauses_s)",
+        "together = sorted(part for part in due if part not in self._pauses_s)",
         "together = sorted(due)",
         ("tests/worker/test_opening_queue.py", "tests/model/test_leaderless.py"),
     ),

@@ -88,7 +88,7 @@ def put(
             producer.poll(0.05)
 
 
-def note_append_time(clock: BrokerClock, message: Any, sent_s: float) -> None:
+def note_time(clock: BrokerClock, message: Any, sent_s: float) -> None:
     """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
     kind, stamp = message.timestamp()
     if kind == TIMESTAMP_LOG_APPEND_TIME:
@@ -149,7 +149,7 @@ class ConfluentIdempotentProducer(Client):
             if turn == self._round:
                 self._waiting -= 1
                 if error is None:
-                    note_append_time(self._clock, message, sent_s)
+                    note_time(self._clock, message, sent_s)
                 elif self._failure is None or self._failure.code() in _NOT_SENT:
                     # What was not sent any more may be reported before what failed.
                     self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"

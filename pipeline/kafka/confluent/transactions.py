@@ -15,13 +15,7 @@ from twinsieve.pipeline.broker.records import AbortableError, Committed, Message
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
-from twinsieve.pipeline.kafka.confluent.producers import (
-    CLOSE_S,
-    note_append_time,
-    producer_options,
-    put,
-    shut,
-)
+from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, note_time, producer_options, put, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _GRACE_S = 2.0
@@ -100,12 +94,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
                 producer.init_transactions(min(_SLICE_S, max(0.0, deadline - time.monotonic())))
                 return None
             except KafkaException as error:
-                kafka_error = error.args[0]
-                if (
-                    kafka_error.code() in _LATER
-                    or not kafka_error.retriable()
-                    or time.monotonic() >= deadline
-                ):
+                reason = error.args[0]
+                if reason.code() in _LATER or not reason.retriable() or time.monotonic() >= deadline:
                     return error
 
     def _end(self) -> None:
@@ -133,7 +123,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def _on_first_delivery(self, sent_s: float, error: KafkaError | None, message: Any) -> None:
         self._on_delivery(error, message)
         if error is None:
-            note_append_time(self._clock, message, sent_s)
+            note_time(self._clock, message, sent_s)
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
         targets = [TopicPartition(*partition, *committed) for partition, committed in offsets.items()]

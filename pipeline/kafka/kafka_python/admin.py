@@ -198,8 +198,7 @@ class PythonAdmin(KafkaAdmin):
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         wanted = {
-            TopicPartition(*partition): OffsetAndMetadata(*committed, -1)
-            for partition, committed in offsets.items()
+            TopicPartition(*part): OffsetAndMetadata(*committed, -1) for part, committed in offsets.items()
         }
         doing = f"set offsets of group {group}"
         for key, error in self._ask(doing, lambda: self._client.alter_group_offsets(group, wanted)).items():

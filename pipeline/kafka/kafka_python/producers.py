@@ -56,7 +56,7 @@ def shut(producer: KafkaProducer) -> None:
         cut_off(producer)
 
 
-def note_append_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
+def note_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
     """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
     stamp = append_time(future)
     if stamp is not None:
@@ -119,7 +119,7 @@ class PythonIdempotentProducer(Client):
             with self._changed:
                 self._failure = self._failure or error
             self._give_up(f"append to {partition}")
-        future.add_callback(lambda _: note_append_time(clock, future, sent_s))
+        future.add_callback(lambda _: note_time(clock, future, sent_s))
         future.add_callback(lambda _: self._done(turn, size, None))
         future.add_errback(lambda error: self._done(turn, size, error))
 

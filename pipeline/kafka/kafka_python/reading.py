@@ -174,9 +174,7 @@ class PythonReader(PythonConsumer):
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
         polled = self._fetched(timeout_s, max_records)
-        return self._columns(
-            (partition, rows) for partition, rows in polled.items() if partition in self._live
-        )
+        return self._columns((part, rows) for part, rows in polled.items() if part in self._live)
 
 
 def _assigned_of(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:

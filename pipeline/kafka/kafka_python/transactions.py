@@ -21,12 +21,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, first_error
-from twinsieve.pipeline.kafka.kafka_python.producers import (
-    MAX_BLOCK_MS,
-    make_producer,
-    note_append_time,
-    shut,
-)
+from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _LINGER_MS = 5
@@ -95,8 +90,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
         targets = {
-            TopicPartition(*partition): OffsetAndMetadata(*committed, -1)
-            for partition, committed in offsets.items()
+            TopicPartition(*part): OffsetAndMetadata(*committed, -1) for part, committed in offsets.items()
         }
         send = partial(self._producer.send_offsets_to_transaction, targets, metadata)
         self._call("offsets", send, self._life_s)
@@ -113,7 +107,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             if future.failed():
                 raise future.exception
         if self._sent_last is not None:
-            note_append_time(self._clock, *self._sent_last)
+            note_time(self._clock, *self._sent_last)
         self._producer.commit_transaction()
 
     def _abort(self, seconds: float) -> None:
