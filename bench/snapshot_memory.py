@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.machine import machine_line
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
 from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -65,7 +65,7 @@ def restore(config: SieveConfig, folder: str) -> None:
     before = peak_bytes()
     snapshots = SnapshotStore(file_system(folder), "bench", keep=1).read(_LOG_ID)
     found = next(snapshots)
-    if not isinstance(found, FoundSnapshot):
+    if not isinstance(found, SnapshotReader):
         raise found
     sieve = BatchSieve.load(found.sieve(), config)
     held = sieve.stats().bytes_used

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """Ever longer pauses. Whoever waits keeps the last one, and 0.0 where nothing has failed yet.
+    """Longer and longer pauses. The caller keeps the last one, and 0.0 before the first failure.
 
     first_s: the shortest pause; longest_s: the limit
 

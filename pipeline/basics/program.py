@@ -8,7 +8,7 @@ from functools import cache
 @cache
 def program_version() -> str:
     """The installed version; `unreleased` where the program runs from its sources alone."""
-    # Takes 25 ms to import, and only `--version` and a few files ask.
+    # The import takes 25 ms, and only `--version` and a few files need it.
     from importlib.metadata import PackageNotFoundError, version
 
     try:

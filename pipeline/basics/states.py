@@ -1,4 +1,4 @@
-"""States with names, and the ways between them: what has no way is a defect and raises."""
+"""States with names, and the ways between them: a change without a way is a defect and raises."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Machine(Generic[State]):
     """Where something stands, and where it may go from there.
 
     ways: every state -> the states that may follow; a state may follow itself without being named
-    told: what was entered since `changes` was asked last
+    changes: what was entered since the last call of `changes`
 
     >>> class Door(StrEnum):
     ...     OPEN = "open"
     ...     SHUT = "shut"
     >>> door = Machine({Door.OPEN: {Door.SHUT}, Door.SHUT: set()}, Door.OPEN)
     >>> door.go(Door.SHUT)
-    >>> door.now.value, [one.value for one in door.changes()]
+    >>> door.now.value, [state.value for state in door.changes()]
     ('shut', ['open', 'shut'])
     >>> door.go(Door.OPEN)
     Traceback (most recent call last):
@@ -42,6 +42,6 @@ class Machine(Generic[State]):
         self._entered.append(state)
 
     def changes(self) -> list[State]:
-        """States that were entered since this was asked last, in order."""
+        """States that were entered since the last call, in order."""
         entered, self._entered = self._entered, []
         return entered

@@ -17,8 +17,8 @@ ANY_MS = (1 << 63) - 1
 class TopicInfo:
     """What a broker says of a topic; `settings` are its effective configuration, as text.
 
-    leaderless: numbers of its partitions that have no leader now: nobody reads or writes there
-    operations: what this user may do with the topic; empty where the broker does not tell
+    leaderless: numbers of its partitions that have no leader now: they cannot be read or written
+    operations: what this user may do with the topic; empty where the broker does not answer that
     """
 
     name: str

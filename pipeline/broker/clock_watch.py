@@ -1,4 +1,4 @@
-"""Says where the clock of a process and the broker's differ."""
+"""Reports where the clock of a process and the broker's differ."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from twinsieve.pipeline.broker.ports import Clock
 DIFFER_MS = 60_000
 """A clock that differs from the broker's by more than this is wrong."""
 _LOOK_EVERY_S = 5.0
-_SAY_EVERY_S = 15.0
+_REPORT_EVERY_S = 15.0
 """Seconds between two lines, however often the clock jumps."""
-_SAY_AGAIN_S = 600.0
+_REPORT_AGAIN_S = 600.0
 
 
 class ClockWatch:
     """Compares the clock of a process with the broker's, for one role.
 
-    broker: as the clients of that role hear it; local: of the process
+    broker: as the clients of that role learn it; local: of the process
     """
 
     def __init__(self, broker: BrokerClock, local: Clock) -> None:
         self._broker = broker
         self._local = local
-        self._said_ms = 0
-        self._looked_s = self._said_s = -math.inf
+        self._reported_ms = 0
+        self._looked_s = self._reported_s = -math.inf
 
     @property
     def ahead_s(self) -> float | None:
@@ -34,9 +34,9 @@ class ClockWatch:
         return None if ahead_ms is None else ahead_ms / 1000
 
     def look(self) -> list[str]:
-        """What is to be said now: that the clock is wrong, and by how much, or that it is right again.
+        """Lines to log now: that the clock is wrong, and by how much, or that it is right again.
 
-        A change is said within 20 s; that a clock stays wrong, every ten minutes.
+        A change is reported within 20 s, a clock that stays wrong every ten minutes.
         """
         now_s = self._local.monotonic_s()
         if now_s - self._looked_s < _LOOK_EVERY_S:
@@ -45,11 +45,11 @@ class ClockWatch:
         ahead_ms = self._broker.ahead_ms(self._local.now_ms())
         if ahead_ms is None:
             return []
-        wrong, since_s = abs(ahead_ms) > DIFFER_MS, now_s - self._said_s
-        changed = abs(ahead_ms - self._said_ms) > DIFFER_MS and since_s >= _SAY_EVERY_S
-        if not changed and not (wrong and since_s >= _SAY_AGAIN_S):
+        wrong, since_s = abs(ahead_ms) > DIFFER_MS, now_s - self._reported_s
+        changed = abs(ahead_ms - self._reported_ms) > DIFFER_MS and since_s >= _REPORT_EVERY_S
+        if not changed and not (wrong and since_s >= _REPORT_AGAIN_S):
             return []
-        self._said_s, self._said_ms = now_s, ahead_ms if wrong else 0
+        self._reported_s, self._reported_ms = now_s, ahead_ms if wrong else 0
         if not wrong:
             return ["the clock of this process agrees with the broker's again"]
         where = "ahead of" if ahead_ms > 0 else "behind"

@@ -1,8 +1,8 @@
-"""Whose clock counts: the broker's, as far as its answers tell it.
+"""The broker's clock counts, as far as its answers show it.
 
 A topic with `message.timestamp.type=LogAppendTime`, as all internal topics are, holds the time at which the
-broker wrote each record, and whoever appends a record hears that time. The clock of a process may be hours
-off, and may jump: it decides nothing, and where it differs that is said.
+broker wrote each record, and the acknowledgement of an append holds that time. The clock of a process may be
+wrong by hours, and may jump: it decides nothing, and a difference is reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WAITS_MS = 60_000
 
 
 class BrokerClock:
-    """The broker's clock. Every thread of a process may tell it what it heard.
+    """The broker's clock. Every thread of a process may call it.
 
     monotonic_s: seconds that never go back, whatever the wall clock of this process does
 
@@ -54,11 +54,11 @@ class BrokerClock:
             return
         with self._lock:
             least, most = self._lead
-            seen = records.timestamps_ms[-1] - self._passed_ms()
-            self._lead = max(least, seen), (math.inf if seen > most + _BROKERS_DIFFER_MS else most)
+            lead_ms = records.timestamps_ms[-1] - self._passed_ms()
+            self._lead = max(least, lead_ms), (math.inf if lead_ms > most + _BROKERS_DIFFER_MS else most)
 
     def now_ms(self) -> int | None:
-        """The broker's clock, no later than it is; None where nothing has told it."""
+        """The broker's clock, never later than it is; None while it is unknown."""
         least, most = self._lead
         return None if math.isinf(most) else int(least + self._passed_ms())
 
@@ -76,7 +76,7 @@ class BrokerClock:
     def accepted_ms(self, info: TopicInfo) -> tuple[int, int]:
         """First and last timestamp that this topic takes; any, where the broker's clock is not known.
 
-        In doubt a stamp is among them: the broker looks at it too.
+        In doubt a timestamp is accepted: the broker checks it too.
         """
         least, most = self._lead
         if math.isinf(most):

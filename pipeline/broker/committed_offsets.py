@@ -17,8 +17,8 @@ def committed_offsets(
     """When that fails, the next try may find the offsets free.
 
     A broker may hold an offset back for a transaction that has ended (docs/GUARANTEES.md says when), and
-    whoever gets the partition waits for ever. The end of any later transaction of the same transactional id
-    frees it. This one is aborted: its offset counts for nothing, and nor does the one that was held back.
+    the next owner of the partition waits forever. The end of any later transaction of the same transactional
+    id frees it. This one is aborted: its offset counts for nothing, and nor does the one that was held back.
     Messages may come out twice, if the broker had shown them; none is lost.
 
     raises: AbortableError

@@ -13,13 +13,12 @@ class Mark(NamedTuple):
     """What is committed beside an input offset: offsets [first, end) of this very topic were emitted.
 
     It travels in the offset's metadata, is written by emissions and carried over by `twinsieve reset`, and
-    tells
-    the index what a crash kept from being reported.
+    shows the index what a crash kept from being reported.
 
     partitions, since_ms: how many the topic had when the app began with it, and when that was, under
         `input.start: latest`; else 0
-    fresh: nothing was asked for yet: the index has not said whether the session may begin here
-    placed: False only of a fresh mark: nobody could tell where the partition ended
+    fresh: no block was sent yet: the index has not accepted that the session begins here
+    placed: False only of a fresh mark: the end of the partition was unknown
     read, epoch: offset behind the last message below `end`, and the epoch of the leader that wrote that
         message; an epoch of NO_EPOCH where neither is known
     """
@@ -82,7 +81,7 @@ def read_mark(metadata: str) -> Mark | None:
 def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committed:
     """What `twinsieve reset` commits: the offset moves, the mark of what was emitted stays.
 
-    But for the epoch: whoever resets an input that lost messages says where to go on. And a mark that the
+    But for the epoch: a reset of an input that lost messages names the next offset. And a mark that the
     index had not agreed to says nothing: other partitions of that topic are not judged by it.
 
     committed: as it stands; topic_id: of the topic as it is now (one created again gets an empty mark)

@@ -16,9 +16,9 @@ A `Broker` is built once per process and makes the clients that the roles hold:
 
 **Errors.** Every call raises only these (bad arguments apart), and none blocks without limit:
 `AbortableError`: abort the open transaction, resync (drop what is pending, seek to what is committed, begin
-new sessions), go on. `FatalError`: this client is finished; close everything, and exit if `fenced`, or if
+new sessions), continue. `FatalError`: this client is finished; close everything, and exit if `fenced`, or if
 `denied` before anything worked, else build new clients. `BrokerError` (plain, from `Admin` and while
-connecting, and from a poll that met a batch nobody can decode): one line saying what, where, what to do.
+connecting, and from a poll that met a batch that cannot be decoded): one line saying what, where, what to do.
 
 **Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
 
@@ -52,7 +52,7 @@ def no_hook(step: str) -> None:
 
 
 class Clock(Protocol):
-    """The only source of time. Tests inject one that stands still until told."""
+    """The only source of time. Tests inject one that stands still until it is moved."""
 
     def now_ms(self) -> int:
         """Wall clock, ms since 1970."""
@@ -126,7 +126,7 @@ class GroupConsumer(PartitionReader, Protocol):
     """A member of a consumer group: partitions come and go by rebalance. Never commits itself.
 
     A partition that was just assigned is silent until its owner has called `seek` on it (the role reads the
-    committed offset and decides; there is no automatic reset). Heartbeats go on without `poll`, up to the
+    committed offset and decides; there is no automatic reset). Heartbeats continue without `poll`, up to the
     client's limit; after that, or when another process joins as the same member, polls and `send_offsets`
     fail.
     """
@@ -157,7 +157,7 @@ class IdempotentProducer(Protocol):
     """Idempotent producer, acks=all, outside any transaction.
 
     Each partition gets messages in order and without gaps: once an append has failed, no later one is written
-    until the caller has heard of the failure.
+    until the caller has received the failure.
     """
 
     def append(self, partition: Partition, messages: Messages) -> None:
@@ -254,7 +254,7 @@ class Broker(Protocol):
 
     @property
     def clock(self) -> BrokerClock:
-        """The broker's clock, as far as its answers to the clients made here have told it."""
+        """The broker's clock, as far as its answers to the clients made here show it."""
 
     def close(self) -> None:
         """Close what this made and is still open."""

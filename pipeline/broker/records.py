@@ -18,7 +18,7 @@ NO_EPOCH = -1
 """Leader epoch of a message or position of which none is known."""
 
 NO_TOPIC_ID = bytes(16)
-"""Topic id of a broker or client that cannot tell one."""
+"""Topic id of a broker or client that has none."""
 
 
 class BrokerError(SieveError):
@@ -35,14 +35,15 @@ class BrokerError(SieveError):
 
 
 class AbortableError(BrokerError):
-    """This attempt failed and nothing of it will be seen: abort, resync from the committed offsets, go on."""
+    """This attempt failed and nothing of it will be seen: abort, resync from the committed offsets,
+    continue."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retryable=True)
 
 
 class MovedOnError(AbortableError):
-    """The group has moved on since the membership was taken that this attempt went by: nobody's fault."""
+    """The group has moved on since this attempt took its membership; this is not a fault."""
 
 
 class UnstableError(AbortableError):
@@ -86,7 +87,7 @@ class Partition(NamedTuple):
 
 
 class GroupMember(NamedTuple):
-    """One live member of a group: its static name, and its share; nobody has one while shares are dealt."""
+    """One live member of a group: its static name, and its share, which is empty during a rebalance."""
 
     name: str | None
     partitions: frozenset[Partition] = frozenset()

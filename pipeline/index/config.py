@@ -10,11 +10,11 @@ from twinsieve.pipeline.broker.records import Partition
 MAX_BLOCKS = 32
 MAX_STEP_BYTES = 32 << 20
 MAX_STEP_S = 2.0
-"""Far below what a member, a health check or a worker waits for; what a core judges meanwhile makes a good
+"""Far below the time-outs of group members, health checks and workers, and long enough for a large
 transaction."""
 INPUTS_S = 30.0
 UNREAD_S = 600.0
-"""Longer than any restart of a process that alone reads a topic should take; to wait costs some copies."""
+"""Longer than a restart of the only process that reads a topic; the wait costs some copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class IndexPhase(StrEnum):
     """Where an index stands; docs/DESIGN.md draws the ways."""
 
     RESTORING = "restoring"
-    """it follows recorded decisions, and is no member of its group yet"""
+    """it follows recorded decisions, and is not a member of its group yet"""
     STANDBY = "standby"
     """a member without the log: it follows the one that judges"""
     CATCHING_UP = "catching_up"

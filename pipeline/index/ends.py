@@ -1,16 +1,16 @@
-"""Where an index judges on when it has followed every decision: it passes over what retention took, and stops
-where records were lost.
+"""Where an index begins to judge after it has followed every decision. It skips records that retention
+deleted, and stops where records were lost.
 
 Decisions and the group's log offset are committed together, so they agree unless records are gone. Retention
 takes the oldest records of a topic and never moves its end back. Whatever else is missing was lost.
 
-- The log begins behind what was judged: retention took blocks that nobody judged. Judge from its beginning;
-  workers ask again.
+- The log begins behind what was judged: retention deleted blocks that no index judged. Judge from its
+  beginning; workers ask again.
 - The group's offset lies behind the last decision followed, and the next decisions are deleted: retention
   took them. Judge from the group's offset: what was judged is never judged again.
 - The same without a deleted decision, and the log before the group's offset is deleted: an index of an older
   version passed over blocks that retention took, and committed that. Judge from the log's beginning.
-- The next decisions are deleted, and the group has no offset: nobody can say what was judged. Judge from the
+- The next decisions are deleted, and the group has no offset: the judged blocks are unknown. Judge from the
   log's end; workers ask again.
 - A topic ends before what is on record of it: it lost records, or is another topic. Stop.
 - The group's offset lies behind the last decision for any other reason: decisions are missing. Stop.
@@ -27,7 +27,7 @@ from twinsieve.stages.errors import StateError
 
 
 def committed_record(
-    at: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
+    log_offset: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
 ) -> Committed:
     """What the index commits: the log offset, and beside it how far the decisions reach at least, whether the
     log is deleted behind snapshots, and the name of the output topic; empty where nothing is emitted.
@@ -35,7 +35,7 @@ def committed_record(
     >>> committed_record(7, 12, "posts-unique")
     Committed(offset=7, metadata='2 12 0 posts-unique')
     """
-    return Committed(at, f"2 {decisions_end} {int(behind_snapshots)} {output}".rstrip())
+    return Committed(log_offset, f"2 {decisions_end} {int(behind_snapshots)} {output}".rstrip())
 
 
 def recorded_decisions_end(committed: Committed | None) -> int:
@@ -83,14 +83,14 @@ def _recorded(committed: Committed | None) -> tuple[str, str, str]:
 class Ends:
     """What an index finds.
 
-    at: log offset up to which decisions were followed
+    followed: log offset up to which decisions were followed
     cut: the decisions that come next are deleted, and none behind them was followed
     log_begin, log_end, decisions_end: of the topics; committed: of the index group
     """
 
     log: Partition
     decisions: Partition
-    at: int
+    followed: int
     cut: bool
     log_begin: int
     log_end: int
@@ -101,46 +101,46 @@ class Ends:
     def recorded(self) -> int:
         """Log offset up to which blocks were judged, or may have been."""
         if self.committed is not None:
-            return max(self.at, self.committed.offset)
-        return max(self.at, self.log_end) if self.cut else self.at
+            return max(self.followed, self.committed.offset)
+        return max(self.followed, self.log_end) if self.cut else self.followed
 
     @property
     def go_on(self) -> int:
-        """Log offset to judge on from. Blocks between `recorded` and this were judged by nobody."""
+        """Log offset of the next block to judge. No index judged the blocks between `recorded` and this
+        one."""
         return max(self.recorded, self.log_begin)
 
     @property
     def lost(self) -> str:
-        """What was lost, and what to do; empty if nothing was."""
+        """Error text: which records are lost, and what to do; empty if none are."""
         if self.log_end < self.recorded:
             return ends_early(self.log, self.log_end, self.recorded, "blocks")
         wanted = recorded_decisions_end(self.committed)
         if self.decisions_end < wanted:
             return ends_early(self.decisions, self.decisions_end, wanted, "records")
-        if self.recorded > self.at and not self.cut and self.recorded > self.log_begin:
+        if self.recorded > self.followed and not self.cut and self.recorded > self.log_begin:
             return (
-                f"{self.decisions}: decisions end at block {self.at}, but {self.recorded} were judged: it "
-                "lost records or was created again; restore it, or start a new app"
+                f"{self.decisions}: decisions end at block {self.followed}, but {self.recorded} were judged: "
+                "it lost records or was created again; restore it, or start a new app"
             )
         return ""
 
     def check(self, prove: Callable[[], None]) -> None:
         """Make sure that the index may judge on.
 
-        prove: makes sure that nobody else judges meanwhile, or raises; called before anything is said or
-            passed over: an index that was frozen since it took the right to write would take what others have
-            recorded for a loss
+        prove: makes sure that no other index judges, or raises; called before an error and before blocks are
+            passed over: an index that was frozen would mistake the records of its successor for a loss
         raises: StateError when records were lost
         """
         lost = self.lost
-        if lost or self.go_on > self.at:
+        if lost or self.go_on > self.followed:
             prove()
         if lost:
             raise StateError(lost)
 
 
 def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blocks", "records"]) -> str:
-    """What to say of the log, or of the decisions, that end before what was recorded of them."""
+    """Error text for a log, or a decisions topic, that ends before an offset that was recorded."""
     return (
         f"{partition} ends at {end}, but decisions were recorded up to {recorded}: it lost {lost} "
         "or was created again; restore it, or start a new app"
@@ -148,7 +148,7 @@ def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blo
 
 
 def snapshots_missing(log: Partition, log_begins: int) -> str:
-    """What to say of a log that was deleted behind snapshots, none of which is found."""
+    """Error text for a log that was deleted behind snapshots when no snapshot is left."""
     return (
         f"{log}: blocks below {log_begins} were deleted behind snapshots, and state.dir holds none of this "
         "log: correct state.dir, or bring one back; or start the first process with `twinsieve run "

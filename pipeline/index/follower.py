@@ -23,7 +23,7 @@ from twinsieve.stages.errors import StateError
 _MAX_WAITING = 256
 """Blocks, or decisions, held while the other side is behind."""
 
-_START_ANEW = "start a new app and seed it from the output"
+_START_NEW_APP = "start a new app and seed it from the output"
 
 
 class FollowerPhase(StrEnum):
@@ -34,7 +34,7 @@ class FollowerPhase(StrEnum):
     READING = "reading"
     """log and decisions, from where the state is"""
     STOPPED = "stopped"
-    """nothing that counts: `begin` seeks anew"""
+    """nothing that counts: `begin` seeks again"""
 
 
 class Follower:
@@ -73,18 +73,18 @@ class Follower:
         self.phase = FollowerPhase.STOPPED
         beginning = self._reader.beginning_offsets([self._log, self._decisions])
         ends = self._reader.end_offsets([self._log, self._decisions])
-        if ends[self._log] < self._state.at:
-            raise StateError(ends_early(self._log, ends[self._log], self._state.at, "blocks"))
+        if ends[self._log] < self._state.next_offset:
+            raise StateError(ends_early(self._log, ends[self._log], self._state.next_offset, "blocks"))
         if ends[self._decisions] < self.decisions_at:
             end, recorded = ends[self._decisions], self.decisions_at
             raise StateError(ends_early(self._decisions, end, recorded, "records"))
         self._blocks.clear()
         self._rulings.clear()
         self._reader.assign([self._log, self._decisions])
-        self._reader.seek(self._log, max(self._state.at, beginning[self._log]))
+        self._reader.seek(self._log, max(self._state.next_offset, beginning[self._log]))
         self._reader.seek(self._decisions, max(self.decisions_at, beginning[self._decisions]))
         self.cut = beginning[self._decisions] > self.decisions_at
-        self._log_cut = beginning[self._log] > self._state.at
+        self._log_cut = beginning[self._log] > self._state.next_offset
         self.phase = FollowerPhase.READING
 
     def step(self, timeout_s: float, max_records: int) -> int:
@@ -113,22 +113,22 @@ class Follower:
     def _read_decision(self, offset: int, value: bytes) -> Ruling:
         where = f"{self._decisions}@{offset}"
         ruling = decode_ruling(What.DECISION, value, self._scheme, where)
-        its_log = ruling.log_id
-        if its_log != self._log_id and its_log not in (None, NO_TOPIC_ID) and self._log_id != NO_TOPIC_ID:
+        log_id = ruling.log_id
+        if log_id != self._log_id and log_id not in (None, NO_TOPIC_ID) and self._log_id != NO_TOPIC_ID:
             raise StateError(
                 f"{where}: was made for another topic {self._log.topic}, which was deleted; this one was "
-                f"created again, and nothing of the record fits it; {_START_ANEW}"
+                f"created again, and nothing of the record fits it; {_START_NEW_APP}"
             )
         return ruling
 
     def _join(self) -> int:
         done = 0
         while self._rulings:
-            at, ruling = self._rulings[0]
-            if ruling.log_offset < self._state.at:
+            decision_offset, ruling = self._rulings[0]
+            if ruling.log_offset < self._state.next_offset:
                 # Retention takes the oldest: all decisions behind this one are there.
                 self.cut = False
-                self._pop(at)
+                self._pop(decision_offset)
                 done += 1
                 continue
             if self.cut:
@@ -136,11 +136,11 @@ class Follower:
                 self.pass_over(ruling.log_offset)
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
-                if offset >= self._state.at:
+                if offset >= self._state.next_offset:
                     self._miss_decision(offset)
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
-                self._apply(offset, data, at, ruling)
+                self._apply(offset, data, decision_offset, ruling)
                 self._log_cut = False
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
                 self._miss(ruling.log_offset, f"{self._log}: block {ruling.log_offset}")
@@ -151,20 +151,20 @@ class Follower:
                 self._state.pass_over(ruling.next_offset)
             else:
                 break
-            self._pop(at)
+            self._pop(decision_offset)
             done += 1
         return done
 
-    def _apply(self, offset: int, data: bytes, at: int, ruling: Ruling) -> None:
+    def _apply(self, offset: int, data: bytes, decision_offset: int, ruling: Ruling) -> None:
         """Apply one decision, if it was made for this very block: a log that lost its end has other blocks at
         the same offsets."""
         where = f"{self._log}@{offset}"
         block = None if ruling.result is Result.FOREIGN else decode_block(data, self._scheme, where)
         if not _made_for(ruling, data, block):
             raise StateError(
-                f"{where}: is not the block that decision {self._decisions}@{at} was made for: the log lost "
-                f"blocks, and others took their offsets; restore {self._log.topic} as it was, or "
-                f"{_START_ANEW}"
+                f"{where}: is not the block that decision {self._decisions}@{decision_offset} was made "
+                f"for: the log lost blocks, and others took their offsets; restore "
+                f"{self._log.topic} as it was, or {_START_NEW_APP}"
             )
         if block is None:
             self._state.pass_over(ruling.next_offset)
@@ -175,22 +175,22 @@ class Follower:
 
     def _check_log_end(self) -> None:
         """Check that the log reaches to the blocks that decisions wait for. raises: StateError"""
-        at, ruling = self._rulings[0]
+        decision_offset, ruling = self._rulings[0]
         end = self.log_end()
         if end <= ruling.log_offset:
             raise StateError(
-                f"{self._log} ends at {end}, but decision {self._decisions}@{at} was made for block "
-                f"{ruling.log_offset}: the log lost blocks; restore {self._log.topic} as it was, or "
-                f"{_START_ANEW}"
+                f"{self._log} ends at {end}, but decision {self._decisions}@{decision_offset} was made for "
+                f"block {ruling.log_offset}: the log lost blocks; restore {self._log.topic} as it was, or "
+                f"{_START_NEW_APP}"
             )
 
-    def _pop(self, at: int) -> None:
+    def _pop(self, decision_offset: int) -> None:
         self._rulings.popleft()
-        self.decisions_at = at + 1
+        self.decisions_at = decision_offset + 1
 
     def pass_over(self, log_offset: int) -> None:
-        """Go on behind blocks whose decisions are gone; each is a gap."""
-        self.gaps += max(0, log_offset - self._state.at)
+        """Continue behind blocks whose decisions are deleted; each is a gap."""
+        self.gaps += max(0, log_offset - self._state.next_offset)
         self._state.pass_over(log_offset)
         self.cut = False
 
@@ -228,7 +228,7 @@ class Follower:
         return self._reader.end_offsets([self._decisions])[self._decisions]
 
     def mark(self, decisions_end: int) -> None:
-        """Every decision below this offset is applied: the next `begin` goes on there."""
+        """Every decision below this offset is applied: the next `begin` continues there."""
         self.decisions_at = decisions_end
 
     def stop(self) -> None:

@@ -128,11 +128,11 @@ class Index:
             store, self._ids, config.scheme, background, clock, config.snapshot_every_s, watch
         )
         self.notices: list[str] = []
-        """What an operator should look at."""
+        """Problems for the operator; the caller logs and removes them."""
         self.clocks = ClockWatch(broker.clock, clock)
-        self.told: list[str] = []
-        """What went well and is worth a line; whoever logs either empties it."""
-        # Whoever counts these sets them back.
+        self.log_lines: list[str] = []
+        """Successes worth a line in the log; the caller logs and removes them."""
+        # The caller counts these and sets them to 0.
         self.unjudged = 0
         """Blocks that retention took before they were judged."""
         self.sessions = 0
@@ -145,7 +145,7 @@ class Index:
         self.state, decisions_at = restore_point(
             store, self._ids, config.scheme, sieves, log_begins, self.notices, watch
         )
-        if log_begins and not self.state.at:
+        if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
         self.follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
         self._applied = 0
@@ -154,7 +154,7 @@ class Index:
         self._to_trim: dict[Partition, int] = {}
         self._decisions_end = 0
         self._recorded = 0
-        self._told_gaps = self._taken_gaps = 0
+        self._reported_gaps = self._taken_gaps = 0
         self._epoch = 0
         """Of the group's rebalances; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
@@ -163,8 +163,8 @@ class Index:
     def _miss_snapshots(self, log_begins: int) -> None:
         """Stop where the log was deleted behind snapshots: windows would begin empty. raises: StateError"""
         # The index before this one may have died in a transaction, open until the next one takes over.
-        held = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
-        if self._config.needs_snapshots and recorded_behind_snapshots(held):
+        committed = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
+        if self._config.needs_snapshots and recorded_behind_snapshots(committed):
             raise StateError(snapshots_missing(self._config.log, log_begins))
 
     @property
@@ -188,13 +188,13 @@ class Index:
 
     @property
     def holds_log(self) -> bool:
-        """Whether the log is its own: nobody else judges."""
+        """Whether the log is its own: no other index judges."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.CATCHING_UP)
 
     def step_aside(self) -> bool:
         """Leave the group where it has another member, which gets the log then; whether it did.
 
-        Only `abandon` may follow then. Who is alone stays: nobody would judge meanwhile.
+        Only `abandon` may follow then. An index that is alone stays: no other would judge meanwhile.
         """
         if self._consumer is None:
             return False
@@ -232,7 +232,7 @@ class Index:
             self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
             return []
         if self._reads_again:
-            consumer.seek(self._config.log, self.state.at)
+            consumer.seek(self._config.log, self.state.next_offset)
             self._reads_again = False
         # 1. POLLED
         polled = consumer.poll(timeout_s if self.live else self._stand_by_s(timeout_s), self._pace.blocks)
@@ -262,7 +262,7 @@ class Index:
         return []
 
     def _check_idle(self, membership: Membership) -> None:
-        """Make sure that nobody has taken over; a snapshot that is due is due also when nothing arrives."""
+        """Make sure that no other index has taken over; begin a snapshot if one is due."""
         due = self.snapshots.due
         end = self.follower.decisions_end() if due else 0
         self._commit([], membership)
@@ -331,15 +331,16 @@ class Index:
     def _begin(self) -> None:
         """Have the follower read from where the state is, unless it does already.
 
-        raises: FatalError where the log is deleted there, and a snapshot newer than that of the start goes on
+        raises: FatalError where the log is deleted there, and a snapshot newer than that of the start
+        continues
         """
         phase = self.follower.phase
         if phase is FollowerPhase.READING:
             return
         log, store = self._config.log, self._store if phase is FollowerPhase.STOPPED else None
-        newest = max(store.kept_at(self._ids[0]) if store is not None else [], default=0)
-        if newest > self.state.at < self._reader.beginning_offsets([log])[log]:
-            raise FatalError(f"{log}: retention has overtaken block {self.state.at}; restoring")
+        newest = max(store.kept_offsets(self._ids[0]) if store is not None else [], default=0)
+        if newest > self.state.next_offset < self._reader.beginning_offsets([log])[log]:
+            raise FatalError(f"{log}: retention has overtaken block {self.state.next_offset}; restoring")
         # One that was made again just now would look like one that lost its records.
         self._topics.check(at_once=True)
         self.follower.begin()
@@ -355,19 +356,18 @@ class Index:
 
     def _go_live(self, consumer: GroupConsumer, writer: DecisionWriter, membership: Membership) -> None:
         log, decisions = self._config.log, self._config.decisions
-        ends = self._reader.end_offsets([log, decisions])
+        end_offsets = self._reader.end_offsets([log, decisions])
         committed = committed_offsets(consumer, writer.transactor, membership, [log])[log]
         begin = self._reader.beginning_offsets([log])[log]
-        found = Ends(
-            log, decisions, self.state.at, self.follower.cut, begin, ends[log], ends[decisions], committed
-        )
-        found.check(lambda: writer.prove(committed or Committed(found.recorded), membership))
-        self.follower.pass_over(found.recorded)
-        self._tell_passed_over(found.go_on - found.recorded)
-        self.state.pass_over(found.go_on)
-        self._recorded = found.recorded
+        cut, log_end, decisions_end = self.follower.cut, end_offsets[log], end_offsets[decisions]
+        ends = Ends(log, decisions, self.state.next_offset, cut, begin, log_end, decisions_end, committed)
+        ends.check(lambda: writer.prove(committed or Committed(ends.recorded), membership))
+        self.follower.pass_over(ends.recorded)
+        self._report_passed_over(ends.go_on - ends.recorded)
+        self.state.pass_over(ends.go_on)
+        self._recorded = ends.recorded
         writer.behind_snapshots = self._config.needs_snapshots and recorded_behind_snapshots(committed)
-        consumer.seek(log, self.state.at)
+        consumer.seek(log, self.state.next_offset)
         consumer.resume([log])
         self.snapshots.live(self.follower.since_ms)
         self._inputs.begin()
@@ -375,15 +375,15 @@ class Index:
         self.phase.go(IndexPhase.LIVE)
         self._hook(IndexStep.RESTORED)
 
-    def _tell_passed_over(self, unjudged: int) -> None:
+    def _report_passed_over(self, unjudged: int) -> None:
         """Give notice of what retention took since the last such notice."""
-        log, gaps = self._config.log, self.follower.gaps - self._told_gaps
+        log, gaps = self._config.log, self.follower.gaps - self._reported_gaps
         if gaps:
             self.notices.append(
                 f"{log}: retention took {gaps} blocks, or the decisions on them, before this index followed "
                 "them; copies of what was judged there come out again, if a window reaches back so far"
             )
-            self._told_gaps = self.follower.gaps
+            self._reported_gaps = self.follower.gaps
         if unjudged:
             self.notices.append(
                 f"{log}: retention took {unjudged} blocks that were never judged; workers will ask again"
@@ -398,10 +398,10 @@ class Index:
         self.waits_since_ms = blocks[0].stamp_ms
         self.judges = True
         rulings: list[tuple[Ruling, int]] = []
-        held = 0
+        step_bytes = 0
         for block in blocks:
-            held += len(block.data)
-            is_late = self._clock.monotonic_s() - began_s >= max_s or held > self._config.max_step_bytes
+            step_bytes += len(block.data)
+            is_late = self._clock.monotonic_s() - began_s >= max_s or step_bytes > self._config.max_step_bytes
             if rulings and is_late:
                 break
             rulings.append(self._rule(block))
@@ -443,8 +443,9 @@ class Index:
             ruling = self.state.refuse(offset, session, first, end)
         else:
             # A topic is read where blocks of it come.
-            gone = self._inputs.gone - {block.topic_id}
-            ruling, reply = self.state.rule(block, offset, self._arrival_ms(block, read), gone), block.reply
+            given_up = self._inputs.abandoned - {block.topic_id}
+            reply = block.reply
+            ruling = self.state.rule(block, offset, self._arrival_ms(block, read), given_up)
             self._inputs.record(ruling.given_up, self.state.ledger)
         ruling.log_id = self._ids[0]
         ruling.checksum = checksum_of(data)
@@ -464,7 +465,7 @@ class Index:
         if self._writer is None:
             raise StateError("no decisions without the log's partition")
         if rulings:
-            self._recorded = self.state.at
+            self._recorded = self.state.next_offset
         # Blocks that were passed over are on record with the first decision behind them: the offset alone
         # would look to the next index as if decisions were lost.
         replies = {reply for _, reply in rulings}
@@ -475,23 +476,24 @@ class Index:
         self._checked_s = self._clock.monotonic_s()
 
     def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:
-        """Collect the result of the last write; a failure is a notice now and then, and the index goes on.
+        """Collect the result of the last write. After a failure the index continues, with a notice now and
+        then.
 
-        last: there will be no other, so its failure is said in any case
+        last: no other write follows, so its failure is reported in any case
         """
         try:
-            found = self.snapshots.finished(wait=wait)
+            result = self.snapshots.finished(wait=wait)
         except StateError as error:
             notice = str(error) if last else self.snapshots.notice_of(error)
             self.notices += [notice] if notice is not None else []
             return
-        if found is None:
+        if result is None:
             return
-        self.told.append(found.told)
+        self.log_lines.append(result.log_line)
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
-        needed_from = {self._config.log: found.oldest_at, self._config.decisions: found.decisions_from}
+        needed_from = {self._config.log: result.oldest_offset, self._config.decisions: result.decisions_from}
         if self._config.trim_log:
-            self._to_trim = {at: offset for at, offset in needed_from.items() if offset is not None}
+            self._to_trim = {part: offset for part, offset in needed_from.items() if offset is not None}
         if self._writer is not None and self._to_trim:
             is_on_record, self._writer.behind_snapshots = self._writer.behind_snapshots, True
             if is_on_record:
@@ -499,7 +501,7 @@ class Index:
 
     def _trim(self) -> None:
         """Delete what a restore from the oldest snapshot does not need. That this is done must be on record:
-        whoever finds no snapshot then knows that one is missing."""
+        an index without a snapshot then knows that one is missing."""
         before, self._to_trim = self._to_trim, {}
         if not before:
             return

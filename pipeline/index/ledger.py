@@ -62,9 +62,9 @@ class GivenUp(StrEnum):
     RESET = "reset"
     """somebody moved the offset behind it"""
     RECREATED = "recreated"
-    """its topic was deleted and created again: nobody knows whether it came out"""
+    """its topic was deleted and created again: it is unknown whether it came out"""
     GONE = "gone"
-    """its topic was deleted, or nobody reads it any more"""
+    """its topic was deleted, or no worker reads it any more"""
     COMPACTED = "compacted"
     """compaction took it"""
     REFUSED = "refused"
@@ -91,14 +91,14 @@ Waiting = tuple[tuple[int, int, int], ...]
 """Partitions of one topic that have open verdicts: number, session, end of what that session has covered."""
 
 
-class KnownTopic(NamedTuple):
+class NumberedTopic(NamedTuple):
     """An input topic in the order of first appearance; its place is its topic number."""
 
     topic_id: bytes
     name: str
 
 
-class Gone(NamedTuple):
+class ClosedRows(NamedTuple):
     """What was open in one input partition, and never comes out."""
 
     number: int
@@ -108,7 +108,7 @@ class Gone(NamedTuple):
 
 
 class PassedOver(NamedTuple):
-    """Kept messages that lead nobody any more, for they never came out; tags: as in `OpenRows`."""
+    """Kept messages that are no longer leaders, as they never came out; tags: as in `OpenRows`."""
 
     positions: NDArray[np.int64]
     tags: NDArray[np.uint64]
@@ -122,18 +122,18 @@ def _skips(block: Block, book: Book) -> bool:
 class Ledger:
     """All input partitions of one app.
 
-    sessions_started, given_up: counted since this object was made, whoever judged
+    sessions_started, given_up: counted since this object was made, for every index
     """
 
     def __init__(self) -> None:
-        self.topics: list[KnownTopic] = []
+        self.topics: list[NumberedTopic] = []
         self.books: dict[tuple[int, int], Book] = {}
         self.sessions_started = 0
         self.given_up: Counter[GivenUp] = Counter()
 
     def topic_number(self, topic_id: bytes) -> int | None:
         """Number of a topic, None if it never appeared."""
-        return next((place for place, known in enumerate(self.topics) if known.topic_id == topic_id), None)
+        return next((place for place, topic in enumerate(self.topics) if topic.topic_id == topic_id), None)
 
     def check(self, block: Block) -> Result:
         """Rules 1 and 2; nothing changes."""
@@ -174,7 +174,7 @@ class Ledger:
         number = self.topic_number(block.topic_id)
         if number is None:
             number = len(self.topics)
-            self.topics.append(KnownTopic(block.topic_id, block.topic))
+            self.topics.append(NumberedTopic(block.topic_id, block.topic))
         book = self.books.setdefault((number, block.number), Book())
         if block.flags & BlockFlag.START:
             self.sessions_started += 1
@@ -185,71 +185,75 @@ class Ledger:
         book.open.drop(block.emitted_from, block.emitted_to)
         if block.flags & BlockFlag.START:
             return []
-        at, rows = (number, block.number), book.open
-        gone = []
+        key, rows = (number, block.number), book.open
+        dropped = []
         if book.began >= 0:
-            gone.append(Gone(*at, rows.drop(0, min(book.beginning, book.began)), GivenUp.RETENTION))
-            gone.append(Gone(*at, rows.drop(0, book.began), GivenUp.RESET))
-            gone += self._end(self._namesakes(number), GivenUp.RECREATED)
+            dropped.append(ClosedRows(*key, rows.drop(0, min(book.beginning, book.began)), GivenUp.RETENTION))
+            dropped.append(ClosedRows(*key, rows.drop(0, book.began), GivenUp.RESET))
+            dropped += self._end(self._namesakes(number), GivenUp.RECREATED)
             book.began = -1
-        gone.append(Gone(*at, rows.take_absent(block.first, block.end, block.offsets), GivenUp.COMPACTED))
+        dropped.append(
+            ClosedRows(*key, rows.take_absent(block.first, block.end, block.offsets), GivenUp.COMPACTED)
+        )
         refused = block.offsets[block.kinds == RowKind.REFUSED]
         if len(refused):
-            _, held = rows.find(refused)
-            gone.append(Gone(*at, rows.take(refused[held.kinds == Kind.UNIQUE]), GivenUp.REFUSED))
-        return self._pass_over(gone)
+            _, verdicts = rows.find(refused)
+            dropped.append(
+                ClosedRows(*key, rows.take(refused[verdicts.kinds == Kind.UNIQUE]), GivenUp.REFUSED)
+            )
+        return self._pass_over(dropped)
 
     def waiting(self) -> dict[int, Waiting]:
-        """Topics, by number, with open verdicts; one that stays the same waits for a session that goes on."""
-        found: dict[int, Waiting] = {}
+        """Topics, by number, with open verdicts; an entry that stays the same waits for a session."""
+        topics: dict[int, Waiting] = {}
         for (number, partition), book in self.books.items():
             if book.open:
-                found[number] = (*found.get(number, ()), (partition, book.session, book.covered))
-        return found
+                topics[number] = (*topics.get(number, ()), (partition, book.session, book.covered))
+        return topics
 
     def give_up(self, topic_ids: Collection[bytes]) -> list[PassedOver]:
-        """Nothing will come out of these topics. A session that begins there later is judged anew.
+        """Nothing will come out of these topics. A session that begins there later counts as new.
 
         returns: what is passed over
         """
-        numbers = {place for place, known in enumerate(self.topics) if known.topic_id in topic_ids}
+        numbers = {place for place, topic in enumerate(self.topics) if topic.topic_id in topic_ids}
         return self._pass_over(self._end(numbers, GivenUp.GONE)) if numbers else []
 
     def _namesakes(self, number: int) -> set[int]:
         """Other topics of this one's name, which were deleted: only one of them exists."""
         name = self.topics[number].name
-        return {other for other, known in enumerate(self.topics) if known.name == name and other != number}
+        return {other for other, topic in enumerate(self.topics) if topic.name == name and other != number}
 
-    def _end(self, numbers: Collection[int], why: GivenUp) -> Iterator[Gone]:
+    def _end(self, numbers: Collection[int], why: GivenUp) -> Iterator[ClosedRows]:
         """What is open in these topics, in whatever partition; their sessions are over."""
         for (number, partition), book in self.books.items():
             if number in numbers:
-                # A worker that was frozen would go on with it.
+                # A worker that was frozen would continue it.
                 book.session = 0
-                yield Gone(number, partition, book.open.drop(0, _ALL), why)
+                yield ClosedRows(number, partition, book.open.drop(0, _ALL), why)
 
-    def _pass_over(self, gone: Iterable[Gone]) -> list[PassedOver]:
-        """Verdicts that were open are no verdicts any more: their messages were never judged."""
+    def _pass_over(self, dropped: Iterable[ClosedRows]) -> list[PassedOver]:
+        """Remove open verdicts: their messages count as never judged."""
         passed = []
-        for number, partition, rows, why in gone:
+        for number, partition, rows, why in dropped:
             if not len(rows):
                 continue
             self.books[number, partition].judged.remove(rows.offsets)
             self.given_up[why] += len(rows)
             passed.append(_passed_over(number, partition, rows))
-        return [each for each in passed if len(each.positions)]
+        return [part for part in passed if len(part.positions)]
 
     def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
         """Drop the open verdicts that the recorded ruling on this entered block contradicts.
 
-        Whoever made the ruling knew nothing of them, for retention had taken their record: the later verdict
-        is the one that was answered.
+        The index that made the ruling did not have them, as retention had deleted their record: the later
+        verdict is the one that was answered.
         returns: kept messages whose first verdict was dropped, unless they are out
         """
         book = self.book(block)
-        is_open, held = book.open.find(block.offsets)
-        said = ruling.verdicts
-        differs = (held.kinds != said.kinds) | (held.leaders != said.leaders)
+        is_open, stored = book.open.find(block.offsets)
+        recorded = ruling.verdicts
+        differs = (stored.kinds != recorded.kinds) | (stored.leaders != recorded.leaders)
         wrong = is_open & (differs | (ruling.sources == Source.NEW))
         is_out = ruling.sources == Source.REPLAYED
         book.open.take(block.offsets[wrong & is_out])
@@ -304,16 +308,16 @@ class Ledger:
         names: of topics by number, first the block's own
         """
         while len(self.topics) <= max(names):
-            self.topics.append(KnownTopic(_NO_ID, ""))
+            self.topics.append(NumberedTopic(_NO_ID, ""))
         for number, name in names.items():
             if not self.topics[number].name:
-                self.topics[number] = KnownTopic(self.topics[number].topic_id, name)
+                self.topics[number] = NumberedTopic(self.topics[number].topic_id, name)
         own = next(iter(names))
         if self.topic_number(block.topic_id) is None and self.topics[own].topic_id == _NO_ID:
-            self.topics[own] = KnownTopic(block.topic_id, self.topics[own].name)
+            self.topics[own] = NumberedTopic(block.topic_id, self.topics[own].name)
 
     def own_numbers(self, block: Block, names: Mapping[int, str]) -> dict[int, int]:
-        """What whoever judged this block calls otherwise: the number there → the number here.
+        """Topics that the index of this block numbered differently: its number → the number here.
 
         An index that restored when retention had taken all blocks of a topic gives that topic's number to
         another one; the index that follows it may have known the topic all along. Call it when the block was
@@ -326,10 +330,10 @@ class Ledger:
         for number in others:
             if self.topics[number].name == names[number]:
                 continue
-            same = [at for at, known in enumerate(self.topics) if known.name == names[number]]
+            same = [place for place, topic in enumerate(self.topics) if topic.name == names[number]]
             if not same:
                 same = [len(self.topics)]
-                self.topics.append(KnownTopic(_NO_ID, names[number]))
+                self.topics.append(NumberedTopic(_NO_ID, names[number]))
             # Of topics of one name, the one made last.
             numbers[number] = same[-1]
         return numbers
@@ -366,7 +370,7 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
         )
     head = orjson.dumps(
         {
-            "topics": [(known.topic_id.hex(), known.name) for known in ledger.topics],
+            "topics": [(topic.topic_id.hex(), topic.name) for topic in ledger.topics],
             "books": books,
         }
     )
@@ -379,17 +383,17 @@ def ledger_from_bytes(data: bytes, where: str) -> Ledger:
     try:
         (size,) = _SIZE.unpack_from(data)
         head = orjson.loads(data[_SIZE.size : _SIZE.size + size])
-        ledger.topics = [KnownTopic(bytes.fromhex(known), name) for known, name in head["topics"]]
-        at = _SIZE.size + size
-        for each in head["books"]:
-            began, beginning = each.get("began", -1), each.get("beginning", 0)
-            book = Book(each["session"], each["covered"], began, beginning, Ranges(each["judged"]))
-            for _ in range(each["open"]):
-                rows, at = decode_columns(OpenRows, memoryview(data), at, where)
+        ledger.topics = [NumberedTopic(bytes.fromhex(topic_id), name) for topic_id, name in head["topics"]]
+        position = _SIZE.size + size
+        for entry in head["books"]:
+            began, beginning = entry.get("began", -1), entry.get("beginning", 0)
+            book = Book(entry["session"], entry["covered"], began, beginning, Ranges(entry["judged"]))
+            for _ in range(entry["open"]):
+                rows, position = decode_columns(OpenRows, memoryview(data), position, where)
                 book.open.add(rows)
-            ledger.books[(each["topic"], each["partition"])] = book
-        if at != len(data):
-            raise ValueError(f"{len(data) - at} bytes too many")
+            ledger.books[(entry["topic"], entry["partition"])] = book
+        if position != len(data):
+            raise ValueError(f"{len(data) - position} bytes too many")
     except (struct.error, ValueError, KeyError, TypeError) as error:
         raise StateError(
             f"{where}: the book of sessions is damaged ({error}); delete this snapshot, an older one "

@@ -69,9 +69,9 @@ class Ranges:
         if low >= high:
             return
         left = [(self._firsts[low], first), (end, self._ends[high - 1])]
-        left = [each for each in left if each[0] < each[1]]
-        self._firsts[low:high] = [each[0] for each in left]
-        self._ends[low:high] = [each[1] for each in left]
+        left = [part for part in left if part[0] < part[1]]
+        self._firsts[low:high] = [part[0] for part in left]
+        self._ends[low:high] = [part[1] for part in left]
 
     def contain(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool[n] for ascending offsets."""
@@ -144,26 +144,26 @@ class OpenVerdicts:
         """Forget what is open in [first, end) and none of these ascending offsets; returns it, ascending."""
         if first > self._last:
             return _NO_ROWS
-        held = [chunk.offsets for chunk in self.chunks[: bisect_left(self.chunks, end, key=_first)]]
-        known = np.sort(np.concatenate([_NO_ROWS.offsets, *held]))
-        inside = known[np.searchsorted(known, first) : np.searchsorted(known, end)]
+        chunk_offsets = [chunk.offsets for chunk in self.chunks[: bisect_left(self.chunks, end, key=_first)]]
+        open_offsets = np.sort(np.concatenate([_NO_ROWS.offsets, *chunk_offsets]))
+        inside = open_offsets[np.searchsorted(open_offsets, first) : np.searchsorted(open_offsets, end)]
         return self.take(np.setdiff1d(inside, offsets, assume_unique=True))
 
     def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
         """Which of the ascending offsets are open, and verdicts for all of them (REPLAYED where not open)."""
-        found = np.zeros(len(offsets), np.bool_)
+        is_open = np.zeros(len(offsets), np.bool_)
         verdicts = Verdicts.blank(len(offsets), fill={"kinds": Kind.REPLAYED})
         if not len(offsets) or offsets[0] > self._last:
-            return found, verdicts
+            return is_open, verdicts
         for chunk in self.chunks[: bisect_right(self.chunks, int(offsets[-1]), key=_first)]:
-            known = chunk.offsets
-            if known[-1] < offsets[0]:
+            open_offsets = chunk.offsets
+            if open_offsets[-1] < offsets[0]:
                 continue
-            place = np.minimum(np.searchsorted(known, offsets), len(known) - 1)
-            here = known[place] == offsets
+            place = np.minimum(np.searchsorted(open_offsets, offsets), len(open_offsets) - 1)
+            here = open_offsets[place] == offsets
             verdicts.put(here, chunk.verdicts.take(place[here]))
-            found |= here
-        return found, verdicts
+            is_open |= here
+        return is_open, verdicts
 
 
 def _runs(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:

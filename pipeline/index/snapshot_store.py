@@ -2,9 +2,9 @@
 
 A snapshot is written beside its final name and moved there, so that a half one is never found; `keep` of them
 stay. In a folder it is on disk before it has its name, and what is made there is for its owner alone,
-whatever the umask: it holds texts of kept messages. Of a store's error its kind is told, for its words may
-repeat an address or a key. Names of snapshots tell the log they
-belong to: those of a log that was deleted are neither read nor counted, however high their offsets are.
+whatever the umask: it holds texts of kept messages. The error of a store is reported by its kind
+alone, as its text may repeat an address or a key. The name of a snapshot names its log: snapshots of a
+deleted log are neither read nor counted, whatever their offsets are.
 
 As bytes it is a header, the ledger, the sieve, and a checksum of it all. Neither writing nor reading holds it
 as a whole, and it crosses the network once each way: who reads the sieve reads what the checksum is of, so
@@ -42,18 +42,18 @@ _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
 _PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9a-f]+\.partial")
 _ABANDONED = timedelta(days=1)
-"""Age of a half snapshot that nobody writes any more, where no lock can tell."""
+"""Age from which a half snapshot counts as abandoned, if the file system has no locks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """What a snapshot is of.
 
-    at: log offset of the next block; decisions_from: no decision of a later block lies below it
+    next_offset: log offset of the next block; decisions_from: no decision of a later block lies below it
     log_id, decisions_id: topic ids of what it continues; scheme: hash of the fingerprint scheme
     """
 
-    at: int
+    next_offset: int
     decisions_from: int
     log_id: bytes
     decisions_id: bytes
@@ -72,7 +72,7 @@ class Snapshot(Stamp):
 
 
 class Moved(NamedTuple):
-    """How far a snapshot has come that is being read or written; size: 0 while nobody knows it."""
+    """How far a snapshot has come that is being read or written; size: 0 while unknown."""
 
     doing: Literal["reading", "writing"]
     done: int
@@ -84,14 +84,14 @@ Watch = Callable[[Moved], None]
 
 
 def no_watch(moved: Moved) -> None:
-    """The watch that looks at nothing."""
+    """A watch that does nothing."""
 
 
 class UnreadableError(StateError):
     """A snapshot is damaged, or its store cannot read it: another one or the log has to do."""
 
 
-class FoundSnapshot:
+class SnapshotReader:
     """A snapshot in its store. Its sieve is read first; then `ledger` says whether all of it is whole.
 
     stamp: what it is of; nothing of it counts before `ledger` has returned
@@ -108,7 +108,7 @@ class FoundSnapshot:
         self._start = stream.read(_HEADER.size)
         if self._size < _HEADER.size + _DIGEST_SIZE or self._start[:4] != _MAGIC:
             raise UnreadableError(
-                f"{name}: is no snapshot of an index; delete it, an older one or the log will do"
+                f"{name}: is not a snapshot of an index; delete it, an older one or the log will do"
             )
         version = struct.unpack_from("<H", self._start, 4)[0]
         if version != _VERSION:
@@ -116,8 +116,8 @@ class FoundSnapshot:
                 f"{name}: snapshot format {version}, this program reads {_VERSION}; "
                 "delete it or run the program that wrote it"
             )
-        _, _, scheme, log_id, decisions_id, at, decisions_from, *sizes = _HEADER.unpack(self._start)
-        self.stamp = Stamp(at, decisions_from, log_id, decisions_id, scheme)
+        _, _, scheme, log_id, decisions_id, next_offset, decisions_from, *sizes = _HEADER.unpack(self._start)
+        self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme)
         self._ledger_size, self._sieve_size = sizes
         if self._size != _HEADER.size + sum(sizes) + _DIGEST_SIZE:
             raise self._damaged()
@@ -173,7 +173,7 @@ class SnapshotStore:
     """Snapshots of one app, newest first.
 
     place: a file system and the folder there; keep: how many snapshots are kept
-    said: what is told of an error of a store that is no folder here
+    describe: text for an error of a store that is not a local folder
     """
 
     def __init__(
@@ -181,14 +181,14 @@ class SnapshotStore:
         place: tuple[AbstractFileSystem, str],
         app: str,
         keep: int,
-        said: Callable[[Exception], str] = lambda error: type(error).__name__,
+        describe: Callable[[Exception], str] = lambda error: type(error).__name__,
     ) -> None:
         self._files, folder = place
         self._folder = f"{folder.rstrip('/')}/{app}"
         self._keep = keep
         protocol = self._files.protocol
         self._is_local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
-        self._said = said
+        self._describe = describe
         self._address = (
             self._folder if self._is_local else shown(str(self._files.unstrip_protocol(self._folder)))
         )
@@ -198,7 +198,7 @@ class SnapshotStore:
 
         raises: StateError when the folder cannot be written (no permission, disk full); the older ones stay
         """
-        name = f"{self._folder}/index-{snapshot.at:016d}-{_short(snapshot.log_id)}.snapshot"
+        name = f"{self._folder}/index-{snapshot.next_offset:016d}-{_short(snapshot.log_id)}.snapshot"
         partial = f"{name}.{secrets.token_hex(8)}.partial"
         try:
             with self._partial(partial) as stream:
@@ -207,7 +207,7 @@ class SnapshotStore:
                     _put_on_disk(stream, partial, name)
             if not self._is_local:
                 self._files.mv(partial, name)
-            for _, old in self._found(snapshot.log_id)[self._keep :]:
+            for _, old in self._listed(snapshot.log_id)[self._keep :]:
                 self._files.rm(old)
             self._sweep()
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
@@ -215,7 +215,7 @@ class SnapshotStore:
                 self._files.rm(partial)
             raise StateError(
                 f"{self._address}: snapshot cannot be written ({self._kind(error)}); free space or fix "
-                "permissions; the index goes on with its older snapshot"
+                "permissions; the index continues with its older snapshot"
             ) from None
         return Stored(name, size)
 
@@ -227,14 +227,14 @@ class SnapshotStore:
         return cast("BinaryIO", self._files.open(partial, "wb"))
 
     def _kind(self, error: Exception) -> str:
-        """What is told of an error: of one of this machine its words, which are the system's."""
+        """Text for an error: the text of the system for a local folder, else as `describe`."""
         if isinstance(error, StateError):
             return str(error)
         is_here = self._is_local and isinstance(error, OSError) and error.strerror
-        return str(error.strerror) if is_here and isinstance(error, OSError) else self._said(error)
+        return str(error.strerror) if is_here and isinstance(error, OSError) else self._describe(error)
 
     def _sweep(self) -> None:
-        """Half snapshots of processes that were killed take no room for ever; others are being written."""
+        """Remove half snapshots of killed processes; leave those that a process is writing."""
         for name in map(str, self._files.ls(self._folder, detail=False)):
             if _PARTIAL.fullmatch(name.rsplit("/", 1)[-1]):
                 if self._is_local:
@@ -246,27 +246,27 @@ class SnapshotStore:
                     if datetime.now(UTC) - aware > _ABANDONED:
                         self._files.rm(name)
 
-    def kept_at(self, log_id: bytes) -> list[int]:
+    def kept_offsets(self, log_id: bytes) -> list[int]:
         """Log offsets of the snapshots of a log, the newest first; below the last one nothing is needed for a
         restore."""
-        return [at for at, _ in self._found(log_id)]
+        return [offset for offset, _ in self._listed(log_id)]
 
-    def read(self, log_id: bytes, watch: Watch = no_watch) -> Iterator[FoundSnapshot | UnreadableError]:
+    def read(self, log_id: bytes, watch: Watch = no_watch) -> Iterator[SnapshotReader | UnreadableError]:
         """Each snapshot of a log from the newest on, or why it cannot be used. It can be read until the next
         one is asked for."""
-        for _, name in self._found(log_id):
+        for _, name in self._listed(log_id):
             with ExitStack() as stack:
                 try:
                     shown_as = f"{self._address}/{name.rsplit('/', 1)[-1]}"
                     stream = stack.enter_context(self._files.open(name, "rb"))
-                    found: FoundSnapshot | UnreadableError = FoundSnapshot(stream, shown_as, watch)
+                    snapshot: SnapshotReader | UnreadableError = SnapshotReader(stream, shown_as, watch)
                 except UnreadableError as error:
-                    found = error
+                    snapshot = error
                 except Exception as error:  # noqa: BLE001 (as in `write`)
-                    found = _unreadable(shown_as, self._kind(error))
-                yield found
+                    snapshot = _unreadable(shown_as, self._kind(error))
+                yield snapshot
 
-    def _found(self, log_id: bytes) -> list[tuple[int, str]]:
+    def _listed(self, log_id: bytes) -> list[tuple[int, str]]:
         try:
             # What another process has written or deleted since is not in a listing that a store remembers.
             self._files.invalidate_cache()
@@ -274,8 +274,8 @@ class SnapshotStore:
         except FileNotFoundError:
             return []
         except Exception as error:  # noqa: BLE001 (as in `write`)
-            said = f"{self._address}: cannot be listed ({self._kind(error)}); fix permissions"
-            raise StateError(said, lasting=False) from None
+            message = f"{self._address}: cannot be listed ({self._kind(error)}); fix permissions"
+            raise StateError(message, lasting=False) from None
         matches = [(_NAME.fullmatch(str(name).rsplit("/", 1)[-1]), str(name)) for name in names]
         ours = _short(log_id)
         return sorted(
@@ -284,14 +284,14 @@ class SnapshotStore:
 
 
 def private_file(path: str) -> BinaryIO:
-    """A new file for this user alone, locked as long as it is open: a lock tells that it is being written.
+    """A new file for this user alone, locked while it is open: the lock shows that a process is writing it.
 
     Processes in two containers may have one number and not see each other; a lock on the file they share.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         file = os.fdopen(os.open(path, flags, 0o600), "w+b")
-        # Some network file systems have no locks; there a half snapshot is told by its age.
+        # Some network file systems have no locks; there the age of a half snapshot counts.
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
@@ -327,18 +327,18 @@ def _remove_abandoned(partial: str) -> None:
     except OSError:
         return  # it has its name by now, belongs to somebody else, or is a link
     try:
-        held = os.fstat(opened)
-        if not stat.S_ISREG(held.st_mode) or held.st_uid != os.geteuid():
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             return
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
         except OSError:
-            if datetime.now(UTC) - datetime.fromtimestamp(held.st_mtime, UTC) < _ABANDONED:
+            if datetime.now(UTC) - datetime.fromtimestamp(status.st_mtime, UTC) < _ABANDONED:
                 return
         # What has its final name since it was listed is another name's file.
-        if os.path.lexists(partial) and os.path.samestat(os.lstat(partial), held):
+        if os.path.lexists(partial) and os.path.samestat(os.lstat(partial), status):
             os.unlink(partial)
     except FileNotFoundError:
         return
@@ -365,7 +365,7 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     hashed.write(
         _HEADER.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id,
-            snapshot.at, snapshot.decisions_from, len(snapshot.ledger), counted.count,
+            snapshot.next_offset, snapshot.decisions_from, len(snapshot.ledger), counted.count,
         )
     )  # fmt: skip
     hashed.write(snapshot.ledger)
@@ -375,7 +375,7 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
 
 
 def _kind_of(error: Exception) -> str:
-    """What is told of an error while a stream is read: the stream may be of any store."""
+    """Text for an error while a stream is read: the stream may be of any store."""
     return (
         errno.errorcode.get(error.errno or 0, type(error).__name__)
         if isinstance(error, OSError)

@@ -10,9 +10,9 @@ from typing import BinaryIO, NamedTuple
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import (
-    FoundSnapshot,
     Moved,
     Snapshot,
+    SnapshotReader,
     SnapshotStore,
     UnreadableError,
     Watch,
@@ -22,25 +22,25 @@ from twinsieve.pipeline.index.state import IndexState, Judge
 from twinsieve.stages.errors import StateError
 
 _SETTLE_S = 3.0
-"""An index that begins to judge finds what has waited for it, and works that off before it makes a copy."""
+"""An index that begins to judge first processes the blocks that waited for it, then makes a copy."""
 
 _AGAIN_S = 30.0
-"""A snapshot that failed is tried again after this time: disks are emptied, permissions are mended."""
+"""After a failure the next attempt begins after this time."""
 
-_SAY_EVERY_S = 600.0
-"""Seconds between two notices that snapshots fail; the counter tells each one."""
+_REPORT_EVERY_S = 600.0
+"""Seconds between two notices that snapshots fail; the counter counts every failure."""
 
 
 class SnapshotResult(NamedTuple):
-    """What storing a snapshot has changed: a restore needs no block below `oldest_at` and no decision below
-    `decisions_from`, None where that is not known: another process wrote the oldest snapshot.
+    """What storing a snapshot has changed: a restore needs no block below `oldest_offset` and no decision
+    below `decisions_from`, None where that is not known: another process wrote the oldest snapshot.
 
-    told: what was stored, for the log
+    log_line: what was stored, for the log
     """
 
-    oldest_at: int | None
+    oldest_offset: int | None
     decisions_from: int | None
-    told: str
+    log_line: str
 
 
 class SnapshotWriter:
@@ -50,7 +50,7 @@ class SnapshotWriter:
     every_s: when what a restore would have to replay is that old, the next snapshot is due
     watch: called for bytes that are written, only while somebody waits for the last of them
     stored_ms: when the last one was stored, None before the first
-    failures: of writes; whoever counts them sets it back
+    failures: of writes; the caller counts them and sets this to 0
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class SnapshotWriter:
         self._failed_s: float | None = None
         """When the last write failed; None when it did not."""
         self._failing = 0
-        self._say_s = 0.0
+        self._reported_s = 0.0
         self._running: Future[SnapshotResult] | None = None
         self._written: dict[int, int] = {}
         self.stored_ms: int | None = None
@@ -121,8 +121,8 @@ class SnapshotWriter:
 
     def _is_behind(self, since_s: float | None) -> None:
         """No snapshot holds a block of that time, nor of those that it has noted."""
-        known = [at_s for at_s in (since_s, self._unfrozen_s) if at_s is not None]
-        self._unfrozen_s = min(known, default=None)
+        times_s = [at_s for at_s in (since_s, self._unfrozen_s) if at_s is not None]
+        self._unfrozen_s = min(times_s, default=None)
 
     def begin(self, state: IndexState, decisions_from: int) -> None:
         """Freeze the state, which must be committed, and begin to write it; not while a write is running."""
@@ -132,7 +132,7 @@ class SnapshotWriter:
         ledger = ledger_to_bytes(state.ledger)
         sieve = state.sieve.freeze()
         self._unstored_s, self._unfrozen_s = self._unfrozen_s, None
-        snapshot = Snapshot(state.at, decisions_from, *self._ids, self._scheme, ledger, sieve)
+        snapshot = Snapshot(state.next_offset, decisions_from, *self._ids, self._scheme, ledger, sieve)
         self._running = self._background.submit(self._write, self._store, snapshot)
 
     def finished(self, *, wait: bool = False) -> SnapshotResult | None:
@@ -153,29 +153,29 @@ class SnapshotWriter:
             self._running = self._unstored_s = None
             self._is_awaited = False
         if self._failing:
-            result = result._replace(told=f"{result.told} failed_before={self._failing}")
+            result = result._replace(log_line=f"{result.log_line} failed_before={self._failing}")
         self._failed_s, self._failing = None, 0
         self.stored_ms = self._clock.now_ms()
         return result
 
     def notice_of(self, error: StateError) -> str | None:
-        """What to say of a write that failed; None where the like was said a short while ago."""
+        """Notice about a failed write; None if a similar notice was given a short while ago."""
         now_s = self._clock.monotonic_s()
-        if self._failing > 1 and now_s < self._say_s:
+        if self._failing > 1 and now_s < self._reported_s:
             return None
-        self._say_s = now_s + _SAY_EVERY_S
+        self._reported_s = now_s + _REPORT_EVERY_S
         return str(error) if self._failing <= 1 else f"{error}; the last {self._failing} tries failed"
 
     def _write(self, store: SnapshotStore, snapshot: Snapshot) -> SnapshotResult:
         stored = store.write(snapshot, self._moved)
-        kept = store.kept_at(snapshot.log_id)
+        kept = store.kept_offsets(snapshot.log_id)
         # Of two snapshots at one log offset the later one stays.
-        self._written[snapshot.at] = snapshot.decisions_from
-        self._written = {at: start for at, start in self._written.items() if at in kept}
+        self._written[snapshot.next_offset] = snapshot.decisions_from
+        self._written = {offset: start for offset, start in self._written.items() if offset in kept}
         took_s = self._clock.monotonic_s() - self._began_s
-        told = f"snapshot stored at block {snapshot.at} bytes={stored.size} seconds={took_s:.1f}"
+        log_line = f"snapshot stored at block {snapshot.next_offset} bytes={stored.size} seconds={took_s:.1f}"
         oldest = kept[-1] if kept else None
-        return SnapshotResult(oldest, self._written.get(kept[-1]) if kept else None, told)
+        return SnapshotResult(oldest, self._written.get(kept[-1]) if kept else None, log_line)
 
     def _moved(self, moved: Moved) -> None:
         if self._is_awaited:
@@ -204,7 +204,8 @@ def restore_point(
     notices: list[str],
     watch: Watch = no_watch,
 ) -> tuple[IndexState, int]:
-    """The state of the newest snapshot that can be used, or an empty one, and where its decisions go on.
+    """The state of the newest snapshot that can be used, or an empty one, and the offset of its next
+    decision.
 
     A snapshot under other settings is passed over while the log can bring everything back. Where the log
     was deleted, its ledger is used all the same, and what fits of its sieve: what was judged stays judged.
@@ -213,19 +214,21 @@ def restore_point(
     raises: StateError when none can be read and the log does not go back to the beginning either
     """
     unreadable = 0
-    for found in store.read(ids[0], watch) if store is not None else ():
+    for snapshot in store.read(ids[0], watch) if store is not None else ():
         try:
-            if isinstance(found, UnreadableError):
-                raise found
-            return _state(found, ids[1], scheme, sieves, log_begins, notices), found.stamp.decisions_from
+            if isinstance(snapshot, UnreadableError):
+                raise snapshot
+            return _state(
+                snapshot, ids[1], scheme, sieves, log_begins, notices
+            ), snapshot.stamp.decisions_from
         except StateError as error:
             unreadable += isinstance(error, UnreadableError)
             notices.append(str(error))
     if unreadable and log_begins:
         raise StateError(
             f"{notices[-1]}; no snapshot can be used, and the log before block {log_begins} was deleted: "
-            "bring a snapshot back, or delete them all to go on with what the log still holds, and start the "
-            "first process with `twinsieve run --without-snapshots`"
+            "bring a snapshot back, or delete them all to continue with what the log still holds, and "
+            "start the first process with `twinsieve run --without-snapshots`"
         )
     if log_begins:
         notices.append(
@@ -236,7 +239,7 @@ def restore_point(
 
 
 def _state(
-    found: FoundSnapshot,
+    snapshot: SnapshotReader,
     decisions_id: bytes,
     scheme: bytes,
     sieves: Sieves,
@@ -245,28 +248,28 @@ def _state(
 ) -> IndexState:
     """The state of a snapshot that is whole. raises: UnreadableError where it is not; StateError"""
     try:
-        if found.stamp.decisions_id != decisions_id:
+        if snapshot.stamp.decisions_id != decisions_id:
             raise StateError("snapshot belongs to another decisions topic; it is left alone")
-        if found.stamp.scheme != scheme:
+        if snapshot.stamp.scheme != scheme:
             raise StateError("snapshot is of another fingerprint scheme; it is left alone")
-        sieve = _sieve(found, sieves, log_begins, notices)
+        sieve = _sieve(snapshot, sieves, log_begins, notices)
     except UnreadableError:
         raise
     except Exception:
-        # What is damaged may seem to be anything; that it is damaged is what counts then.
-        found.ledger()
+        # Damage may cause any error. If the snapshot is damaged, `ledger` raises the error that says so.
+        snapshot.ledger()
         raise
-    return IndexState(sieve, found.ledger(), found.stamp.at)
+    return IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)
 
 
-def _sieve(found: FoundSnapshot, sieves: Sieves, log_begins: int, notices: list[str]) -> Judge:
+def _sieve(snapshot: SnapshotReader, sieves: Sieves, log_begins: int, notices: list[str]) -> Judge:
     try:
-        return sieves.load(found.sieve())
+        return sieves.load(snapshot.sieve())
     except StateError as error:
         if isinstance(error, UnreadableError) or not log_begins:
             raise
-        found.ledger()
+        snapshot.ledger()
         notices.append(
             f"{error}; as the log before block {log_begins} was deleted, what fits of the snapshot is used"
         )
-        return sieves.salvage(found.sieve())
+        return sieves.salvage(snapshot.sieve())

@@ -1,4 +1,4 @@
-"""What the index knows: sieve, ledger and the log offset that both are true for."""
+"""State of the index: sieve, ledger, and the log offset that both belong to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Judge(Protocol):
         """Move the state on as those recorded verdicts say, without judging."""
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Kept messages at these positions lead nobody from now on; tags: first halves of their digests."""
+        """Kept messages at these positions are not leaders from now on; tags: first halves of
+        their digests."""
 
     def stats(self) -> SieveStats:
         """How full the windows are, and how far back they reach."""
@@ -39,24 +40,26 @@ class Judge(Protocol):
 class IndexState:
     """The answer to every block of the log, in order. Two of them that saw the same log and decisions agree.
 
-    at: log offset of the next block
+    next_offset: log offset of the next block
     """
 
     sieve: Judge
     ledger: Ledger = field(default_factory=Ledger)
-    at: int = 0
+    next_offset: int = 0
 
-    def rule(self, block: Block, log_offset: int, arrival_ms: int, gone: Collection[bytes] = ()) -> Ruling:
+    def rule(
+        self, block: Block, log_offset: int, arrival_ms: int, topic_ids: Collection[bytes] = ()
+    ) -> Ruling:
         """Judge the block at `log_offset`; the state is true for the next offset then.
 
         arrival_ms: when its messages came, which bounds their times
-        gone: ids of topics of which nothing will come out any more; given up where the block is judged
+        topic_ids: ids of topics of which nothing will come out any more; given up where the block is judged
         """
-        self.at = log_offset + 1
+        self.next_offset = log_offset + 1
         result = self.ledger.check(block)
         if result is not Result.JUDGED:
             return Ruling(log_offset, block.session, result, block.first, block.end)
-        given_up = tuple(sorted(gone))
+        given_up = tuple(sorted(topic_ids))
         self._forget(self.ledger.give_up(given_up))
         self._forget(self.ledger.enter(block))
         sources, verdicts = self.ledger.sources(block)
@@ -78,19 +81,19 @@ class IndexState:
     def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
         """Refuse a block of another fingerprint scheme or format: the process that wrote it has other
         settings, or is of another version."""
-        self.at = log_offset + 1
+        self.next_offset = log_offset + 1
         return Ruling(log_offset, session, Result.FOREIGN, first, end)
 
     def pass_over(self, log_offset: int) -> None:
-        """Go on behind blocks that nobody can follow; never back."""
-        self.at = max(self.at, log_offset)
+        """Continue behind blocks that cannot be followed; never move back."""
+        self.next_offset = max(self.next_offset, log_offset)
 
     def follow(self, block: Block, ruling: Ruling) -> None:
         """Move on as the recorded ruling of this block says; nothing is judged.
 
         ruling: its leaders get the topic numbers of this state
         """
-        self.at = ruling.next_offset
+        self.next_offset = ruling.next_offset
         if ruling.result is not Result.JUDGED:
             return
         self.ledger.take_numbers(block, ruling.topics)

@@ -1,7 +1,7 @@
 """Topics that an index watches.
 
 An internal topic that is deleted under a running app stops it. An input topic of which nothing will come
-out any more is given up: what was judged of it and never came out leads nobody.
+out any more is given up: what was judged of it and never came out leads no message any more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.mark import name_topic
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.index.config import IndexConfig
-from twinsieve.pipeline.index.ledger import KnownTopic, Ledger, Waiting
+from twinsieve.pipeline.index.ledger import Ledger, NumberedTopic, Waiting
 from twinsieve.stages.errors import StateError
 
 _T = TypeVar("_T")
@@ -38,7 +38,7 @@ class InternalTopics:
         if missing:
             raise StateError(f"topic {missing} does not exist; `twinsieve topics create` makes it")
         self.infos = {name: info for name, info in infos.items() if info is not None}
-        self._gone: set[str] = set()
+        self._missing: set[str] = set()
         self._checked_s = clock.monotonic_s()
 
     def check(self, *, at_once: bool = False) -> None:
@@ -58,18 +58,18 @@ class InternalTopics:
             if not error.retryable:
                 raise
             return
-        gone = {name for name, info in infos.items() if info is None}
+        missing = {name for name, info in infos.items() if info is None}
         if not at_once:
-            if gone & self._gone:
-                raise StateError(f"topic {min(gone & self._gone)} was deleted; {_ADVICE}")
-            self._gone = gone
+            if missing & self._missing:
+                raise StateError(f"topic {min(missing & self._missing)} was deleted; {_ADVICE}")
+            self._missing = missing
         for name, info in infos.items():
             if info is not None and info.topic_id != self.infos[name].topic_id:
                 raise StateError(f"topic {name} was deleted and created again; {_ADVICE}")
             self.infos[name] = info or self.infos[name]
 
     def unreachable(self, name: str, numbers: Collection[int]) -> set[int]:
-        """Those of these partitions that nobody can write to: they have no leader, or do not exist.
+        """Those of these partitions that no client can write to: they have no leader, or do not exist.
 
         Asks the broker about numbers that are new: the topic may have got more partitions. raises: as `check`
         """
@@ -80,18 +80,18 @@ class InternalTopics:
         return {number for number in numbers if number not in there}
 
 
-_ADVICE = "find out what deletes topics; the next start goes on where it can, else start a new app"
+_ADVICE = "find out what deletes topics; the next start continues where it can, else start a new app"
 
 
 class InputTopics:
-    """Input topics of which nothing will come out any more, as a look at the broker tells now and then.
+    """Input topics of which nothing will come out any more, found by regular checks of the broker.
 
     A topic is gone when the broker does not have that very one at two looks in a row, for a broker that has
     just started may not know its topics yet; or when no worker was given any of it for `unread_s`, while they
-    were given others. Nobody is asked about a topic without open verdicts, or one whose sessions have moved
-    since the look before. A question that is not allowed is a notice, once, and nothing is gone for that.
+    were given others. The broker is not asked about a topic without open verdicts, or with sessions that have
+    moved since the check before. A request that is not allowed gives one notice, and no topic counts as gone.
 
-    gone: ids of these topics that no recorded ruling names yet
+    abandoned: ids of these topics that no recorded ruling names yet
     notices: gets a line for what an operator should know
     """
 
@@ -101,7 +101,7 @@ class InputTopics:
         self._config = config
         self._notices = notices
         self._denied: set[str] = set()
-        self.gone: frozenset[bytes] = frozenset()
+        self.abandoned: frozenset[bytes] = frozenset()
         self.begin()
 
     def begin(self) -> None:
@@ -110,8 +110,8 @@ class InputTopics:
         self._waiting: dict[int, Waiting] = {}
         self._absent: set[int] = set()
         self._unread_s: dict[int, float] = {}
-        """Since when nobody was given a topic."""
-        self.gone = frozenset()
+        """Since when no worker was given a topic."""
+        self.abandoned = frozenset()
 
     def look(self, ledger: Ledger) -> None:
         """Find out what is gone, every `inputs_s` seconds; return at once in between."""
@@ -130,34 +130,34 @@ class InputTopics:
             absent = {number for number in names if self._is_absent(ledger.topics[number])}
             for number in absent:
                 del names[number]
-            gone = (absent & self._absent) | self._unread(names, now_s)
+            abandoned = (absent & self._absent) | self._unread(names, now_s)
         except BrokerError:
-            # No broker answers: the next look tells.
+            # No broker answers: the next check repeats this.
             return
         self._absent = absent
-        self.gone = frozenset(ledger.topics[number].topic_id for number in gone)
+        self.abandoned = frozenset(ledger.topics[number].topic_id for number in abandoned)
 
     def record(self, given_up: Collection[bytes], ledger: Ledger) -> None:
-        """These stand in a ruling: what was judged of them leads nobody any more."""
-        self.gone = self.gone.difference(given_up)
-        names = [known.name for known in ledger.topics if known.topic_id in given_up]
+        """These stand in a ruling: what was judged of them leads no message any more."""
+        self.abandoned = self.abandoned.difference(given_up)
+        names = [topic.name for topic in ledger.topics if topic.topic_id in given_up]
         if names:
             self._notices.append(
                 f"input topic {', '.join(names)}: it was deleted, or no worker has read it for "
                 f"{self._config.unread_s:.0f} s; what was judged of it and never came out leads nobody now"
             )
 
-    def _is_absent(self, topic: KnownTopic) -> bool:
-        infos = self._told(lambda: self._admin.topics([topic.name]))
+    def _is_absent(self, topic: NumberedTopic) -> bool:
+        infos = self._answer(lambda: self._admin.topics([topic.name]))
         if infos is None:
             return False
         info = infos[topic.name]
         return info is None or name_topic(info) != topic.topic_id
 
     def _unread(self, names: Mapping[int, str], now_s: float) -> set[int]:
-        """Those that nobody reads, of these topics that the broker has."""
-        members = self._told(lambda: self._admin.members(self._config.workers)) if names else None
-        read = {at.topic for member in (members or {}).values() for at in member.partitions}
+        """Those of these existing topics that no worker reads."""
+        members = self._answer(lambda: self._admin.members(self._config.workers)) if names else None
+        read = {partition.topic for member in (members or {}).values() for partition in member.partitions}
         # Nobody has a share while shares are dealt, or while no worker runs: that says nothing.
         self._unread_s = {
             number: self._unread_s.get(number, now_s)
@@ -171,13 +171,13 @@ class InputTopics:
         }
         if not overdue:
             return set()
-        # What a seed reads is out already; a seed that was stopped goes on when it is run again.
-        offsets = self._told(lambda: self._admin.group_offsets(self._config.seeders, stable=False))
-        seeded = {at.topic for at in offsets} if offsets is not None else set(names.values())
+        # What a seed reads is out already; a seed that was stopped continues when it is run again.
+        offsets = self._answer(lambda: self._admin.group_offsets(self._config.seeders, stable=False))
+        seeded = {partition.topic for partition in offsets} if offsets is not None else set(names.values())
         return {number for number in overdue if names[number] not in seeded}
 
-    def _told(self, ask: Callable[[], _T]) -> _T | None:
-        """The answer, None where it is not allowed to ask. raises: BrokerError where nobody answers"""
+    def _answer(self, ask: Callable[[], _T]) -> _T | None:
+        """The answer, None if the request is not allowed. raises: BrokerError without an answer"""
         try:
             return ask()
         except BrokerError as error:

@@ -39,7 +39,7 @@ class Pace:
         self.blocks = max_blocks
         self._steps = 0
         """Recorded since the last change."""
-        self._wanted = 1
+        self._steps_needed = 1
         """Steps to record before more is tried; doubled by each refusal, for that costs a restore."""
 
     def recorded(self, count: int, *, in_time: bool, cut: bool) -> None:
@@ -50,21 +50,21 @@ class Pace:
         self._steps += 1
         if cut:
             self.blocks, self._steps = max(1, count), 0
-        elif in_time and self._steps >= self._wanted:
+        elif in_time and self._steps >= self._steps_needed:
             self.blocks, self._steps = min(self._max_blocks, 2 * self.blocks), 0
             if self.blocks == self._max_blocks:
-                self._wanted = 1
+                self._steps_needed = 1
 
     def refused(self, count: int) -> None:
         """A transaction for `count` blocks was refused."""
         self.blocks, self._steps = max(1, min(self.blocks, count) // 2), 0
-        self._wanted = min(_MAX_STEPS, 2 * self._wanted)
+        self._steps_needed = min(_MAX_STEPS, 2 * self._steps_needed)
 
 
 class DecisionWriter:
-    """The right to record decisions. Whoever makes one takes it from all others of the app.
+    """The right to record decisions. A new one takes it from all others of the app.
 
-    decisions_end: the decisions reach at least to here. When this is made, nobody else records any more:
+    decisions_end: the decisions reach at least to here. When this is made, no other index records any more:
         those on record then are all there is to follow.
     behind_snapshots: the log is deleted behind snapshots; on record from the next commit on
     """
@@ -82,11 +82,15 @@ class DecisionWriter:
             raise
 
     def commit(
-        self, rulings: list[tuple[Ruling, int]], at: int, membership: Membership, unreachable: Collection[int]
+        self,
+        rulings: list[tuple[Ruling, int]],
+        log_offset: int,
+        membership: Membership,
+        unreachable: Collection[int],
     ) -> None:
         """One transaction.
 
-        rulings: each with the partition its answer goes to; at: log offset behind them
+        rulings: each with the partition its answer goes to; log_offset: log offset behind them
         unreachable: verdict partitions that get no answers; workers ask again for theirs
         raises: AbortableError when nothing of it counts
         """
@@ -101,7 +105,9 @@ class DecisionWriter:
                 answers.setdefault(reply, Messages()).add(None, answer)
         # The marker of the transaction takes an offset too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
-        record = committed_record(at, decisions_end, config.output, behind_snapshots=self.behind_snapshots)
+        record = committed_record(
+            log_offset, decisions_end, config.output, behind_snapshots=self.behind_snapshots
+        )
         self._transact(decisions, answers, record, membership)
         self.decisions_end = decisions_end
 

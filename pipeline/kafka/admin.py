@@ -17,7 +17,7 @@ class KafkaAdmin(Client, Admin):
     def require(self, topics: Collection[str], operations: Collection[str]) -> None:
         """Check that every topic exists and that these operations on it are allowed.
 
-        Without this check a consumer of kafka-python would return nothing, for ever and without an error,
+        Without this check a consumer of kafka-python would return nothing, forever and without an error,
         both for a topic that does not exist and for one that may not be read.
         raises: BrokerError(retryable=False)
         """

@@ -22,7 +22,7 @@ class Access:
     """What every client of a process is made with.
 
     options: of its library, that all kinds of client share; admin: the administration client of the process,
-    connected at the first call; clock: the broker's, as the clients hear it; limits: of topics;
+    connected at the first call; clock: the broker's, as the clients learn it; limits: of topics;
     nulls: as `Limits`
     """
 
@@ -60,9 +60,10 @@ class KafkaBroker:
         # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
         plain = settings.model_copy(update={"compression": "none"})
         self._access, self._plain = (
-            Access(each, options, self._shared_admin, self.clock, nulls=nulls) for each in (settings, plain)
+            Access(variant, options, self._shared_admin, self.clock, nulls=nulls)
+            for variant in (settings, plain)
         )
-        self._made: list[Client] = []
+        self._clients: list[Client] = []
         self._make_admin = make_admin
         self._own_admin: KafkaAdmin | None = None
 
@@ -70,17 +71,17 @@ class KafkaBroker:
         return self._kept(self._make_admin())
 
     def close(self) -> None:
-        for client in reversed(self._made):
+        for client in reversed(self._clients):
             client.close()
-        self._made.clear()
+        self._clients.clear()
         if self._own_admin is not None:
             self._own_admin.close()
             self._own_admin = None
 
     def _kept(self, client: C) -> C:
         # A process that lives for months makes new clients at every rebalance.
-        self._made = [made for made in self._made if not made.closed]
-        self._made.append(client)
+        self._clients = [client for client in self._clients if not client.closed]
+        self._clients.append(client)
         return client
 
     def _shared_admin(self) -> KafkaAdmin:

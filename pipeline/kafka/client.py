@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 
 class Client(ABC):
-    """A client that tells whether it was closed; whoever made it forgets it then.
+    """A client that shows whether it was closed; its broker forgets it then.
 
     closed: set by its `close`
     """

@@ -9,11 +9,11 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 COMMITTED_S = 2.0
-"""How long a question for committed offsets may take. One that a living transaction holds back is free within
-milliseconds; for the others `committed_offsets` does something, and the sooner the better."""
+"""How long a request for committed offsets may take. A running transaction frees its offsets within
+milliseconds; for others `committed_offsets` acts after this time."""
 METADATA_S = 20.0
-"""How old what a consumer knows of its topics may get. A topic that has grown brings no messages of its new
-partitions before that; the clients' own defaults are minutes."""
+"""Greatest age of a consumer's metadata. Messages of new partitions of a topic arrive only after this time;
+the clients' own defaults are minutes."""
 _T = TypeVar("_T")
 _Calls = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
@@ -26,7 +26,7 @@ class CallThread:
     """Makes the calls of one client in a thread beside the client's own, one at a time, each with a limit.
 
     A call that outlives its limit keeps its thread until the call returns, and the next call gets a new
-    thread. The threads are daemons: a call that hangs keeps nobody from exiting.
+    thread. The threads are daemons: a call that hangs does not stop the process from exiting.
     """
 
     def __init__(self) -> None:

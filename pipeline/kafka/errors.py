@@ -13,11 +13,12 @@ GRANT = "grant it (twinsieve topics acls prints what is needed)"
 REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
 UNREADABLE_NAME = "\udcff"
 """Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,
-so that the message becomes a dead letter (`Reason.BAD_HEADER`) and nothing of it passes for what it was."""
+so that the message becomes a dead letter (`DeadLetterReason.BAD_HEADER`) and nothing of it passes for what it
+was."""
 
 
 class Meaning(Enum):
-    """What an error of a library says of the client that met it, in the words that end its line."""
+    """What an error of a library means for the client that met it; the value ends the line of the error."""
 
     MEMBER_FENCED = "; another process runs as this member, so this one ends"
     DENIED = f"; {GRANT}"
@@ -46,12 +47,12 @@ class ErrorRules:
     def translated(self, error: Exception, doing: str) -> BrokerError:
         """The port's error for one of the library's; `doing` says what failed where."""
         meaning = self.meaning(error)
-        said = f"{doing}: {self.reason(error)}{meaning.value}"
+        message = f"{doing}: {self.reason(error)}{meaning.value}"
         if meaning is Meaning.MOVED_ON:
-            return MovedOnError(said)
+            return MovedOnError(message)
         if meaning is Meaning.FAILED:
-            return AbortableError(said)
-        return FatalError(said, fenced=meaning is Meaning.MEMBER_FENCED, denied=meaning is Meaning.DENIED)
+            return AbortableError(message)
+        return FatalError(message, fenced=meaning is Meaning.MEMBER_FENCED, denied=meaning is Meaning.DENIED)
 
     @contextmanager
     def translating(self, doing: str) -> Iterator[None]:
@@ -63,7 +64,8 @@ class ErrorRules:
 
 
 def undecodable(partition: Partition, offset: int, why: str, after: int | None = None) -> BrokerError:
-    """Ends the process: read again it fails again, and going on behind it would lose it in silence.
+    """The error that ends the process: to read the batch again fails again, to skip it would lose it
+    silently.
 
     why: one line; after: first offset behind the damage, where that is known
     """

@@ -17,9 +17,9 @@ _log = logging.getLogger(__name__)
 def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:
     """Has the group give this closed member's share to the others at once, not when its session ends.
 
-    A member that is alone stays known: nobody could take over, and an empty group makes its next member wait
-    for more to come (`group.initial.rebalance.delay.ms`, 3 s). One that was displaced changes nothing.
-    Never fails: in doubt the session ends by itself.
+    A member that is alone stays known: no other member could take over, and an empty group makes its next
+    member wait for more to come (`group.initial.rebalance.delay.ms`, 3 s). One that was displaced changes
+    nothing. Never fails: in doubt the session ends by itself.
     """
     try:
         within(_LEAVE_S, partial(_leave, admin, group, name, member_id))
@@ -28,7 +28,7 @@ def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str
 
 
 def _leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:
-    asked = admin()
-    members = asked.members(group)
+    client = admin()
+    members = client.members(group)
     if len(members) > 1 and member_id in members and members[member_id].name == name:
-        asked.remove_member(group, name, member_id)
+        client.remove_member(group, name, member_id)

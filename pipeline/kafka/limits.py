@@ -1,5 +1,5 @@
-"""What a topic refuses, known before sending: one such message or batch would fail its transaction, for
-ever."""
+"""What a topic refuses, found out before sending: one such message or batch would fail its transaction each
+time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 class Limits:
-    """Limits of topics, asked of the broker and kept for a minute.
+    """Limits of topics, requested from the broker and kept for a minute.
 
     Where describing a topic's settings is not allowed, Kafka's default size is assumed.
     """
@@ -64,33 +64,33 @@ class Limits:
         self._compress = _COMPRESS.get(compression)
         self._nulls = nulls
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, TopicInfo]] = {}
+        self._infos: dict[str, tuple[float, TopicInfo]] = {}
 
     def of(self, topic: str) -> TopicInfo:
         """One topic, with its settings as far as they are known."""
         with self._lock:
             now = time.monotonic()
-            asked, info = self._known.get(topic, (-_KEEP_S, TopicInfo(topic, NO_TOPIC_ID, 0)))
-            if now - asked >= _KEEP_S:
+            queried_s, info = self._infos.get(topic, (-_KEEP_S, TopicInfo(topic, NO_TOPIC_ID, 0)))
+            if now - queried_s >= _KEEP_S:
                 # Away or not allowed: what was known, or the default, is the best guess; a wrong one
                 # shows as a failed transaction that names the size.
                 with suppress(BrokerError):
                     info = self._admin().topics([topic], settings=True)[topic] or info
-                self._known[topic] = (now, info)
+                self._infos[topic] = (now, info)
             return info
 
     def forget(self, topics: Collection[str]) -> None:
         """Ask the broker again for these."""
         with self._lock:
             for topic in topics:
-                self._known.pop(topic, None)
+                self._infos.pop(topic, None)
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
         info = self.of(topic)
         max_bytes = info.message_bytes
         oldest, newest = self._clock.accepted_ms(info)
         small = min(max_bytes, self._client_bytes) - _BATCH_BYTES
-        found: dict[int, DeadLetterReason] = {}
+        reasons: dict[int, DeadLetterReason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
             timely = stamp < 0 or oldest <= stamp <= newest
@@ -100,8 +100,8 @@ class Limits:
             if reason is None and not timely:
                 reason = DeadLetterReason.BAD_TIMESTAMP
             if reason is not None:
-                found[row] = reason
-        return found
+                reasons[row] = reason
+        return reasons
 
     def _reason(
         self, key: bytes | None, value: bytes | None, headers: Sequence[Header], max_bytes: int

@@ -24,12 +24,12 @@ class PartitionConsumer(Client):
         self._errors = errors
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._asked(lambda admin: admin.beginning_offsets(partitions))
+        return self._query(lambda admin: admin.beginning_offsets(partitions))
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        return self._asked(lambda admin: admin.stable_offsets(partitions))
+        return self._query(lambda admin: admin.stable_offsets(partitions))
 
-    def _asked(self, question: Callable[[KafkaAdmin], dict[Partition, int]]) -> dict[Partition, int]:
+    def _query(self, question: Callable[[KafkaAdmin], dict[Partition, int]]) -> dict[Partition, int]:
         try:
             return question(self._admin())
         except BrokerError as error:

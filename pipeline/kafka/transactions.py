@@ -33,7 +33,7 @@ class KafkaMembership(Membership):
     """A membership, and what its library wants to know of it.
 
     metadata: the library's own form, for the offsets of a transaction
-    poll_fenced: polls the consumer, and tells whether another process displaced this member; what the poll
+    poll_fenced: polls the consumer, and returns whether another process displaced this member; what the poll
         brought is dropped
     """
 
@@ -41,7 +41,7 @@ class KafkaMembership(Membership):
     poll_fenced: Callable[[], bool]
 
     def is_stale(self) -> bool:
-        """The consumer goes by another member id now, or is about to: it lost its session and joined anew."""
+        """Whether the consumer has another member id now, or soon: it lost its session and joined again."""
         return False
 
 
@@ -49,8 +49,8 @@ class KafkaTransactionalProducer(Client):
     """The rules of `ports.TransactionalProducer`: what is refused before the library does anything, what ends
     the client, and whether its slot was taken.
 
-    Subclasses make `_producer`, and say what its calls are. It is made anew, with smaller batches, where a
-    topic refused one for its size.
+    Subclasses make `_producer`, and say what its calls are. It is made again, with smaller batches, if
+    a topic refused a batch for its size.
     """
 
     _producer: Any
@@ -171,17 +171,17 @@ class KafkaTransactionalProducer(Client):
             self._batches.refused()
             self._is_too_large = True
         doing = self._where(doing, error)
-        said = self._errors.translated(error, f"{self._name}: {doing}")
-        if isinstance(said, FatalError):
+        broker_error = self._errors.translated(error, f"{self._name}: {doing}")
+        if isinstance(broker_error, FatalError):
             stale = self._membership is not None and self._membership.is_stale()
-            if said.fenced and stale:
+            if broker_error.fenced and stale:
                 # Under the id of before, that is; whether another process has its name, the consumer learns.
-                why = f"{self._errors.reason(error)}; it joined anew"
+                why = f"{self._errors.reason(error)}; it joined again"
                 raise AbortableError(f"{self._name}: {doing}: {why}") from error
             self._dead = True
             if self._errors.may_be_fenced(error):
-                said.fenced = self._is_displaced()
-        raise said from error
+                broker_error.fenced = self._is_displaced()
+        raise broker_error from error
 
     def _finished(self, doing: str, why: object, *, fenced: bool = False) -> FatalError:
         self._dead = True
@@ -206,8 +206,8 @@ class KafkaTransactionalProducer(Client):
 
         Kafka says "producer fenced" both when another process has taken over a transactional id and when a
         transaction merely timed out, for instance while the broker was away. A process must end in the first
-        case and go on in the second. The membership is conclusive: whoever takes a slot over takes its member
-        name too. A consumer learns of it by a heartbeat, so a few heartbeats are waited for.
+        case and continue in the second. The membership is conclusive: a process that takes a slot over takes
+        its member name too. A consumer learns of it by a heartbeat, so a few heartbeats are waited for.
         """
         if self._membership is None:
             return False

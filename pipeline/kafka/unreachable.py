@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-# All that was heard is looked through; the first match wins.
+# All reports are searched; the first match wins.
 _CERTAIN = {
     "authentication failed|invalid credentials": (
         "refused user {user!r} or its password; check kafka.security.username and the password"
@@ -39,10 +39,10 @@ _MAY_PASS = {
 }
 
 
-def unreachable(settings: KafkaSettings, heard: Sequence[str]) -> BrokerError:
+def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
     """The error for a broker that cannot be reached.
 
-    heard: what the client logged or raised, in any order
+    reports: what the client logged or raised, in any order
     """
     where = f"broker {settings.bootstrap}"
     security = settings.security
@@ -58,9 +58,9 @@ def unreachable(settings: KafkaSettings, heard: Sequence[str]) -> BrokerError:
         if "sasl" in security.protocol
         else "once; check kafka.security.protocol",
     }
-    low = " | ".join(heard).lower()
-    for signs, said in (_CERTAIN | _MAY_PASS).items():
+    low = " | ".join(reports).lower()
+    for signs, advice in (_CERTAIN | _MAY_PASS).items():
         if re.search(signs, low):
-            return BrokerError(f"{where}: {said.format(**words)}", retryable=signs in _MAY_PASS)
-    last = " ".join(heard[-1].split())[:200] if heard else "no answer"
+            return BrokerError(f"{where}: {advice.format(**words)}", retryable=signs in _MAY_PASS)
+    last = " ".join(reports[-1].split())[:200] if reports else "no answer"
     return BrokerError(f"{where}: cannot be reached ({last}); check kafka.bootstrap", retryable=True)

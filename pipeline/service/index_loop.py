@@ -106,8 +106,8 @@ class IndexLoop(Loop):
         self._is_ready = index.ready
         changes = index.phase.changes()
         for phase in changes:
-            _log.info("index: %s at block %d", phase, index.state.at)
-        if changes or index.told:
+            _log.info("index: %s at block %d", phase, index.state.next_offset)
+        if changes or index.log_lines:
             self._set_gauges()
         self._take_notes(index)
 
@@ -121,7 +121,7 @@ class IndexLoop(Loop):
             self._is_offline = False
             self._moved_from = None
             self._metrics.set_restore(None)
-        self._seen_block, self._seen_s = index.state.at, self._clock.monotonic_s()
+        self._seen_block, self._seen_s = index.state.next_offset, self._clock.monotonic_s()
         self._stood_by = False
         return index
 
@@ -144,9 +144,9 @@ class IndexLoop(Loop):
 
     def _take_notes(self, index: Index) -> None:
         """Log and count what the index has noted."""
-        for line in index.told:
+        for line in index.log_lines:
             _log.info("index: %s", line)
-        index.told.clear()
+        index.log_lines.clear()
         self._log_notices(index.notices)
         self._metrics.count_index(index)
 
@@ -172,7 +172,11 @@ class IndexLoop(Loop):
             self._worked()
         if self._index.ready:
             return
-        block, end, now_s = self._index.state.at, self._index.follower.log_end(), self._clock.monotonic_s()
+        block, end, now_s = (
+            self._index.state.next_offset,
+            self._index.follower.log_end(),
+            self._clock.monotonic_s(),
+        )
         rate = (block - self._seen_block) / max(now_s - self._seen_s, 0.001)
         self._seen_block, self._seen_s = block, now_s
         _log.info(
@@ -189,7 +193,7 @@ class IndexLoop(Loop):
             self._is_lag_logged = False
         elif not self._is_lag_logged or now_s >= self._log_behind_s:
             self._is_lag_logged, self._log_behind_s = True, now_s + _LOG_BEHIND_S
-            waiting = max(0, index.follower.log_end() - index.state.at)
+            waiting = max(0, index.follower.log_end() - index.state.next_offset)
             _log.warning("index: judges what arrived %.0f s ago; waiting=%d blocks", behind_s, waiting)
 
     def _finish(self) -> None:

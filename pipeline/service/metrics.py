@@ -322,7 +322,7 @@ class Metrics:
     def set_pending(self, worker: Worker | None) -> None:
         """Set the gauges of a worker that need no broker; None: there is no worker."""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
-        self.held_partitions.set(worker.held if worker is not None else 0)
+        self.held_partitions.set(worker.waiting_for_leader if worker is not None else 0)
         self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
         self.pending.clear()
         for partition, rows in worker.pending_rows.items() if worker is not None else ():
@@ -362,7 +362,7 @@ class Metrics:
 
     def set_index_state(self, index: Index) -> None:
         """Set the gauges of an index that need a broker, and those of its sieve."""
-        self.log_lag.set({(): max(0, index.follower.log_end() - index.state.at)})
+        self.log_lag.set({(): max(0, index.follower.log_end() - index.state.next_offset)})
         stats = index.state.sieve.stats()
         self.window_messages.set(stats.held)
         self.window_capacity.set(stats.capacity)

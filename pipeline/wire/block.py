@@ -44,7 +44,7 @@ class RowKind(IntEnum):
     READABLE = 0
     UNREADABLE = 1
     NO_TEXT = 2
-    """a tombstone, or a message whose text is null or missing: it is kept, and leads nobody"""
+    """a tombstone, or a message whose text is null or missing: it is kept, and is never a leader"""
     REFUSED = 3
     """the output does not take it: as unreadable, and it comes out no more if it was judged before"""
 
@@ -104,8 +104,8 @@ def encode_block(block: Block, scheme: bytes) -> bytes:
     places = block.offsets - block.first
     if len(block) and not 0 <= int(places[0]) <= int(places[-1]) <= MAX_SPAN:
         raise ValueError(
-            f"{block.topic}[{block.number}]: rows {block.offsets[0]}..{block.offsets[-1]} cannot be told "
-            f"from {block.first} on in one block; split it"
+            f"{block.topic}[{block.number}]: rows {block.offsets[0]}..{block.offsets[-1]} do not fit "
+            f"from {block.first} on into one block; split it"
         )
     topic, program = block.topic.encode(), block.program.encode()
     header = _HEADER.pack(*_BEFORE_COUNT(block), len(block), *_BEHIND_COUNT(block), len(topic), len(program))
@@ -125,13 +125,13 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
     header = _HEADER.unpack_from(content)
     topic_id, session, number, reply, flags, count, *behind, topic_size, program_size = header
     first, end, emitted_from, emitted_to, beginning, stable_end, arrival_ms = behind
-    at = _HEADER.size
+    position = _HEADER.size
     try:
-        topic = str(content[at : at + topic_size], "utf-8")
-        program = str(content[at + topic_size : at + topic_size + program_size], "utf-8")
+        topic = str(content[position : position + topic_size], "utf-8")
+        program = str(content[position + topic_size : position + topic_size + program_size], "utf-8")
     except UnicodeDecodeError as error:
         raise StateError(f"{where}: its topic name is damaged; nothing else may write here") from error
-    rows = WireSection(content, at + topic_size + program_size, where)
+    rows = WireSection(content, position + topic_size + program_size, where)
     offsets = rows.take("<u4", count).astype(np.int64) + first
     kinds = rows.take("u1", count)
     rows.finish()

@@ -58,9 +58,11 @@ class _Field(NamedTuple):
 def _fields(kind: type[Columns]) -> tuple[_Field, ...]:
     """The columns that are sent, in the order of the wire: those with one entry a row, packed values,
     pools."""
-    found = [each for each in _walk(kind, "") if each.column.sent is not Sent.NOT]
+    fields = [field for field in _walk(kind, "") if field.column.sent is not Sent.NOT]
     return tuple(
-        sorted(found, key=lambda each: isinstance(each.column, Packed) + 2 * isinstance(each.column, Pooled))
+        sorted(
+            fields, key=lambda field: isinstance(field.column, Packed) + 2 * isinstance(field.column, Pooled)
+        )
     )
 
 
@@ -73,26 +75,26 @@ def _walk(kind: type[Columns], prefix: str) -> Iterator[_Field]:
 
 
 def _of_sort(kind: type[Columns], sort: type[Column]) -> list[_Field]:
-    return [each for each in _fields(kind) if isinstance(each.column, sort)]
+    return [field for field in _fields(kind) if isinstance(field.column, sort)]
 
 
 @once_a_kind
 def _compressed(kind: type[Columns]) -> list[_Field]:
-    return [each for each in _fields(kind) if each.column.sent is not _PLAIN_SENT]
+    return [field for field in _fields(kind) if field.column.sent is not _PLAIN_SENT]
 
 
 @once_a_kind
 def _plain(kind: type[Columns]) -> list[_Field]:
-    return [each for each in _fields(kind) if each.column.sent is _PLAIN_SENT]
+    return [field for field in _fields(kind) if field.column.sent is _PLAIN_SENT]
 
 
 @once_a_kind
 def _dims(kind: type[Columns]) -> dict[str, tuple[str, int, str]]:
     """Lengths that depend on settings: by name, the column that has it, its axis, its code."""
     return {
-        dim.name: (each.name, axis, dim.code)
-        for each in _fields(kind)
-        for axis, dim in enumerate(each.column.shape, 1)
+        dim.name: (field.name, axis, dim.code)
+        for field in _fields(kind)
+        for axis, dim in enumerate(field.column.shape, 1)
         if isinstance(dim, Dim)
     }
 
@@ -108,19 +110,19 @@ def _shape(kind: type[Columns]) -> struct.Struct:
 def arrays_of(rows: Columns, sent: Sent = Sent.COMPRESSED) -> list[Array]:
     """The columns that are sent so, as they stand on the wire."""
     arrays = []
-    for each in (_plain if sent is _PLAIN_SENT else _compressed)(type(rows)):
-        array = attrgetter(each.name)(rows)
-        if isinstance(each.column, Starts):
-            array = _sent_lengths(rows, each.name).astype(each.column.dtype)
-        elif isinstance(each.column, Packed):
-            array = _values(rows, each)
+    for field in (_plain if sent is _PLAIN_SENT else _compressed)(type(rows)):
+        array = attrgetter(field.name)(rows)
+        if isinstance(field.column, Starts):
+            array = _sent_lengths(rows, field.name).astype(field.column.dtype)
+        elif isinstance(field.column, Packed):
+            array = _values(rows, field)
         arrays.append(array)
     return arrays
 
 
 @once_a_kind
 def _starts(kind: type[Columns]) -> dict[str, Starts]:
-    return {each.name: each.column for each in _fields(kind) if isinstance(each.column, Starts)}
+    return {field.name: field.column for field in _fields(kind) if isinstance(field.column, Starts)}
 
 
 def _sent_lengths(rows: Columns, starts: str) -> Array:
@@ -150,13 +152,13 @@ def row_bytes(rows: Columns) -> Array:
     """int64[n]: bytes that each row takes on the wire, at most and before compression."""
     fixed = 0
     total = np.zeros(len(rows), np.int64)
-    for each in _fields(type(rows)):
-        column, array = each.column, attrgetter(each.name)(rows)
+    for field in _fields(type(rows)):
+        column, array = field.column, attrgetter(field.name)(rows)
         entry = array.itemsize * math.prod(array.shape[1:])
         if isinstance(column, Packed):
-            total += entry * _sent_lengths(rows, each.beside(column.by))
+            total += entry * _sent_lengths(rows, field.beside(column.by))
         elif isinstance(column, Pooled):
-            total += entry * (attrgetter(each.beside(column.by))(rows) >= 0)
+            total += entry * (attrgetter(field.beside(column.by))(rows) >= 0)
         else:
             fixed += entry
     return total + fixed
@@ -168,34 +170,34 @@ def encode_columns(rows: Columns) -> bytes:
     compressed, plain = arrays_of(rows), arrays_of(rows, Sent.PLAIN)
     in_order = _compressed(kind)
     values = [
-        array for each, array in zip(in_order, compressed, strict=True) if isinstance(each.column, Packed)
+        array for field, array in zip(in_order, compressed, strict=True) if isinstance(field.column, Packed)
     ]
     shape = _shape(kind).pack(
         len(rows),
         *map(len, values),
-        *(len(attrgetter(each.name)(rows)) for each in _of_sort(kind, Pooled)),
+        *(len(attrgetter(field.name)(rows)) for field in _of_sort(kind, Pooled)),
         *(attrgetter(name)(rows).shape[axis] for name, axis, _ in _dims(kind).values()),
         *(array.itemsize for array in values),
     )
     return b"".join((shape, pack_section(compressed, compress=True), pack_section(plain, compress=False)))
 
 
-def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) -> tuple[Set, int]:
+def decode_columns(kind: type[Set], content: memoryview, position: int, where: str) -> tuple[Set, int]:
     """The rows that begin there, and where they end. raises: StateError when they are damaged"""
     shape = _shape(kind)
-    if len(content) < at + shape.size:
+    if len(content) < position + shape.size:
         raise StateError(f"{where}: ends early; {_ADVICE}")
-    numbers = iter(shape.unpack_from(content, at))
+    numbers = iter(shape.unpack_from(content, position))
     lengths = {"": next(numbers)}
     packed, pools = _of_sort(kind, Packed), _of_sort(kind, Pooled)
-    lengths |= {each.name: next(numbers) for each in [*packed, *pools]}
+    lengths |= {field.name: next(numbers) for field in [*packed, *pools]}
     dims = {name: next(numbers) for name in _dims(kind)}
-    widths = {each.name: next(numbers) for each in packed}
-    compressed = WireSection(content, at + shape.size, where)
+    widths = {field.name: next(numbers) for field in packed}
+    compressed = WireSection(content, position + shape.size, where)
     plain = WireSection(content, compressed.end, where)
     arrays: dict[str, Array] = {}
-    for each in _fields(kind):
-        column, name = each.column, each.name
+    for field in _fields(kind):
+        column, name = field.column, field.name
         reader = plain if column.sent is _PLAIN_SENT else compressed
         if isinstance(column, Starts):
             arrays[name] = starts_of(reader.take(column.dtype, lengths[""]))
@@ -208,30 +210,30 @@ def decode_columns(kind: type[Set], content: memoryview, at: int, where: str) ->
             arrays[name] = reader.take(column.dtype, count, *column.sizes(dims))
     compressed.finish()
     plain.finish()
-    rows = _made(kind, arrays, lengths[""], dims)
+    rows = _built(kind, arrays, lengths[""], dims)
     # All other columns have the shape that they were read in.
-    for each in (*packed, *pools):
-        owner, _, name = each.name.rpartition(".")
-        if each.column.fault(attrgetter(owner)(rows) if owner else rows, name, lengths[""]) is not None:
+    for field in (*packed, *pools):
+        owner, _, name = field.name.rpartition(".")
+        if field.column.fault(attrgetter(owner)(rows) if owner else rows, name, lengths[""]) is not None:
             compressed.contradiction()
     return rows, plain.end
 
 
-def _made(
+def _built(
     kind: type[Set], arrays: Mapping[str, Array], count: int, dims: Mapping[str, int], prefix: str = ""
 ) -> Set:
     """A set of these columns; those that were not sent are filled."""
-    made: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, column in declared(kind).items():
         if not isinstance(column, Column):
-            made[name] = _made(column, arrays, count, dims, f"{prefix}{name}.")
+            columns[name] = _built(column, arrays, count, dims, f"{prefix}{name}.")
         elif prefix + name in arrays:
-            made[name] = arrays[prefix + name]
+            columns[name] = arrays[prefix + name]
         elif isinstance(column, Packed):
-            made[name] = np.full(int(made[column.by][-1]), column.fill, column.dtype)
+            columns[name] = np.full(int(columns[column.by][-1]), column.fill, column.dtype)
         else:
-            made[name] = column.blank(count, column.fill, dims)
-    return kind(**made)
+            columns[name] = column.blank(count, column.fill, dims)
+    return kind(**columns)
 
 
 def pack_section(arrays: Sequence[Array], *, compress: bool) -> bytes:
@@ -250,16 +252,16 @@ class WireSection:
     end: where the section ends in the content
     """
 
-    def __init__(self, content: memoryview, at: int, where: str) -> None:
-        if len(content) < at + _SECTION.size:
+    def __init__(self, content: memoryview, start: int, where: str) -> None:
+        if len(content) < start + _SECTION.size:
             raise StateError(f"{where}: ends early; {_ADVICE}")
-        method, packed, plain = _SECTION.unpack_from(content, at)
-        self.end = at + _SECTION.size + packed
-        body = content[at + _SECTION.size : self.end]
+        method, packed, plain = _SECTION.unpack_from(content, start)
+        self.end = start + _SECTION.size + packed
+        body = content[start + _SECTION.size : self.end]
         if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MAX_BYTES:
             raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
         self._where = where
-        self._at = 0
+        self._position = 0
         try:
             self._plain = memoryview(
                 lz4.block.decompress(body, uncompressed_size=plain) if method == _LZ4 else body
@@ -274,12 +276,12 @@ class WireSection:
         kind = np.dtype(dtype)
         count = math.prod(shape)
         size = count * kind.itemsize
-        if self._at + size > len(self._plain):
+        if self._position + size > len(self._plain):
             raise StateError(f"{self._where}: a column ends early; {_ADVICE}")
         # A bool must not come from a byte that is neither 0 nor 1.
-        held = np.frombuffer(self._plain, np.uint8 if kind == np.bool_ else kind, count, self._at)
-        self._at += size
-        return held.astype(kind).reshape(shape)
+        values = np.frombuffer(self._plain, np.uint8 if kind == np.bool_ else kind, count, self._position)
+        self._position += size
+        return values.astype(kind).reshape(shape)
 
     def contradiction(self) -> NoReturn:
         """raises: StateError, for a caller who found columns that cannot belong together"""
@@ -287,5 +289,5 @@ class WireSection:
 
     def finish(self) -> None:
         """Refuse what is left over."""
-        if self._at != len(self._plain):
-            raise StateError(f"{self._where}: {len(self._plain) - self._at} bytes too many; {_ADVICE}")
+        if self._position != len(self._plain):
+            raise StateError(f"{self._where}: {len(self._plain) - self._position} bytes too many; {_ADVICE}")

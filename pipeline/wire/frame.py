@@ -46,7 +46,7 @@ def seal(what: What, scheme: bytes, content: bytes) -> bytes:
 
 
 def checksum_of(data: bytes) -> int:
-    """The checksum that an envelope names, which tells its content from others; -1 without an envelope."""
+    """The checksum that an envelope names, which identifies its content; -1 without an envelope."""
     return int(_ENVELOPE.unpack_from(data)[4]) if len(data) >= ENVELOPE_BYTES else -1
 
 
@@ -57,8 +57,8 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     raises: StateError when it is damaged or of another kind; ForeignVersionError; ForeignSchemeError
     """
     if len(data) < _ENVELOPE.size:
-        raise StateError(f"{where}: {len(data)} bytes are no {what.name.lower()}; {_ADVICE}")
-    magic, version, _, found, checksum = _ENVELOPE.unpack_from(data)
+        raise StateError(f"{where}: {len(data)} bytes are not a {what.name.lower()}; {_ADVICE}")
+    magic, version, _, record_scheme, checksum = _ENVELOPE.unpack_from(data)
     if magic != what.value:
         raise StateError(f"{where}: begins with {magic!r} instead of {what.value!r}; {_ADVICE}")
     content = memoryview(data)[_ENVELOPE.size :]
@@ -70,11 +70,11 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
             f"{where}: format version {version}, this program reads {VERSION}; run the program version that "
             "wrote it in all processes of the app, or start a new app and seed it"
         )
-    if found != scheme:
+    if record_scheme != scheme:
         raise ForeignSchemeError(
-            f"{where}: fingerprint scheme is {found.hex()[:12]}, this process has {scheme.hex()[:12]}; "
-            "restore profile, text, features, near.layout and digest as set, and the program version, "
-            "or start a new app and seed it"
+            f"{where}: fingerprint scheme is {record_scheme.hex()[:12]}, this process has "
+            f"{scheme.hex()[:12]}; restore profile, text, features, near.layout and digest as set, "
+            "and the program version, or start a new app and seed it"
         )
     return content
 

@@ -1,7 +1,7 @@
 """Positions as the sieve knows them: topic number, partition and offset in one int64.
 
 bits 63: 0 | 62…56 topic number | 55…40 partition | 39…0 offset. The index numbers topics in the order in
-which they first appear in the fingerprint log, a recreated topic anew.
+which they first appear in the fingerprint log, a recreated topic again.
 """
 
 from __future__ import annotations

@@ -99,10 +99,12 @@ def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     )
     counts = (len(ruling.topics), len(ruling))
     header = _HEADER.pack(ruling.log_offset, ruling.session, ruling.result, *counts, ruling.first, ruling.end)
-    its_log = (ruling.log_id or bytes(16), ruling.checksum or 0)
-    made_for = _MADE_FOR.pack(*its_log, ruling.arrival_ms, len(ruling.given_up)) + b"".join(ruling.given_up)
+    block_identity = (ruling.log_id or bytes(16), ruling.checksum or 0)
+    identity = _MADE_FOR.pack(*block_identity, ruling.arrival_ms, len(ruling.given_up)) + b"".join(
+        ruling.given_up
+    )
     rows = encode_columns(ruling.verdicts) + pack_section([ruling.sources], compress=True)
-    content = b"".join((header, made_for, names, rows))
+    content = b"".join((header, identity, names, rows))
     return seal(What.DECISION, scheme, content), seal(What.ANSWER, scheme, content)
 
 
@@ -122,23 +124,24 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
     topics: dict[int, str] = {}
     try:
         log_offset, session, result, named, count, first, end = _HEADER.unpack_from(content)
-        at = _HEADER.size
-        log_id, checksum, arrival_ms, count_gone = _MADE_FOR.unpack_from(content, at)
-        at += _MADE_FOR.size
+        position = _HEADER.size
+        log_id, checksum, arrival_ms, given_up_count = _MADE_FOR.unpack_from(content, position)
+        position += _MADE_FOR.size
         given_up = tuple(
-            _TOPIC_ID.unpack_from(content, at + _TOPIC_ID.size * nth)[0] for nth in range(count_gone)
+            _TOPIC_ID.unpack_from(content, position + _TOPIC_ID.size * nth)[0]
+            for nth in range(given_up_count)
         )
-        at += _TOPIC_ID.size * count_gone
+        position += _TOPIC_ID.size * given_up_count
         for _ in range(named):
-            number, size = _TOPIC.unpack_from(content, at)
-            topics[number] = str(content[at + _TOPIC.size : at + _TOPIC.size + size], "utf-8")
-            at += _TOPIC.size + size
-        verdicts, at = decode_columns(Verdicts, content, at, where)
-        rows = WireSection(content, at, where)
+            number, size = _TOPIC.unpack_from(content, position)
+            topics[number] = str(content[position + _TOPIC.size : position + _TOPIC.size + size], "utf-8")
+            position += _TOPIC.size + size
+        verdicts, position = decode_columns(Verdicts, content, position, where)
+        rows = WireSection(content, position, where)
         sources = rows.take("u1", count)
         rows.finish()
-        held = ((sources, Source), (verdicts.kinds, Kind), (verdicts.reasons, Rule))
-        unknown = count and any(int(np.max(column)) > max(known) for column, known in held)
+        columns = ((sources, Source), (verdicts.kinds, Kind), (verdicts.reasons, Rule))
+        unknown = count and any(int(np.max(column)) > max(values) for column, values in columns)
         if len(verdicts) != count or unknown:
             rows.contradiction()
         return Ruling(

@@ -25,7 +25,7 @@ _REFUSALS = {
     Result.RECREATED: f"another topic of its name was judged; this one was created again; {_RESET}",
     Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
     "offsets; restore it, or start a new app",
-    Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts anew) of "
+    Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts once more) of "
     f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
     "input.topics, or start a new app and seed it from the output",
 }
@@ -61,15 +61,15 @@ class Answers:
         self._watched = wanted
 
     def forget(self) -> None:
-        """Watch nothing until told anew: whatever could not be read goes with its position."""
+        """Watch nothing until the next `watch`; this drops positions that cannot be read."""
         self._watched = set()
         self._reader.assign(())
 
     def poll(self, timeout_s: float, most: int, sessions: Mapping[Partition, Session]) -> None:
         """Give what has arrived to the sessions that asked.
 
-        raises: AbortableError for an answer that does not fit what was asked, or says to ask anew, or comes
-            from an index of another version; RefusedError for one that refuses
+        raises: AbortableError for an answer that does not fit the block, that requires a new session, or
+            that comes from an index of another version; RefusedError for a refusal
         """
         by_number = {session.number: session for session in sessions.values()}
         for records in self._reader.poll(timeout_s, most):
@@ -103,10 +103,12 @@ Answered = tuple[Session, list[tuple[PendingBlock, Ruling]]]
 def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) -> list[Answered]:
     """Answered blocks, oldest first, up to a bound; the session that has waited longest comes first.
 
-    They stay where they are: `Session.emit` takes them away once they are out.
+    The blocks stay in their session; `Session.emit` removes them after the commit.
     """
     taken = []
-    for session in sorted((each for each in sessions if each.ready), key=lambda each: each.active_s):
+    for session in sorted(
+        (session for session in sessions if session.ready), key=lambda session: session.active_s
+    ):
         blocks: list[tuple[PendingBlock, Ruling]] = []
         for block, ruling in session.ready:
             if max_rows <= 0 or max_bytes <= 0:

@@ -33,7 +33,7 @@ bytes of U+FDFA."""
 class Asks:
     """Writes blocks of the sessions it is given; StateError for offsets that the index cannot record.
 
-    transactor: of the output, which is asked what it does not take
+    transactor: of the output; it names the rows that the output refuses
     """
 
     appender: IdempotentProducer
@@ -96,17 +96,17 @@ class Asks:
     def _refused(self, session: Session, records: Records) -> dict[int, DeadLetterReason]:
         """Rows that the output does not take.
 
-        Those for their time only if the broker has told its clock since they were read: a process that stood
-        still (a machine that was paused) does not notice, and what it knows of that clock is old.
+        A row is refused for its time only if an acknowledgement has shown the broker's clock since the row
+        was read: a process on a paused machine does not notice the pause, and its value of that clock is old.
 
-        raises: AbortableError where the broker does not tell it in time
+        raises: AbortableError if no acknowledgement arrives in time
         """
         refused = unsendable(self.config.emit, records, self.transactor)
         if DeadLetterReason.BAD_TIMESTAMP not in refused.values():
             return refused
         self.report(session, session.covered)
         if self.appender.confirm(self.config.answer_s):
-            raise AbortableError(f"{self.config.log}: no acknowledgement tells the broker's clock")
+            raise AbortableError(f"{self.config.log}: no acknowledgement shows the broker's clock")
         return unsendable(self.config.emit, records, self.transactor)
 
     def report(self, session: Session, end: int) -> None:
@@ -156,24 +156,26 @@ def _pending(
     """The originals of the rows that a block asks about, from row `low` on."""
     originals = records.slice(low, low + len(block))
     reasons, unsendable = (
-        {row - low: reason for row, reason in found.items() if 0 <= row - low < len(block)}
-        for found in (unreadable, refused)
+        {row - low: reason for row, reason in by_row.items() if 0 <= row - low < len(block)}
+        for by_row in (unreadable, refused)
     )
     strange = sum(count for row, count in foreign.items() if 0 <= row - low < len(block))
     no_text = np.flatnonzero(block.kinds == RowKind.NO_TEXT).tolist()
-    held = bytes_held(originals)
-    return PendingBlock(block.first, block.end, originals, reasons, held, unsendable, strange, no_text)
+    memory_bytes = bytes_held(originals)
+    return PendingBlock(
+        block.first, block.end, originals, reasons, memory_bytes, unsendable, strange, no_text
+    )
 
 
 def bytes_held(records: Records) -> int:
     """Bytes of memory of records: keys, values, headers, and an estimate for the objects around them."""
-    held = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
+    total = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
     for headers in filter(None, records.headers):
-        held += _headers_held(headers)
-    return held + len(records) * ROW_BYTES
+        total += _header_bytes(headers)
+    return total + len(records) * ROW_BYTES
 
 
-def _headers_held(headers: Sequence[Header]) -> int:
+def _header_bytes(headers: Sequence[Header]) -> int:
     return sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
 
 
@@ -182,18 +184,18 @@ def slices(records: Records, max_rows: int, max_bytes: int) -> list[Records]:
 
     >>> from twinsieve.pipeline.broker.records import Partition
     >>> values = [b"a", b"b" * 900, b"c"]
-    >>> came = Records(Partition("posts", 0), [4, 5, 9], [0] * 3, [None] * 3, values, [()] * 3)
-    >>> [part.offsets for part in slices(came, 5_000, 1_000)]
+    >>> records = Records(Partition("posts", 0), [4, 5, 9], [0] * 3, [None] * 3, values, [()] * 3)
+    >>> [part.offsets for part in slices(records, 5_000, 1_000)]
     [[4], [5], [9]]
     """
     if len(records) <= max_rows and bytes_held(records) <= max_bytes:
         return [records]
     pairs = zip(records.keys, records.values, strict=True)
-    held = [ROW_BYTES + len(key or b"") + len(value or b"") for key, value in pairs]
+    row_bytes = [ROW_BYTES + len(key or b"") + len(value or b"") for key, value in pairs]
     for row, headers in enumerate(records.headers):
         if headers:
-            held[row] += _headers_held(headers)
-    upto = np.cumsum(held)
+            row_bytes[row] += _header_bytes(headers)
+    upto = np.cumsum(row_bytes)
     parts, low = [], 0
     while low < len(records):
         spent = int(upto[low - 1]) if low else 0

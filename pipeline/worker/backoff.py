@@ -16,7 +16,7 @@ doubles with each expiry."""
 _SLOW_S = 120.0
 """The same with an index that answers, however slowly: twice the longest wait of late."""
 _OF_LATE = 5.0
-"""A long wait counts for this many times the patience that it asks for."""
+"""A long wait lengthens the time-out for this many times the length of that time-out."""
 _LEAST_ROWS = 64
 _FEW_BLOCKS = 8
 _MAX_S = 1.0
@@ -24,15 +24,14 @@ _REFUSED = Pauses(first_s=0.1, longest_s=60.0)
 _QUICK_PART = 4
 """A transaction that took less than this part of its time-out may be followed by one of twice the size."""
 _MAX_HALVINGS = 8
-"""Of 32 MiB that leaves 128 KiB. Less would make blocks by the hundred of what is asked anew each time."""
+"""This leaves 128 KiB of 32 MiB. A smaller limit would cut each new attempt into hundreds of blocks."""
 
 
 class Patience:
     """How long to wait for answers before asking again, and how many rows to ask for in a block.
 
-    An index that is away is asked ever less often. One that is slow is given the time that it needs, and
-    small blocks: who asks again too soon throws away the answers that are on their way, and nothing comes
-    out.
+    An absent index gets requests less and less often. A slow index gets the time that it needs, and small
+    blocks: a worker that asks again too early discards the answers on their way, and emits nothing.
 
     expired: partitions whose last session had no answer, and for how long the next may go without one
     rows: of one block, at most
@@ -53,7 +52,7 @@ class Patience:
         return max(self.expired.get(partition, self._answer_s), slow_s)
 
     def expire(self, partition: Partition) -> float:
-        """A session of this partition expires; after how many seconds."""
+        """Note that a session of this partition expired; returns the seconds that it waited."""
         waited_s = self.of(partition)
         self.expired[partition] = self._away.after(waited_s)
         self.rows = max(min(_LEAST_ROWS, self._max_rows), self.rows // 4)
@@ -74,8 +73,8 @@ class Patience:
 class PollBackoff:
     """When to poll input again.
 
-    Too late, and what arrives meanwhile waits for the next round twice; too often, and the index judges
-    single messages. With more blocks than a few for each partition the pause grows in proportion, to a second
+    If polls are too rare, new messages wait for two rounds; if they are too frequent, the index judges single
+    messages. With more blocks than a few for each partition the pause grows in proportion, to a second
     at most: an index that is behind gets fewer and larger blocks, never more and smaller ones.
 
     again_s: the pause while no more than a few wait
@@ -98,7 +97,7 @@ class PollBackoff:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """How a partition goes on whose transaction failed.
+    """How a partition continues after its transaction failed.
 
     pause_s: before its next session, twice as long after each failure; 0.0 from the next success on
     halvings: of what it asks for, and of what a transaction takes, at once
@@ -109,7 +108,8 @@ class Refused:
 
 
 class Refusals:
-    """What partitions whose transactions failed may take at once: what was too much would fail for ever.
+    """What partitions whose transactions failed may take at once: a transaction that is too large would fail
+    each time.
 
     max_rows, max_bytes: of one transaction, and of one block, where nothing failed
     timeout_s: after which a broker aborts a transaction
@@ -132,7 +132,7 @@ class Refusals:
     def halvings(self, partitions: Iterable[Partition]) -> int:
         """How often what these take at once is halved: as often as one of them needs."""
         refused = filter(None, map(self.of.get, partitions)) if self.of else ()
-        return max((each.halvings for each in refused), default=0)
+        return max((refusal.halvings for refusal in refused), default=0)
 
     def at_once(self, partitions: Iterable[Partition]) -> tuple[int, int]:
         """Rows and bytes of one transaction of these, and of one block."""
@@ -140,7 +140,8 @@ class Refusals:
         return max(1, self._max_rows >> halvings), max(1, self._max_bytes >> halvings)
 
     def failed_last(self, partition: Partition) -> bool:
-        """Whether its last transaction failed, so that the next should hold nobody else's messages."""
+        """Whether its last transaction failed, so that the next one should hold no messages of other
+        partitions."""
         return partition in self.of and self.of[partition].pause_s > 0
 
     def again(self, partitions: Iterable[Partition]) -> None:

@@ -1,4 +1,4 @@
-"""What a worker needs to know, the limits of it that nobody can set, and the names of its steps."""
+"""Configuration of a worker, its fixed limits, and the names of its steps."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.emit import EmitConfig
 
 ASK_AGAIN_S = 0.05
-"""While answers are awaited, input is looked for this often; see `PollBackoff`. It is what
-bench/kafka_latency.py finds best with both clients: the broker is busy with transactions, and each time that
-a worker asks makes two more. Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
+"""While answers are pending, input is polled this often; see `PollBackoff`. This value was the
+best in bench/kafka_latency.py with both clients: each poll with messages causes two more transactions.
+Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
 CHECK_S = 5.0
 MAX_EMITTED = 20_000
 MAX_EMITTED_BYTES = 32 << 20
 MAX_ASKED_BYTES = 4 << 20
-"""Of the originals of one block, which are read at once: what reading takes beside them is a multiple of it,
-and a message may be as large by itself. A usual poll is one block."""
+"""Limit for the originals of one block, which are read together. Reading needs a multiple of this memory. One
+message may be this large by itself. A usual poll is one block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class WorkerConfig:
     max_pending: rows of one partition that wait for answers before it is paused
     max_pending_bytes: of memory for waiting rows of all partitions; each may hold its share of it, and is
         paused then
-    max_emitted: rows of one transaction, give or take one block of each partition: after a stall all that
-        waited is answered at once, and a transaction that holds it all would outlast
-        `kafka.transaction_timeout` again and again; their originals have MAX_EMITTED_BYTES at most, likewise
+    max_emitted: rows of one transaction, plus at most one block of each partition. After a stall the index
+        answers everything at once; one transaction for all of it would outlast
+        `kafka.transaction_timeout` each time. MAX_EMITTED_BYTES limits the originals in the same way
     transaction_s: after which the broker aborts a transaction
     answer_s: without an answer for this long a new session begins; doubled each time, up to ten minutes
     report_s: an idle partition reports once in this time; check_s: an idle worker checks once in this time

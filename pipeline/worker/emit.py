@@ -24,8 +24,8 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 
 OWN_HEADERS = "twinsieve-"
-"""Begins the name of every header that is written here. One that came with a message is the word of another
-on what the sieve says, and reaches no output."""
+"""First part of the name of every header that is written here. An input header with such a name would look
+like a verdict of this app, so no output gets it."""
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
 
@@ -57,7 +57,7 @@ class Emission:
     """Messages of one transaction by topic and partition, and what they were counted as.
 
     foreign: headers that the messages came with and that look like ours; no output gets them
-    no_text: those of the unique ones that have no text; they lead nobody
+    no_text: unique messages without a text; they are never leaders
     stamps: int64 arrays, timestamps of the input messages that were not emitted before, where they have any
     """
 
@@ -91,8 +91,8 @@ def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
     """These records without headers that look like ours, and how many of them each row had that had any.
 
     >>> from twinsieve.pipeline.broker.records import Partition
-    >>> came = Records(Partition("posts", 0), [7], headers=[(("twinsieve-leader", b"me"), ("trace", b"1"))])
-    >>> own, foreign = without_foreign(came)
+    >>> records = Records(Partition("posts", 0), [7], headers=[(("twinsieve-leader", b"x"), ("trace", b"1"))])
+    >>> own, foreign = without_foreign(records)
     >>> own.headers, foreign
     ([[('trace', b'1')]], {0: 1})
     """
@@ -104,10 +104,12 @@ def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
     if not ours:
         return records, {}
     headers: list[Sequence[Header]] = [
-        [header for header in came if header[0] not in ours] for came in records.headers
+        [header for header in original if header[0] not in ours] for original in records.headers
     ]
     pairs = enumerate(zip(records.headers, headers, strict=True))
-    foreign = {row: len(came) - len(kept) for row, (came, kept) in pairs if len(came) != len(kept)}
+    foreign = {
+        row: len(original) - len(kept) for row, (original, kept) in pairs if len(original) != len(kept)
+    }
     return replace(records, headers=headers), foreign
 
 
@@ -148,10 +150,11 @@ class Emitter:
             kinds[list(held_back)] = Kind.REPLAYED
         rows = np.flatnonzero(kinds == Kind.UNIQUE).tolist()
         if rows:
-            # The output was asked before the index (`unsendable`): what it refuses must lead nobody.
+            # `unsendable` ran before the block was sent: a message that the output refuses must not be a
+            # leader.
             messages = _uniques(records, rows, origin=self.config.origin_header)
             if self.config.kept_apart_header:
-                self._say_what_differs(messages, ruling.verdicts.take(np.array(rows)))
+                self._add_kept_apart(messages, ruling.verdicts.take(np.array(rows)))
             self._to(emission, self.config.output, records).extend(messages)
         rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR)).tolist()
         if rows and self.config.duplicates is not None:
@@ -159,11 +162,11 @@ class Emitter:
         for row in sorted(dead):
             self._bury(emission, records, row, dead[row])
 
-    def _say_what_differs(self, messages: Messages, verdicts: Verdicts) -> None:
+    def _add_kept_apart(self, messages: Messages, verdicts: Verdicts) -> None:
         """Add the header to messages that were kept apart, unless the output would refuse them then."""
         plain = messages.headers
         pairs = zip(plain, apart_headers(verdicts), strict=True)
-        messages.headers = [(*held, *why) for held, why in pairs]
+        messages.headers = [(*original, *why) for original, why in pairs]
         for row in self.transactor.unsendable(self.config.output, messages):
             messages.headers[row] = plain[row]
 
@@ -192,13 +195,13 @@ class Emitter:
         """Rows that the topic does not take, with the reason."""
         columns = (pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
         headers: list[Sequence[Header]] = [
-            (*held, *why, origin) for held, why, origin in zip(*columns, strict=True)
+            (*original, *why, origin) for original, why, origin in zip(*columns, strict=True)
         ]
         messages = _messages(records, rows, headers)
         refused = self.transactor.unsendable(topic, messages)
         if refused:
             kept = [place for place in range(len(rows)) if place not in refused]
-            messages = _messages(records, [rows[at] for at in kept], [headers[at] for at in kept])
+            messages = _messages(records, [rows[place] for place in kept], [headers[place] for place in kept])
         self._to(emission, topic, records).extend(messages)
         return {rows[place]: reason for place, reason in refused.items()}
 
@@ -211,7 +214,7 @@ class Emitter:
         """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
         client or a limit forbids more.
 
-        raises: StateError if not even that can be written: going on would lose the message
+        raises: StateError if not even that can be written: to continue would lose the message
         """
         emission.dead[reason] += 1
         topic = self.config.dead_letter
@@ -253,7 +256,7 @@ def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages
     """These rows as the output gets them."""
     headers = pick(records.headers, rows)
     if origin:
-        headers = [(*held, header) for held, header in zip(headers, _origins(records, rows), strict=True)]
+        headers = [(*own, header) for own, header in zip(headers, _origins(records, rows), strict=True)]
     return _messages(records, rows, headers)
 
 
@@ -278,8 +281,15 @@ _NOTES = {
 
 def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
     """Headers that say why these rows of a block, all duplicates, were dropped."""
-    said = ruling.verdicts.take(np.array(rows))
-    columns = (said.kinds, said.flags, said.leaders, said.matched, said.compared, said.distances)
+    verdicts = ruling.verdicts.take(np.array(rows))
+    columns = (
+        verdicts.kinds,
+        verdicts.flags,
+        verdicts.leaders,
+        verdicts.matched,
+        verdicts.compared,
+        verdicts.distances,
+    )
     explained: list[list[Header]] = []
     values = zip(*(column.tolist() for column in columns), strict=True)
     for kind, flags, leader, matched, compared, distance in values:
@@ -298,9 +308,9 @@ def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
 
 
 def _place(packed: int, topics: dict[int, str]) -> bytes:
-    at = unpack_position(packed)
-    name = topics.get(at.topic_number, f"topic-{at.topic_number}")
-    return f"{name}[{at.partition}]@{at.offset}".encode()
+    position = unpack_position(packed)
+    name = topics.get(position.topic_number, f"topic-{position.topic_number}")
+    return f"{name}[{position.partition}]@{position.offset}".encode()
 
 
 KEPT_APART = "twinsieve-kept-apart"
@@ -321,16 +331,16 @@ def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
         if not reason:
             headers.append([])
             continue
-        said = Rule(reason).words
+        text = Rule(reason).words
         if (words := differing_words(verdicts, row)) is not None:
-            said += f" {'/'.join(map(_escaped, words))}"
-        headers.append([(KEPT_APART, _cut(said.encode()))])
+            text += f" {'/'.join(map(_escaped, words))}"
+        headers.append([(KEPT_APART, _cut(text.encode()))])
     return headers
 
 
 def _escaped(text: str) -> str:
     """Characters that no terminal prints as escapes."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def _cut(text: bytes) -> bytes:

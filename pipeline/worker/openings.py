@@ -16,7 +16,7 @@ from twinsieve.pipeline.broker.ports import Clock, GroupConsumer, TransactionalP
 from twinsieve.pipeline.broker.records import NO_EPOCH, Committed, Membership, Partition
 from twinsieve.pipeline.worker.config import WorkerConfig
 from twinsieve.pipeline.worker.session import SESSION_WAYS, UNBOUNDED, Session, SessionPhase
-from twinsieve.pipeline.worker.topics import KnownTopics
+from twinsieve.pipeline.worker.topics import WorkerTopics
 from twinsieve.stages.errors import StateError
 
 NewSession = Callable[[], int]
@@ -24,18 +24,18 @@ NewSession = Callable[[], int]
 
 
 _HELD_BACK_MS = 300_000
-"""For this time producers hold messages back for a partition without a leader: librdkafka's default, Java's
-is less. What they write when it has one again was stamped before."""
+"""Producers keep messages this long for a partition without a leader (librdkafka's default; Java's is
+shorter). When the partition has a leader again, they write messages with old timestamps."""
 
 
 _DOUBT_MS = 86_400_000
-"""A clock that was compared with no broker's may be hours off, by a time zone and more."""
+"""A clock that was never compared with the broker's may be wrong by hours (a time zone, or more)."""
 
 
-class KnownTopic(NamedTuple):
-    """What the group knows of an input topic that it began with under `input.start: latest`.
+class TopicStart(NamedTuple):
+    """State of an input topic when the app began with it under `input.start: latest`.
 
-    partitions, since_ms: how many it had then, and when that was; 0 where nobody noted it
+    partitions, since_ms: how many it had then, and when that was; 0 where neither is recorded
     """
 
     partitions: int
@@ -50,7 +50,7 @@ class Opening:
     certified: the committed offset names this very topic
     commits: whether to commit the mark before the session begins, so that another one that takes its place
         begins there too
-    is_first: it begins behind messages because the group knows no partition of the topic
+    is_first: it skips the messages so far, as the group has no offset for any partition of the topic
     """
 
     mark: Mark
@@ -83,16 +83,16 @@ def plan_opening(
 ) -> Opening:
     """Where the session of a partition begins.
 
-    committed, fresh: one of them at least; fresh: of a partition in which the index has let no session begin
-        yet: where to begin
+    committed, fresh: at least one of them
+    fresh: where to begin in a partition for which the index has not accepted a session yet
     is_first: as in `Opening`
     raises: StateError for a topic that was created again, one that ends before the committed offset, and one
         that retention has trimmed beyond it (`trimmed: stop`)
     """
     topic_id = name_topic(info)
-    held = read_mark(committed.metadata) if committed is not None else None
+    old_mark = read_mark(committed.metadata) if committed is not None else None
     first = committed.offset if committed is not None else beginning
-    if held is not None and held.topic_id != topic_id:
+    if old_mark is not None and old_mark.topic_id != topic_id:
         raise StateError(
             f"{partition}: the topic was deleted and created again since offset {first} was "
             "committed; `twinsieve reset` says where to begin in the new one"
@@ -114,24 +114,24 @@ def plan_opening(
         mark = fresh._replace(first=first, end=first)
         new = config.start == "latest" and mark.committed() != committed
         return Opening(mark, False, first, first, beginning, stable_end, lost, commits=new, is_first=is_first)
-    certified = held is not None
-    mark = held if held is not None else Mark(topic_id, first, first)
+    certified = old_mark is not None
+    mark = old_mark if old_mark is not None else Mark(topic_id, first, first)
     emitted_from, emitted_to = (mark.first, mark.end) if certified else (first, first)
     chain = emitted_from if emitted_to == first else first
     # Where retention took the message there is nothing to begin from; a mark says nothing of an offset that
     # another tool has moved.
-    known = beginning <= mark.read <= first == mark.end
-    read, epoch = (mark.read, mark.epoch) if known else (0, NO_EPOCH)
+    is_mark_current = beginning <= mark.read <= first == mark.end
+    read, epoch = (mark.read, mark.epoch) if is_mark_current else (0, NO_EPOCH)
     partitions = mark.partitions or (info.partitions if config.start == "latest" else 0)
     mark = Mark(topic_id, chain, first, partitions, mark.since_ms, read=read, epoch=epoch)
     return Opening(mark, certified, emitted_from, emitted_to, beginning, stable_end, lost)
 
 
 def truncated(partition: Partition, why: object) -> StateError:
-    """What to tell the operator of a partition that has other messages now than those that were read."""
+    """The error for a partition whose messages are no longer those that were read."""
     return StateError(
         f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
-        f"start a new app (`twinsieve reset` goes on without the new ones at those offsets): {why}"
+        f"start a new app (`twinsieve reset` continues without the new ones at those offsets): {why}"
     )
 
 
@@ -144,7 +144,7 @@ class Openings:
 
     consumer: GroupConsumer
     transactor: TransactionalProducer
-    topics: KnownTopics
+    topics: WorkerTopics
     clock: Clock
     broker_clock: BrokerClock
     config: WorkerConfig
@@ -168,8 +168,8 @@ class Openings:
         stable_end = self.consumer.end_offsets(partitions)
         waiting = self._behind_open_transactions(committed, stable_end)
         now_s = self.clock.monotonic_s()
-        known = self._known_topics(committed, infos, membership)
-        fresh = self._fresh_marks(committed, infos, known, beginning, stable_end)
+        topic_starts = self._topic_starts(committed, infos, membership)
+        fresh = self._fresh_marks(committed, infos, topic_starts, beginning, stable_end)
         planned = []
         for partition in sorted(set(partitions) - waiting.keys()):
             opening = plan_opening(
@@ -180,7 +180,7 @@ class Openings:
                 stable_end[partition],
                 self.config,
                 fresh.get(partition),
-                is_first=self.config.start == "latest" and known.get(partition.topic) is None,
+                is_first=self.config.start == "latest" and topic_starts.get(partition.topic) is None,
             )
             was_unanswered = partition in unanswered
             phase = SessionPhase.PROBING if was_unanswered else SessionPhase.READING
@@ -208,13 +208,15 @@ class Openings:
     ) -> dict[Partition, str]:
         """Partitions with a committed offset (of another tool) above a transaction that is still open, and
         why they wait. An offset above the end of the partition itself means that records were lost."""
-        ahead = [at for at, held in committed.items() if held is not None and held.offset > stable_end[at]]
+        ahead = [
+            part for part, entry in committed.items() if entry is not None and entry.offset > stable_end[part]
+        ]
         ends = self.topics.ends(ahead) if ahead else {}
         return {
-            at: f"offset {held.offset} is committed, and a transaction of its producers is open from "
-            f"{stable_end[at]} on; it begins when that ends"
-            for at in ahead
-            if (held := committed[at]) is not None and held.offset <= ends[at]
+            part: f"offset {entry.offset} is committed, and a transaction of its producers is open from "
+            f"{stable_end[part]} on; it begins when that ends"
+            for part in ahead
+            if (entry := committed[part]) is not None and entry.offset <= ends[part]
         }
 
     def unplaced(
@@ -228,13 +230,13 @@ class Openings:
         if self.config.start != "latest" or not partitions:
             return {}
         committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
-        known = self._known_topics(committed, infos, membership)
+        topic_starts = self._topic_starts(committed, infos, membership)
         marks = {}
-        for at, held in committed.items():
-            info, topic = infos[at.topic], known.get(at.topic)
-            if held is None and (topic is None or at.number < topic.partitions):
+        for partition, entry in committed.items():
+            info, topic = infos[partition.topic], topic_starts.get(partition.topic)
+            if entry is None and (topic is None or partition.number < topic.partitions):
                 mark = Mark(name_topic(info), 0, 0, fresh=True, placed=False)
-                marks[at] = self._first_seen(mark, info, topic).committed()
+                marks[partition] = self._first_seen(mark, info, topic).committed()
         return marks
 
     def date(self, sessions: Iterable[Session]) -> None:
@@ -253,16 +255,16 @@ class Openings:
         now_ms = self.broker_clock.now_ms()
         return self.clock.now_ms() - _DOUBT_MS if now_ms is None else now_ms
 
-    def _first_seen(self, mark: Mark, info: TopicInfo, topic: KnownTopic | None) -> Mark:
+    def _first_seen(self, mark: Mark, info: TopicInfo, topic: TopicStart | None) -> Mark:
         """The mark, and when the app began with its topic: now, unless the group knows it."""
-        topic = topic or KnownTopic(mark.partitions or info.partitions, mark.since_ms or self._now_ms())
+        topic = topic or TopicStart(mark.partitions or info.partitions, mark.since_ms or self._now_ms())
         return mark._replace(partitions=topic.partitions, since_ms=topic.since_ms)
 
     def _fresh_marks(
         self,
         committed: Mapping[Partition, Committed | None],
         infos: Mapping[str, TopicInfo],
-        known: Mapping[str, KnownTopic | None],
+        topic_starts: Mapping[str, TopicStart | None],
         beginning: Mapping[Partition, int],
         stable_end: Mapping[Partition, int],
     ) -> dict[Partition, Mark]:
@@ -271,73 +273,74 @@ class Openings:
         At the beginning, or, under `input.start: latest`:
         - The group knows no partition of the topic: where an earlier try was to begin, else at the end.
         - It was added to a topic that the group knows: at its beginning, for what is written there is for
-          this app. So does one of which nobody knows when the app began with the topic.
+          this app. So does a partition for which the time when the app began with the topic is unknown.
         - Else at the first message from the time on at which the app began with the topic.
         """
         is_latest = self.config.start == "latest"
         places: dict[Partition, int] = {}
         times_ms: dict[Partition, int] = {}
         marks: dict[Partition, Mark] = {}
-        for at, held in committed.items():
-            mark = read_mark(held.metadata) if held is not None else None
-            if held is not None and (mark is None or not mark.fresh):
+        for partition, entry in committed.items():
+            mark = read_mark(entry.metadata) if entry is not None else None
+            if entry is not None and (mark is None or not mark.fresh):
                 continue
-            info, topic = infos[at.topic], known.get(at.topic)
+            info, topic = infos[partition.topic], topic_starts.get(partition.topic)
             mark = mark or Mark(name_topic(info), 0, 0, fresh=True, placed=False)
-            waited = held is not None and not mark.placed
+            waited = entry is not None and not mark.placed
             if not is_latest:
-                marks[at] = Mark(mark.topic_id, 0, 0, fresh=True)
-                places[at] = beginning[at]
+                marks[partition] = Mark(mark.topic_id, 0, 0, fresh=True)
+                places[partition] = beginning[partition]
                 continue
-            marks[at] = self._first_seen(mark, info, topic)
-            since_ms = marks[at].since_ms
-            if topic is not None and (at.number >= topic.partitions or not since_ms):
-                places[at] = beginning[at]
+            marks[partition] = self._first_seen(mark, info, topic)
+            since_ms = marks[partition].since_ms
+            if topic is not None and (partition.number >= topic.partitions or not since_ms):
+                places[partition] = beginning[partition]
                 continue
             if mark.placed:
-                places[at] = mark.end
+                places[partition] = mark.end
             elif topic is None and not waited:
-                places[at] = stable_end[at]
+                places[partition] = stable_end[partition]
             if topic is not None or waited:
-                times_ms[at] = max(0, since_ms - (_HELD_BACK_MS if waited else 0))
-        for at, offset in (self.topics.offsets_at(times_ms) if times_ms else {}).items():
+                times_ms[partition] = max(0, since_ms - (_HELD_BACK_MS if waited else 0))
+        for partition, offset in (self.topics.offsets_at(times_ms) if times_ms else {}).items():
             # The end of a partition may lie behind open transactions; readers wait before them.
-            offset = max(beginning[at], min(offset, stable_end[at]))
-            places[at] = min(offset, places.get(at, offset))
+            offset = max(beginning[partition], min(offset, stable_end[partition]))
+            places[partition] = min(offset, places.get(partition, offset))
         return {
-            at: mark._replace(first=places[at], end=places[at], placed=True) for at, mark in marks.items()
+            partition: mark._replace(first=places[partition], end=places[partition], placed=True)
+            for partition, mark in marks.items()
         }
 
-    def _known_topics(
+    def _topic_starts(
         self,
         committed: Mapping[Partition, Committed | None],
         infos: Mapping[str, TopicInfo],
         membership: Membership,
-    ) -> dict[str, KnownTopic | None]:
+    ) -> dict[str, TopicStart | None]:
         """What the group knows of the topics of these partitions that have no place yet, under `latest`."""
         if self.config.start != "latest":
             return {}
-        new = {at.topic for at, held in committed.items() if held is None or _is_fresh(held)}
-        return {name: self._known_topic(infos[name], membership) for name in sorted(new)}
+        new = {partition.topic for partition, entry in committed.items() if entry is None or _is_fresh(entry)}
+        return {name: self._topic_start(infos[name], membership) for name in sorted(new)}
 
-    def _known_topic(self, info: TopicInfo, membership: Membership) -> KnownTopic | None:
+    def _topic_start(self, info: TopicInfo, membership: Membership) -> TopicStart | None:
         """What the marks beside its committed offsets say, those that the index has agreed to; None where
         there are none."""
-        found = None
+        topic = None
         for number in range(info.partitions):
-            at = Partition(info.name, number)
-            held = committed_offsets(self.consumer, self.transactor, membership, [at])[at]
-            if held is None or _is_fresh(held):
+            partition = Partition(info.name, number)
+            entry = committed_offsets(self.consumer, self.transactor, membership, [partition])[partition]
+            if entry is None or _is_fresh(entry):
                 continue
-            mark = read_mark(held.metadata)
+            mark = read_mark(entry.metadata)
             if mark is not None and mark.topic_id == name_topic(info) and mark.since_ms:
-                return KnownTopic(mark.partitions, mark.since_ms)
-            found = KnownTopic(0, 0)
-        return found
+                return TopicStart(mark.partitions, mark.since_ms)
+            topic = TopicStart(0, 0)
+        return topic
 
 
-def _is_fresh(held: Committed) -> bool:
-    mark = read_mark(held.metadata)
+def _is_fresh(committed: Committed) -> bool:
+    mark = read_mark(committed.metadata)
     return mark is not None and mark.fresh
 
 
@@ -390,9 +393,9 @@ class OpeningQueue:
         now_s = self._clock.monotonic_s()
         if now_s < self._paused_until_s:
             return []
-        due = [at for at in self._due_s if at in ours and self._due_s[at] <= now_s]
-        together = sorted(at for at in due if at not in self._pauses_s)
-        return together or sorted(due, key=lambda at: (self._due_s[at], at))[:1]
+        due = [part for part in self._due_s if part in ours and self._due_s[part] <= now_s]
+        together = sorted(part for part in due if part not in self._pauses_s)
+        return together or sorted(due, key=lambda part: (self._due_s[part], part))[:1]
 
     def pause(self) -> None:
         """Open nothing for a while, for all sessions failed at once; longer each time until `recovered`."""

@@ -11,7 +11,7 @@ from twinsieve.pipeline.broker.records import Committed, Messages, Partition
 from twinsieve.pipeline.worker.answers import Answered
 from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter
 from twinsieve.pipeline.worker.session import Session
-from twinsieve.pipeline.worker.topics import KnownTopics
+from twinsieve.pipeline.worker.topics import WorkerTopics
 
 _REFRESH_S = 1.0
 """While something waits for a leader, the output topics are fetched this often."""
@@ -36,7 +36,7 @@ class Outbox:
     """
 
     def __init__(
-        self, config: EmitConfig, topics: KnownTopics, transactor: TransactionalProducer, clock: Clock
+        self, config: EmitConfig, topics: WorkerTopics, transactor: TransactionalProducer, clock: Clock
     ) -> None:
         self._config = config
         self._topics = topics
@@ -60,7 +60,7 @@ class Outbox:
     def prepare(self, taken: Sequence[Answered]) -> Outgoing:
         """Make a transaction of the answered blocks; each session's end before its first blocked one.
 
-        raises: as `KnownTopics.partitions`
+        raises: as `WorkerTopics.partitions`
         """
         names = self._config.topics
         counts = self._topics.partitions(names)

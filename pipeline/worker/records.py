@@ -36,7 +36,8 @@ class RecordReader:
     ) -> tuple[NDArray[np.uint8], Batch, dict[int, DeadLetterReason]]:
         """Kinds of these records (uint8[n], `RowKind`), the readable ones, and reasons of the others by row.
 
-        refused: rows that the output does not take; their messages become dead letters, and lead nobody
+        refused: rows that the output does not take; their messages become dead letters, and no message is
+            compared with them
         """
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
         reasons: dict[int, DeadLetterReason] = {}
@@ -49,7 +50,7 @@ class RecordReader:
                 reasons[row] = refused[row]
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
         columns = self.messages.read([payloads[row] for row in candidates])
-        self.notices += [one.line("messages") for one in columns.unseen]
+        self.notices += [field_notice.line("messages") for field_notice in columns.unseen]
         for bad in columns.unreadable:
             row = int(candidates[bad.row])
             kinds[row] = RowKind.UNREADABLE
@@ -61,6 +62,6 @@ class RecordReader:
             stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]
             is_stamped = (columns.times_ms == NO_TIME) & (stamps >= 0)
             columns.times_ms = np.where(is_stamped, stamps, columns.times_ms)
-        # Their positions are for the index to say, who numbers topics.
+        # The index numbers topics, so it fills in the positions.
         unnumbered = np.zeros(len(columns), np.int64)
         return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME), reasons

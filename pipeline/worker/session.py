@@ -18,7 +18,7 @@ from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partitio
 from twinsieve.pipeline.wire.ruling import Ruling
 
 _GAP_S = 0.2
-"""No topic is deleted, made again and filled in less time, as its clients see it."""
+"""To delete, create and fill a topic takes longer than this, as its clients see it."""
 
 UNBOUNDED = 1 << 62
 """The window of a session whose predecessor was answered."""
@@ -66,11 +66,11 @@ class Session:
     """One run of asking for one partition.
 
     reply: partition of the verdicts topic where its answers come
-    mark: what was emitted, without a gap; reported: how far the index has heard of that
+    mark: what was emitted, without a gap; reported: how far that was reported to the index
     window: rows that may wait for answers; grows with each answer
     trimmed: offsets that retention took before it began, until that is committed
-    undated_s: when the session was planned that is the first of its topic, where the mark has that time by a
-        clock in doubt
+    undated_s: for the first session of a topic: when it was planned, if the mark holds that time by a clock
+        that may be wrong
     settled: the index has answered, so that it knows the mark that this session began from
     covered: the next block's first offset; ready: answered blocks, the head of `pending`
     asked_s: since when an answer is awaited; active_s: of the last block that was asked or came out
@@ -108,7 +108,7 @@ class Session:
     def start(self) -> tuple[int, int]:
         """Where to begin reading, and the epoch of the message before that.
 
-        Nothing that anybody may read lies between the last message emitted and the committed offset.
+        No readable message lies between the last emitted message and the committed offset.
         """
         mark = self.mark
         return (self.covered, NO_EPOCH) if mark.epoch == NO_EPOCH else (mark.read, mark.epoch)
@@ -117,7 +117,7 @@ class Session:
     def epoch(self) -> int:
         """Of the leader that wrote the last message that was asked for; NO_EPOCH where it is not known."""
         records = (block.records for block in reversed(self.pending))
-        last = next((each.epochs for each in records if each.epochs), None)
+        last = next((block_records.epochs for block_records in records if block_records.epochs), None)
         return self.mark.epoch if last is None else last[-1]
 
     def doubts(self, records: Records, now_s: float) -> bool:
@@ -164,7 +164,7 @@ class Session:
         self.ready.append((block, ruling))
 
     def emit(self, count: int, now_s: float) -> bool:
-        """Let go of the first answered blocks, which are out; returns whether reading begins with that."""
+        """Remove the first answered blocks, which are committed; returns whether reading begins now."""
         self.mark = self.mark_with(count)
         for _ in range(count):
             block, _ = self.ready.popleft()
@@ -206,9 +206,9 @@ SPARE_PART = 4
 class Room:
     """How much the sessions of a worker may hold until it is answered, each by itself and all together.
 
-    A partition reads until it holds its share. A poll may bring more than that. So once all is taken, whoever
-    holds anything is full; the others read one message at a time, behind those that cannot let go of theirs.
-    Beyond the spare part nobody reads.
+    A partition reads until it holds its share. A poll may bring more than that. Once all bytes are taken,
+    each partition that holds rows is full, and the others read one message at a time. Beyond the spare part
+    no partition reads.
 
     max_rows: of one partition; max_bytes: of all of them
     """
@@ -219,14 +219,14 @@ class Room:
         self._crowded = False
 
     @property
-    def held(self) -> int:
+    def used_bytes(self) -> int:
         """Bytes of memory of all that waits."""
         return sum(session.pending_bytes for session in self._sessions.values())
 
     @property
     def is_left(self) -> bool:
-        """Whether not all is taken."""
-        return self.held < self._max_bytes
+        """Whether bytes are left."""
+        return self.used_bytes < self._max_bytes
 
     def is_full(self, session: Session, partitions: int, part: int) -> bool:
         """Whether a session holds its limits / part. partitions: that share the bytes"""
@@ -236,7 +236,8 @@ class Room:
         return session.is_full(max(1, rows), self._max_bytes // max(1, partitions) // part)
 
     def opens(self) -> bool:
-        """Note what is held; whether sessions that were full for the others' sake alone may read on."""
+        """Note the used bytes; returns whether sessions that waited only for other sessions may read
+        again."""
         was, most = self._crowded, self._max_bytes + self._max_bytes // SPARE_PART
-        self._crowded = self.held >= most > 0
+        self._crowded = self.used_bytes >= most > 0
         return was and not self._crowded

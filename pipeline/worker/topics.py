@@ -1,4 +1,4 @@
-"""What a worker knows of its topics."""
+"""The topics of a worker: their partitions, leaders, ids and end offsets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from twinsieve.pipeline.worker.session import Session
 from twinsieve.stages.errors import StateError
 
 
-class KnownTopics:
-    """Topics by name, asked for when needed.
+class WorkerTopics:
+    """Descriptions of topics by name, requested from the broker when needed.
 
     notices: gets a line when partitions lose their leaders, and when they have some again
     """
@@ -25,37 +25,40 @@ class KnownTopics:
         self._infos: dict[str, TopicInfo] = {}
 
     def refresh(self, names: Collection[str]) -> dict[str, TopicInfo | None]:
-        """These topics as they are now, None for one that does not exist. raises: BrokerError"""
-        found = self._admin.topics(names)
+        """Current descriptions of these topics, None for a topic that does not exist. raises: BrokerError"""
+        infos = self._admin.topics(names)
         before = self._leaderless()
-        self._infos.update({name: info for name, info in found.items() if info is not None})
+        self._infos.update({name: info for name, info in infos.items() if info is not None})
         after = self._leaderless()
         self._tell("no leader; what needs it waits", after - before)
         self._tell("has a leader again", before - after)
-        return found
+        return infos
 
     def fetch(self, names: Collection[str]) -> dict[str, TopicInfo]:
-        """These topics as they are now. raises: AbortableError if one does not exist"""
-        found = self.refresh(names)
-        missing = sorted(name for name, info in found.items() if info is None)
+        """Current descriptions of these topics. raises: AbortableError if one does not exist"""
+        infos = self.refresh(names)
+        missing = sorted(name for name, info in infos.items() if info is None)
         if missing:
             raise AbortableError(f"topic {', '.join(missing)} does not exist; create it")
-        return {name: info for name, info in found.items() if info is not None}
+        return {name: info for name, info in infos.items() if info is not None}
 
     def led(self, *partitions: Partition) -> bool:
         """Whether all of these had a leader when they were last fetched."""
         infos = self._infos
-        return not any(at.topic in infos and at.number in infos[at.topic].leaderless for at in partitions)
+        return not any(
+            partition.topic in infos and partition.number in infos[partition.topic].leaderless
+            for partition in partitions
+        )
 
     def reply(self, verdicts: str, partition: Partition) -> Partition:
-        """Where answers for an input partition come, by how many partitions that topic had when it was last
-        fetched: it may get more, or be made again with fewer."""
+        """Partition of the verdicts topic for the answers to an input partition. It depends on how many
+        partitions that topic had when it was last fetched; the number may change."""
         return Partition(verdicts, partition.number % max(1, self._infos[verdicts].partitions))
 
     def leaderless(self, names: Collection[str]) -> dict[str, frozenset[int]]:
-        """Numbers of their partitions that had no leader then; without topics that have none such."""
-        known = {name: self._infos[name].leaderless for name in names if name in self._infos}
-        return {name: numbers for name, numbers in known.items() if numbers}
+        """Partition numbers without a leader at the last fetch, by topic; only topics that have some."""
+        leaderless = {name: self._infos[name].leaderless for name in names if name in self._infos}
+        return {name: numbers for name, numbers in leaderless.items() if numbers}
 
     def _leaderless(self) -> set[Partition]:
         return {Partition(name, number) for name, info in self._infos.items() for number in info.leaderless}
@@ -65,22 +68,21 @@ class KnownTopics:
             self._notices.append(f"{', '.join(map(str, sorted(partitions)))}: {what}")
 
     def ends(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """End of each, behind open transactions too. raises: AbortableError when the broker cannot tell"""
+        """End offset of each, including open transactions. raises: AbortableError without an answer"""
         try:
             return self._admin.end_offsets(partitions)
         except BrokerError as error:
             raise AbortableError(str(error)) from error
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """First offset of each that was stamped then or later; its end where there is none. raises: as
-        `ends`"""
+        """First offset of each with that timestamp or a later one, else its end. raises: as `ends`"""
         try:
             return self._admin.offsets_at(times_ms)
         except BrokerError as error:
             raise AbortableError(str(error)) from error
 
     def partitions(self, names: Collection[str]) -> dict[str, int]:
-        """Partitions of every topic known, these among them. raises: as `fetch`"""
+        """Number of partitions of every fetched topic, at least of these. raises: as `fetch`"""
         missing = set(names) - self._infos.keys()
         if missing:
             self.fetch(missing)
@@ -89,14 +91,14 @@ class KnownTopics:
     def check_ids(self, sessions: Collection[Session]) -> None:
         """Check that the sessions' topics are still those that they began with.
 
-        raises: StateError for one that was created again; AbortableError for one that is gone
+        raises: StateError for a topic that was created again; AbortableError for a deleted one
         """
         infos = self.fetch({session.partition.topic for session in sessions})
         for session in sessions:
-            at: Partition = session.partition
-            if session.mark.topic_id != name_topic(infos[at.topic]):
+            partition: Partition = session.partition
+            if session.mark.topic_id != name_topic(infos[partition.topic]):
                 raise StateError(
-                    f"{at}: the topic was deleted and created again; `twinsieve reset` says where to "
+                    f"{partition}: the topic was deleted and created again; `twinsieve reset` says where to "
                     "begin in the new one"
                 )
 
@@ -120,28 +122,28 @@ class EndOffsets:
 
     def of(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """Ends of the partitions that answer. Raises no BrokerError."""
-        self._alone = {at: due for at, due in self._alone.items() if at in partitions}
-        together = [at for at in partitions if at not in self._alone]
+        self._alone = {partition: due for partition, due in self._alone.items() if partition in partitions}
+        together = [partition for partition in partitions if partition not in self._alone]
         try:
-            found = self._consumer.end_offsets(together) if together else {}
+            ends = self._consumer.end_offsets(together) if together else {}
         except AbortableError:
             self._alone.update(dict.fromkeys(together, (self._clock.monotonic_s(), 0.0)))
             if len(together) == 1:
                 self._postpone(together[0])
             return {}
         now_s = self._clock.monotonic_s()
-        for at in sorted(self._alone, key=self._alone.__getitem__):
-            if self._alone[at][0] > now_s:
+        for partition in sorted(self._alone, key=self._alone.__getitem__):
+            if self._alone[partition][0] > now_s:
                 break
             try:
-                found |= self._consumer.end_offsets([at])
+                ends |= self._consumer.end_offsets([partition])
             except AbortableError:
-                self._postpone(at)
+                self._postpone(partition)
                 break
-            del self._alone[at]
-        return found
+            del self._alone[partition]
+        return ends
 
-    def heard(self, partition: Partition) -> None:
+    def query_again(self, partition: Partition) -> None:
         """Query this partition again: records have come from it."""
         if partition in self._alone:
             self._alone[partition] = (self._clock.monotonic_s(), self._alone[partition][1])

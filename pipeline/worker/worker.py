@@ -3,7 +3,7 @@
 A worker's only durable state is the committed input offset. Steps of `Worker.step`:
 
 1. POLLED: input records, with the membership of that moment. Another epoch than before: every session is
-   dropped and begins anew from the committed offset.
+   dropped and begins again from the committed offset.
 2. FINGERPRINTED, APPENDED: what was polled goes to the log as blocks; the originals wait in
    `Session.pending`.
 3. OPENED: sessions for partitions that have none: committed offset read, end of the verdict partition noted,
@@ -47,7 +47,7 @@ from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Opening
 from twinsieve.pipeline.worker.outbox import Outbox
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Room, Session
-from twinsieve.pipeline.worker.topics import EndOffsets, KnownTopics
+from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
 
 _IDS_S = 1.0
 """While messages come out, the ids of their topics are compared once in this time."""
@@ -76,7 +76,7 @@ class Worker:
         self.notices: list[str] = []
         self.clocks = ClockWatch(broker.clock, clock)
         reader.notices = self.notices
-        self._topics = KnownTopics(self._admin, self.notices)
+        self._topics = WorkerTopics(self._admin, self.notices)
         self._ends = EndOffsets(self._consumer, clock)
         clients = self._consumer, self._transactor, self._topics
         self._openings = Openings(*clients, clock, broker.clock, config, new_session)
@@ -100,7 +100,7 @@ class Worker:
         self._compare_s = 0.0
         """When to compare the ids of topics next."""
         self._stopping = False
-        # Whoever counts these sets them back.
+        # The caller counts these and sets them to 0.
         self.resyncs = 0
         self.trimmed = 0
         self.rebalances = 0
@@ -113,7 +113,7 @@ class Worker:
     @property
     def pending_bytes(self) -> int:
         """Memory of the rows that wait for answers, of all partitions."""
-        return self._room.held
+        return self._room.used_bytes
 
     @property
     def unanswered(self) -> int:
@@ -128,27 +128,29 @@ class Worker:
         return self._epoch >= 0 and waits.issuperset(self._queue)
 
     @property
-    def held(self) -> int:
+    def waiting_for_leader(self) -> int:
         """Input partitions that wait for a partition without a leader."""
         return len(self._queue.leaderless | self._outbox.blocked)
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
-        """Each partition's offset up to which it is emitted, and its end, where the end can be told.
+        """Each partition's offset up to which it is emitted, and its end, where the end is known.
 
         raises: BrokerError when no broker answers, also without any partition
         """
         self._topics.refresh(self._needed({*self._sessions, *self._queue}))
-        asked = [at for at in (*self._sessions, self._config.log) if self._topics.led(at)]
-        ends = self._ends.of(asked)
-        if asked and not ends:
-            raise AbortableError(f"ends of {', '.join(map(str, asked))}: no broker tells")
-        return {at: (self._sessions[at].emitted, end) for at, end in ends.items() if at in self._sessions}
+        queried = [part for part in (*self._sessions, self._config.log) if self._topics.led(part)]
+        ends = self._ends.of(queried)
+        if queried and not ends:
+            raise AbortableError(f"ends of {', '.join(map(str, queried))}: no broker answers")
+        return {
+            part: (self._sessions[part].emitted, end) for part, end in ends.items() if part in self._sessions
+        }
 
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Position and end of each partition that is read. A position passes control markers and aborted
         messages, so that one below the end means records that did not arrive."""
-        read = [at for at, session in self._sessions.items() if session.reads and at in ends]
-        return {at: (self._consumer.position(at), ends[at]) for at in read}
+        read = [part for part, session in self._sessions.items() if session.reads and part in ends]
+        return {part: (self._consumer.position(part), ends[part]) for part in read}
 
     @property
     def idle(self) -> bool:
@@ -244,7 +246,7 @@ class Worker:
         return polled
 
     def _resync(self, why: str) -> None:
-        """Drop all sessions; they begin anew from the committed offsets, after a pause that grows."""
+        """Drop all sessions; they begin again from the committed offsets, after a pause that grows."""
         self._answers.forget()
         self._queue.add(() if self._stopping else self._sessions)
         self._queue.pause()
@@ -255,7 +257,7 @@ class Worker:
         """Forget the sessions of these partitions."""
         self.notices.append(why)
         self.resyncs += 1
-        # A position that the broker refuses would fail every poll until its session begins anew.
+        # A position that the broker refuses would fail every poll until its session begins again.
         self._consumer.pause(partitions)
         for partition in partitions:
             self._sessions.pop(partition, None)
@@ -267,13 +269,13 @@ class Worker:
         output have equal numbers of partitions, and either number may grow.
         """
         config = self._config
-        return {at.topic for at in partitions} | config.emit.topics | {config.log.topic, config.verdicts}
+        return {part.topic for part in partitions} | config.emit.topics | {config.log.topic, config.verdicts}
 
     def _ask(self, records: Records) -> None:
         session = self._sessions.get(records.partition)
         if session is None or not session.reads:
             return
-        self._ends.heard(records.partition)
+        self._ends.query_again(records.partition)
         if session.doubts(records, self._clock.monotonic_s()):
             self._compare_s = 0.0
         max_rows, max_bytes = self._refusals.at_once([session.partition])
@@ -287,21 +289,23 @@ class Worker:
         return self._room.is_full(session, len(self._polled.assignment), part << halvings)
 
     def _make_room(self) -> None:
-        """Pause whoever may not read on where all is taken; let them read again once there is room."""
+        """Pause full partitions when all bytes are taken; resume them when there is room."""
         ours = self._sessions.items()
         if self._room.opens() and not self._stopping:
-            self._consumer.resume([at for at, each in ours if each.reads and not self._is_full(each, 2)])
+            self._consumer.resume(
+                [part for part, session in ours if session.reads and not self._is_full(session, 2)]
+            )
         if not self._room.is_left:
-            self._consumer.pause([at for at, each in ours if self._is_full(each)])
+            self._consumer.pause([part for part, session in ours if self._is_full(session)])
 
     def _open(self, partitions: Sequence[Partition], membership: Membership) -> None:
         """Begin a session for each of these partitions that can begin one; put the others off."""
         self._queue.delay(partitions)
         infos = self._topics.fetch(self._needed(partitions))
-        replies = {at: self._topics.reply(self._config.verdicts, at) for at in partitions}
-        able = [at for at, reply in replies.items() if self._topics.led(at, reply, self._config.log)]
+        replies = {part: self._topics.reply(self._config.verdicts, part) for part in partitions}
+        able = [part for part, reply in replies.items() if self._topics.led(part, reply, self._config.log)]
         self._queue.await_leaders(partitions, able)
-        self._note_unplaced([at for at in partitions if at not in able], infos, membership)
+        self._note_unplaced([part for part in partitions if part not in able], infos, membership)
         if not able:
             return
         try:
@@ -319,7 +323,7 @@ class Worker:
             self._note_unplaced(able, infos, membership)
             return
         self._queue.postpone(waiting)
-        self.notices += [f"{at}: not opened ({why})" for at, why in waiting.items()]
+        self.notices += [f"{part}: not opened ({why})" for part, why in waiting.items()]
         for session, opening in planned:
             self._asks.start(session, opening)
             self._sessions[session.partition] = session
@@ -331,7 +335,7 @@ class Worker:
         self, partitions: Sequence[Partition], infos: Mapping[str, TopicInfo], membership: Membership
     ) -> None:
         """Have the group know when these partitions were first seen, which cannot begin yet; once."""
-        new = [at for at in partitions if at not in self._noted]
+        new = [part for part in partitions if part not in self._noted]
         try:
             marks = self._openings.unplaced(new, infos, membership)
             if marks:
@@ -353,7 +357,7 @@ class Worker:
         out of date, for other processes have gone on since. A process that is still the member that read the
         offsets was not replaced.
 
-        raises: the refusal; AbortableError to begin anew
+        raises: the refusal; AbortableError to begin again
         """
         self._transactor.begin()
         self._transactor.send_offsets({error.partition: Committed(0)}, membership)
@@ -371,10 +375,14 @@ class Worker:
         """
         self._outbox.see_leaders()
         blocked, failed_last = self._outbox.blocked, self._refusals.failed_last
-        ready = [each for each in self._sessions.values() if each.ready and each.partition not in blocked]
+        ready = [
+            session
+            for session in self._sessions.values()
+            if session.ready and session.partition not in blocked
+        ]
         alone = [session for session in ready if failed_last(session.partition)]
         together = [session for session in ready if not failed_last(session.partition)]
-        for sessions in (together, sorted(alone, key=lambda each: each.active_s)[:1]):
+        for sessions in (together, sorted(alone, key=lambda session: session.active_s)[:1]):
             max_rows, max_bytes = self._refusals.at_once([session.partition for session in sessions])
             self._emit_of(take_answered(sessions, max_rows, max_bytes), membership)
 
@@ -436,7 +444,8 @@ class Worker:
         self._hook(WorkerStep.OFFSETS_SENT)
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)
-        # Counted only after the commit: a worker that begins anew before the commit finds them missing again.
+        # Counted only after the commit: a worker that begins again before the commit finds them missing
+        # again.
         for session in filter(None, map(self._sessions.get, offsets)):
             trimmed = session.take_trimmed()
             if trimmed:

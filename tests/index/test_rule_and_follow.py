@@ -86,7 +86,7 @@ class Session:
 def known(state: IndexState) -> tuple[bytes, list[tuple[int, int, int]], int]:
     """All that a state knows."""
     assert isinstance(state.sieve, HashSieve)
-    return ledger_to_bytes(state.ledger), state.sieve.kept, state.at
+    return ledger_to_bytes(state.ledger), state.sieve.kept, state.next_offset
 
 
 def restored(state: IndexState) -> IndexState:
@@ -95,7 +95,7 @@ def restored(state: IndexState) -> IndexState:
     state.sieve.freeze()(saved)
     saved.seek(0)
     ledger = ledger_from_bytes(ledger_to_bytes(state.ledger), "here")
-    return IndexState(HashSieve().load(saved), ledger, state.at)
+    return IndexState(HashSieve().load(saved), ledger, state.next_offset)
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Pair:
         elif isinstance(event, Gone):
             self.gone.add(TOPICS[event.topic][0])
         elif isinstance(event, Start):
-            session = Session(self.judge.at + 1, event.first, event.first)
+            session = Session(self.judge.next_offset + 1, event.first, event.first)
             self.sessions[event.topic, event.number] = session
             self.send(event, session, max(0, event.first - event.emitted), event.first, [], event.first)
         elif (event.topic, event.number) in self.sessions:
@@ -148,7 +148,7 @@ class Pair:
             batch=batch_of(*TinyScheme().read(texts)),
         )  # fmt: skip
         data = encode_block(block, SCHEME)
-        at = self.judge.at
+        at = self.judge.next_offset
         before = self.judge.ledger.given_up.copy()
         ruling = self.judge.rule(
             decode_block(data, SCHEME, "log"), at, ARRIVAL_MS, self.gone - {block.topic_id}

@@ -21,7 +21,7 @@ from tests.service.test_changed_settings import scheme as scheme
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index import snapshot_store
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore, UnreadableError
+from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore, UnreadableError
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
@@ -70,7 +70,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_whole(
     (kept,) = (tmp_path / "t").iterdir()
     assert kept.name.startswith("index-0000000000000001-")
     store.write(snapshot(2))
-    assert store.kept_at(LOG_ID) == [2, 1]
+    assert store.kept_offsets(LOG_ID) == [2, 1]
 
 
 def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_cut_snapshot_is_named_and_the_older_one_is_used(tmp_path: Path, cut: 
     assert isinstance(damaged, UnreadableError)
     assert newest.name in str(damaged)
     assert "delete" in str(damaged)
-    assert isinstance(older, FoundSnapshot)
-    assert (older.stamp.at, older.sieve().read(), older.sieve().read(2)) == (1, b"sieve", b"si")
+    assert isinstance(older, SnapshotReader)
+    assert (older.stamp.next_offset, older.sieve().read(), older.sieve().read(2)) == (1, b"sieve", b"si")
 
 
 def _pieces(stream: BinaryIO, piece: bytes, count: int) -> None:
@@ -113,7 +113,7 @@ def test_a_snapshot_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
         store.write(replace(snapshot(1), sieve=lambda stream: _pieces(stream, piece, count)))
         snapshots = store.read(LOG_ID)
         found = next(snapshots)
-        assert isinstance(found, FoundSnapshot)
+        assert isinstance(found, SnapshotReader)
         sieve = found.sieve()
         assert all(sieve.read(len(piece)) == piece for _ in range(count))
         assert not sieve.read()
@@ -128,7 +128,7 @@ def test_a_store_that_fails_while_a_sieve_is_read_is_named(tmp_path: Path) -> No
     store.write(snapshot(1))
     snapshots = store.read(LOG_ID)
     found = next(snapshots)
-    assert isinstance(found, FoundSnapshot)
+    assert isinstance(found, SnapshotReader)
     sieve = found.sieve()
     snapshots.close()  # type: ignore[attr-defined]
     with pytest.raises(StateError, match="cannot be read"):
@@ -154,9 +154,12 @@ def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) 
         store.write(snapshot(at, b"an older log...."))
     for at in (1, 2, 3):
         store.write(snapshot(at))
-    assert store.kept_at(LOG_ID) == [3, 2]
-    assert [found.stamp.at for found in store.read(LOG_ID) if isinstance(found, FoundSnapshot)] == [3, 2]
-    assert store.kept_at(b"an older log....")[0] == 90
+    assert store.kept_offsets(LOG_ID) == [3, 2]
+    assert [found.stamp.next_offset for found in store.read(LOG_ID) if isinstance(found, SnapshotReader)] == [
+        3,
+        2,
+    ]
+    assert store.kept_offsets(b"an older log....")[0] == 90
 
 
 @pytest.mark.parametrize("doing", ["ls", "open"])
@@ -214,8 +217,8 @@ def test_a_half_snapshot_that_another_process_writes_is_left_alone(tmp_path: Pat
         other.write(snapshot(7))
 
     one.write(replace(snapshot(2), sieve=interrupted))
-    assert one.kept_at(LOG_ID) == [7, 2]
-    assert all(isinstance(found, FoundSnapshot) for found in one.read(LOG_ID))
+    assert one.kept_offsets(LOG_ID) == [7, 2]
+    assert all(isinstance(found, SnapshotReader) for found in one.read(LOG_ID))
     assert list((tmp_path / "t").glob("*.partial")) == []
 
 
@@ -230,10 +233,10 @@ def test_two_processes_of_one_number_write_one_snapshot_at_once(
         other.write(snapshot(2))
 
     one.write(replace(snapshot(2), sieve=interrupted))
-    assert one.kept_at(LOG_ID) == [2]
+    assert one.kept_offsets(LOG_ID) == [2]
     snapshots = one.read(LOG_ID)
     found = next(snapshots)
-    assert isinstance(found, FoundSnapshot)
+    assert isinstance(found, SnapshotReader)
     assert found.sieve().read() == b"sieve"
 
 
@@ -304,9 +307,9 @@ def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> N
     )
     seen: list[str] = []
     mine._files.invalidate_cache = lambda *_: seen.append("asked")  # type: ignore[method-assign]
-    assert mine.kept_at(LOG_ID) == []
+    assert mine.kept_offsets(LOG_ID) == []
     theirs.write(snapshot(1))
-    assert mine.kept_at(LOG_ID) == [1]
+    assert mine.kept_offsets(LOG_ID) == [1]
     assert seen
 
 
@@ -350,10 +353,10 @@ def test_no_byte_of_a_snapshot_may_differ(tmp_path: Path) -> None:
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         for found in store.read(LOG_ID):
-            if isinstance(found, FoundSnapshot):
+            if isinstance(found, SnapshotReader):
                 found.sieve().read(3)
                 with pytest.raises(UnreadableError, match="damaged"):
                     found.ledger()
     path.write_bytes(whole)
-    (found,) = [found.ledger() for found in store.read(LOG_ID) if isinstance(found, FoundSnapshot)]
+    (found,) = [found.ledger() for found in store.read(LOG_ID) if isinstance(found, SnapshotReader)]
     assert found.books == {}

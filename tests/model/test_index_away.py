@@ -71,9 +71,9 @@ def test_an_index_slower_than_the_patience_of_workers_catches_up(rows_per_s: int
 
     def judge(step: str) -> None:
         if step == IndexStep.POLLED and index.index is not None:
-            seen[0] = index.index.state.at
+            seen[0] = index.index.state.next_offset
         elif step == IndexStep.JUDGED and index.index is not None:
-            rows = asked_rows(world, seen[0]) - asked_rows(world, index.index.state.at)
+            rows = asked_rows(world, seen[0]) - asked_rows(world, index.index.state.next_offset)
             world.clock.sleep(rows / rows_per_s)
 
     index.hook = judge

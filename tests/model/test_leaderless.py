@@ -70,10 +70,10 @@ def test_an_input_partition_without_a_leader_keeps_no_other_from_opening() -> No
     run_s(world, 10.0)
     assert out(world) == [10, 10, 0]
     assert process.worker is not None
-    assert (process.worker.held, process.worker.ready) == (1, True)
+    assert (process.worker.waiting_for_leader, process.worker.ready) == (1, True)
     assert "in[2]: no leader; what needs it waits" in process.notices
     settled_well(world)
-    assert process.worker.held == 0
+    assert process.worker.waiting_for_leader == 0
 
 
 def test_offsets_that_nobody_tells_keep_no_other_partition_from_opening(
@@ -112,7 +112,7 @@ def test_a_leaderless_verdict_partition_delays_those_answered_there() -> None:
     assert process.index is not None
     assert process.index.live
     assert process.worker is not None
-    assert process.worker.held == 2
+    assert process.worker.waiting_for_leader == 2
     settled_well(world)
 
 
@@ -161,7 +161,7 @@ def test_a_leaderless_output_partition_delays_those_that_write_there(topic: str,
         run_s(world, 30.0)
     assert out(world) == [70, 10, 70]
     assert process.worker is not None
-    assert process.worker.held == 1
+    assert process.worker.waiting_for_leader == 1
     settled_well(world)
 
 

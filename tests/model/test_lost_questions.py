@@ -17,7 +17,7 @@ def test_what_was_asked_and_never_judged_is_asked_again_after_a_while() -> None:
     world.produce("in", 0, [b"a", b"b", b"a"])
     while not worker.worker or not worker.worker.pending_rows.get(IN):
         worker.step()
-    judged = index.index.state.at if index.index is not None else 0
+    judged = index.index.state.next_offset if index.index is not None else 0
     assert world.cluster.log(LOG).end > judged
     assert not world.truncate(LOG, judged)
     world.settle()

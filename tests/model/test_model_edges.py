@@ -232,7 +232,7 @@ def test_a_standby_is_warm_and_takes_over() -> None:
     assert first.index.live
     assert not second.index.live
     assert second.index.ready
-    assert second.index.state.at == first.index.state.at
+    assert second.index.state.next_offset == first.index.state.next_offset
     first.kill()
     world.produce("in", 0, texts(20, 60))
     world.settle()

@@ -37,7 +37,9 @@ class _Lives:
 
     def newest_at(self) -> int | None:
         """Log offset of the newest snapshot."""
-        return max(self._store.kept_at(self.world.cluster.topics[INDEX.log.topic].topic_id), default=None)
+        return max(
+            self._store.kept_offsets(self.world.cluster.topics[INDEX.log.topic].topic_id), default=None
+        )
 
     def live(self) -> None:
         process = self.begin()

@@ -144,8 +144,8 @@ WORKERS = (
     Mutant(
         "a worker does not see that the topic was created again",
         OPENINGS,
-        "if held is not None and held.topic_id != topic_id:",
-        "if held is None and not topic_id:",
+        "if old_mark is not None and old_mark.topic_id != topic_id:",
+        "if old_mark is None and not topic_id:",
         ("tests/model/test_restored_offsets.py",),
     ),
     Mutant(
@@ -161,8 +161,8 @@ WORKERS = (
     Mutant(
         "a session begins at the message before what retention took",
         OPENINGS,
-        "known = beginning <= mark.read <= first == mark.end",
-        "known = True",
+        "is_mark_current = beginning <= mark.read <= first == mark.end",
+        "is_mark_current = True",
         TRUNCATED,
     ),
     Mutant(
@@ -196,8 +196,8 @@ WORKERS = (
     Mutant(
         "reasons of a later block of a poll stand at the rows of the poll",
         ASKS,
-        "{row - low: reason for row, reason in found.items() if 0 <= row - low < len(block)}",
-        "{row: reason for row, reason in found.items() if 0 <= row - low < len(block)}",
+        "{row - low: reason for row, reason in by_row.items() if 0 <= row - low < len(block)}",
+        "{row: reason for row, reason in by_row.items() if 0 <= row - low < len(block)}",
         ("tests/model/test_unsendable.py",),
     ),
     Mutant(
@@ -283,8 +283,8 @@ WORKERS = (
     Mutant(
         "a topic that is created again under a worker is not noticed",
         TOPICS,
-        "if session.mark.topic_id != name_topic(infos[at.topic]):",
-        "if not name_topic(infos[at.topic]):",
+        "if session.mark.topic_id != name_topic(infos[partition.topic]):",
+        "if not name_topic(infos[partition.topic]):",
         ("tests/operate/test_reset.py",),
     ),
     Mutant(
@@ -349,8 +349,8 @@ LEDGERS = (
     Mutant(
         "a session passes over with its first block",
         LEDGER,
-        "        if block.flags & BlockFlag.START:\n            return []\n        at, rows",
-        "        at, rows",
+        "        if block.flags & BlockFlag.START:\n            return []\n        key, rows",
+        "        key, rows",
         PASSED,
     ),
     Mutant(
@@ -384,22 +384,22 @@ LEDGERS = (
     Mutant(
         "what compaction took goes on to lead",
         LEDGER,
-        "        gone.append(Gone(*at, rows.take_absent(block.first, block.end, block.offsets), GivenUp.COMPACTED))\n",
-        "",
+        "ClosedRows(*key, rows.take_absent(block.first, block.end, block.offsets), GivenUp.COMPACTED)",
+        "ClosedRows(*key, rows.drop(0, 0), GivenUp.COMPACTED)",
         PASSED,
     ),
     Mutant(
         "what the output refuses now goes on to lead",
         LEDGER,
-        "gone.append(Gone(*at, rows.take(refused[held.kinds == Kind.UNIQUE]), GivenUp.REFUSED))",
-        "pass",
+        "rows.take(refused[verdicts.kinds == Kind.UNIQUE])",
+        "rows.drop(0, 0)",
         PASSED,
     ),
     Mutant(
         "an input topic is gone that the broker did not know at one look",
         "pipeline/index/topics.py",
-        "gone = (absent & self._absent) |",
-        "gone = absent |",
+        "abandoned = (absent & self._absent) |",
+        "abandoned = absent |",
         INPUTS,
     ),
     Mutant(
@@ -489,7 +489,7 @@ LEDGERS = (
     Mutant(
         "a snapshot loses what was judged",
         SAVED,
-        'Ranges(each["judged"])',
+        'Ranges(entry["judged"])',
         "Ranges()",
         CRASH,
     ),
@@ -535,8 +535,8 @@ INDEXES = (
     Mutant(
         "the index reads on one block too late",
         INDEX,
-        "consumer.seek(log, self.state.at)",
-        "consumer.seek(log, self.state.at + 1)",
+        "consumer.seek(log, self.state.next_offset)",
+        "consumer.seek(log, self.state.next_offset + 1)",
         EDGES,
     ),
     Mutant(
@@ -559,8 +559,8 @@ INDEXES = (
     Mutant(
         "the log is deleted behind what is judged, not behind the older snapshot",
         INDEX,
-        "needed_from = {self._config.log: found.oldest_at, self._config.decisions: found.decisions_from}",
-        "needed_from: dict[object, int | None] = {self._config.log: self.state.at}",
+        "needed_from = {self._config.log: result.oldest_offset, self._config.decisions: result.decisions_from}",
+        "needed_from: dict[object, int | None] = {self._config.log: self.state.next_offset}",
         ("tests/index/test_trimmed_log.py",),
     ),
     Mutant(
@@ -612,8 +612,8 @@ INDEXES = (
     Mutant(
         "a restore passes over a decision",
         RESTORE,
-        "self.decisions_at = at + 1",
-        "self.decisions_at = at + 2",
+        "self.decisions_at = decision_offset + 1",
+        "self.decisions_at = decision_offset + 2",
         MODEL,
     ),
     Mutant(
@@ -848,7 +848,7 @@ CLOCKS = (
     Mutant(
         "clock: what was read from behind a pause changes nothing",
         "pipeline/broker/clocks.py",
-        "(math.inf if seen > most + _BROKERS_DIFFER_MS else most)",
+        "(math.inf if lead_ms > most + _BROKERS_DIFFER_MS else most)",
         "most",
         ("tests/broker/test_heard_clock.py",),
     ),
@@ -881,8 +881,8 @@ TOPICS = (
     Mutant(
         "topics: an offset at the end of an open transaction is taken for lost messages",
         OPENINGS,
-        "is not None and held.offset <= ends[at]",
-        "is not None and held.offset < ends[at]",
+        "is not None and entry.offset <= ends[part]",
+        "is not None and entry.offset < ends[part]",
         EDGES,
     ),
     Mutant(
@@ -895,8 +895,8 @@ TOPICS = (
     Mutant(
         "topics: a snapshot of another decisions topic is used",
         "pipeline/index/snapshot_writer.py",
-        "if found.stamp.decisions_id != decisions_id:",
-        "if not found.stamp.decisions_id:",
+        "if snapshot.stamp.decisions_id != decisions_id:",
+        "if not snapshot.stamp.decisions_id:",
         ("tests/retention/test_log_and_decisions.py",),
     ),
     Mutant(
@@ -924,13 +924,13 @@ TOPICS = (
         "steps: however long judging takes, all that was polled is judged",
         INDEX,
         "if rulings and is_late:",
-        "if rulings and held > self._config.max_step_bytes:",
+        "if rulings and step_bytes > self._config.max_step_bytes:",
         ("tests/model/test_slow_judging.py",),
     ),
     Mutant(
         "steps: what there was no time for is not read again",
         INDEX,
-        "            consumer.seek(self._config.log, self.state.at)\n            self._reads_again = False\n",
+        "            consumer.seek(self._config.log, self.state.next_offset)\n            self._reads_again = False\n",
         "            self._reads_again = False\n",
         ("tests/model/test_slow_judging.py",),
     ),
@@ -993,8 +993,8 @@ TOPICS = (
     Mutant(
         "topics: a mark that the index had not agreed to says what the group knows",
         OPENINGS,
-        "            if held is None or _is_fresh(held):\n                continue\n",
-        "            if held is None:\n                continue\n",
+        "            if entry is None or _is_fresh(entry):\n                continue\n",
+        "            if entry is None:\n                continue\n",
         LATEST,
     ),
     Mutant(

@@ -40,8 +40,8 @@ PROTOCOL = (
     Mutant(
         "protocol: an index goes live without a proof",
         "pipeline/index/index.py",
-        "found.check(lambda: writer.prove(committed or Committed(found.recorded), membership))",
-        "found.check(lambda: None)",
+        "ends.check(lambda: writer.prove(committed or Committed(ends.recorded), membership))",
+        "ends.check(lambda: None)",
         ("tests/model/test_frozen_index.py",),
     ),
     Mutant(
@@ -83,8 +83,8 @@ PROTOCOL = (
     Mutant(
         "protocol: an index goes back where it passes blocks over",
         STATE,
-        "self.at = max(self.at, log_offset)",
-        "self.at = log_offset",
+        "self.next_offset = max(self.next_offset, log_offset)",
+        "self.next_offset = log_offset",
         RETENTION,
         equivalent="Whoever passes over names a block that is not behind where the state is; the limit is a second lock.",
     ),
@@ -99,7 +99,7 @@ PROTOCOL = (
     Mutant(
         "protocol: partitions that could not be opened hold up the others again",
         OPENINGS,
-        "together = sorted(at for at in due if at not in self._pauses_s)",
+        "together = sorted(part for part in due if part not in self._pauses_s)",
         "together = sorted(due)",
         ("tests/worker/test_opening_queue.py", "tests/model/test_leaderless.py"),
     ),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.driver import DECISIONS, INDEX, LOG, VERDICTS, Process, World, texts
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import SnapshotReader, SnapshotStore
 from twinsieve.pipeline.settings.named_files import file_system
 
 TOPICS = {LOG.topic: 1, DECISIONS.topic: 1, VERDICTS: 2}
@@ -126,8 +126,8 @@ def test_log_and_decisions_are_deleted_behind_the_older_snapshot(tmp_path: Path)
         )
     )
     oldest = kept[-1]
-    assert isinstance(oldest, FoundSnapshot)
-    assert log.beginning == oldest.stamp.at > 0
+    assert isinstance(oldest, SnapshotReader)
+    assert log.beginning == oldest.stamp.next_offset > 0
     assert decisions.beginning == oldest.stamp.decisions_from > 0
     world.processes[0].kill()
     world.clock.sleep(20.0)

@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.follower import Follower
 from twinsieve.pipeline.index.ledger import ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import FoundSnapshot, Snapshot, SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, restore_point
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.settings.named_files import file_system
@@ -149,7 +149,7 @@ def test_a_follower_goes_on_when_retention_took_unjudged_blocks_it_read(kept: in
     world.settle()
     follow_all(follower)
     assert follower.gaps > 0
-    assert follower._state.at == world.cluster.log(LOG).stable_end > waiting
+    assert follower._state.next_offset == world.cluster.log(LOG).stable_end > waiting
     assert not world.stops
 
 
@@ -182,7 +182,7 @@ def test_a_follower_goes_on_where_an_index_that_began_behind_deleted_decisions_p
     assert not world.stops
     follow_all(follower)
     assert follower.gaps > 0
-    assert follower._state.at == world.cluster.log(LOG).stable_end
+    assert follower._state.next_offset == world.cluster.log(LOG).stable_end
 
 
 def following(world: World) -> Follower:
@@ -192,7 +192,7 @@ def following(world: World) -> Follower:
     follower = Follower(reader, IndexState(HashSieve()), INDEX, log_id, 0)
     follower.begin()
     follow_all(follower)
-    assert follower._state.at < follower.log_end()
+    assert follower._state.next_offset < follower.log_end()
     return follower
 
 
@@ -281,7 +281,7 @@ def test_blocks_perhaps_judged_are_not_judged_again_where_no_end_is_known() -> N
         if process.index is not None and process.index.live:
             break
     assert process.index is not None
-    assert process.index.state.at >= end
+    assert process.index.state.next_offset >= end
     world.settle()
     assert world.emitted() == list(range(40))
     assert not world.stops
@@ -383,12 +383,12 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     store = SnapshotStore(file_system(str(tmp_path)), "app", keep=2)
     snapshots = store.read(world.cluster.topics[LOG.topic].topic_id)
     found = next(snapshots)
-    assert isinstance(found, FoundSnapshot)
+    assert isinstance(found, SnapshotReader)
     sieve, stamp = found.sieve().read(), found.stamp
     start = stamp.decisions_from - 6
     ledger = ledger_to_bytes(found.ledger())
     ids = (stamp.log_id, stamp.decisions_id, stamp.scheme)
-    store.write(Snapshot(stamp.at, start, *ids, ledger, lambda stream: stream.write(sieve)))
+    store.write(Snapshot(stamp.next_offset, start, *ids, ledger, lambda stream: stream.write(sieve)))
     decisions = world.cluster.log(DECISIONS)
     decisions.trim(start + 2)
     del decisions.entries[stamp.decisions_from - decisions.beginning :]
@@ -398,7 +398,7 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     world.start("a", **settings)
     world.run(100)
     (stop,) = world.stops
-    assert f"decisions end at block {stamp.at}, but {committed.offset} were judged" in stop
+    assert f"decisions end at block {stamp.next_offset}, but {committed.offset} were judged" in stop
 
 
 @pytest.mark.parametrize("topics", [(LOG,), (DECISIONS,), BOTH])
@@ -451,5 +451,5 @@ def test_a_snapshot_of_another_decisions_topic_is_left_alone(tmp_path: Path) -> 
         notices: list[str] = []
         state, decisions_at = restore_point(store, (log_id, its_id), SCHEME, sieves, 0, notices)
         said = any("another decisions topic" in notice for notice in notices)
-        found[its_id] = state.at > 0, decisions_at > 0, said
+        found[its_id] = state.next_offset > 0, decisions_at > 0, said
     assert found == {decisions_id: (True, True, False), bytes(16): (False, False, True)}

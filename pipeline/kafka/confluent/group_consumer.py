@@ -48,7 +48,7 @@ class ConfluentMembership(KafkaMembership):
         try:
             return self.present_id() != self.member_id
         except RuntimeError:
-            # Closed, for a client that joined anew.
+            # Closed, for a client that joined again.
             return True
 
 
@@ -70,30 +70,30 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._group = group
         self._topics = list(topics)
         self._member = member
-        self._given_id = ""
+        self._member_id = ""
         self._epoch = 0
         self._assigned: frozenset[Partition] = frozenset()
         self._nameless = False
         self._membership = Membership(-1)
-        self._seen_epoch, self._seen_s = -1, 0.0
+        self._membership_epoch, self._membership_s = -1, 0.0
         self._join()
 
     def _join(self) -> None:
         self._joining = True
         self._consumer.subscribe(
-            self._topics, on_assign=self._on_assign, on_revoke=self._on_gone, on_lost=self._on_lost
+            self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
 
     def poll_fenced(self) -> bool:
-        """Poll, drop what came, and tell whether another process has joined under this member's name."""
+        """Poll, drop the messages, and return whether another process has joined under this member's name."""
         if not isinstance(self._later, FatalError):
-            # librdkafka tells only who polls. Messages are of no use any more: the producer is finished.
+            # librdkafka reports it only to a poll. Messages are of no use any more: the producer is finished.
             self._columns(self._consume(1, 0.05))
         return isinstance(self._later, FatalError) and self._later.fenced
 
     def _notice_failure(self, error: KafkaException, doing: str) -> None:
-        said = ERRORS.translated(error, doing)
-        if isinstance(said, FatalError) and said.fenced and not self._is_displaced():
+        broker_error = ERRORS.translated(error, doing)
+        if isinstance(broker_error, FatalError) and broker_error.fenced and not self._is_displaced():
             self._nameless = True
         else:
             super()._notice_failure(error, doing)
@@ -103,16 +103,17 @@ class ConfluentGroupConsumer(ConfluentConsumer):
 
         A session that ends while the broker is away makes librdkafka forget its member id, not the heartbeats
         it has yet to send. The broker answers one without an id as it answers a displaced member. It knows
-        whom it has given the name to: as long as that is the id that this consumer got, nobody else has come.
-        So a consumer that joins anew never displaces another process, and one that is displaced always ends.
+        whom it has given the name to: as long as that is the id that this consumer got, no other process has
+        come. So a consumer that joins again never displaces another process, and one that is displaced always
+        ends.
         """
         try:
             members = self._admin().members(self._group)
         except BrokerError as error:
             return not error.retryable
-        return any(each.name == self._member and key != self._given_id for key, each in members.items())
+        return any(member.name == self._member and key != self._member_id for key, member in members.items())
 
-    def _join_anew(self) -> None:
+    def _rejoin(self) -> None:
         """With a client of its own: the old one is finished for good. To its owner this is a rebalance."""
         self._nameless = False
         self._settle()
@@ -127,22 +128,22 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         self._moved()
         self._joining = False
         self._assigned = frozenset(Partition(part.topic, part.partition) for part in partitions)
-        self._given_id = consumer.memberid() or ""
+        self._member_id = consumer.memberid() or ""
         # Offset 0 keeps librdkafka from looking up committed offsets; the pause keeps it from reading.
         start = [TopicPartition(part.topic, part.partition, 0) for part in partitions]
         consumer.assign(start)
         consumer.pause(start)
 
-    def _on_gone(self, consumer: Any, partitions: list[Any]) -> None:  # noqa: ARG002 - librdkafka's call
+    def _on_revoke(self, consumer: Any, partitions: list[Any]) -> None:  # noqa: ARG002 - librdkafka's call
         self._moved()
         self._joining = True
         self._assigned = frozenset()
         consumer.unassign()
 
     def _on_lost(self, consumer: Any, partitions: list[Any]) -> None:
-        """Its session ended, as far as it knows: it is about to join anew, without the id that would tell the
-        broker whether it still holds the name. Frozen for longer than its session, and thawed, it would take
-        the slot back from its successor. librdkafka waits for the end of this call."""
+        """Its session ended, as far as it knows: it is about to join again, without the id that would tell
+        the broker whether it still holds the name. Frozen for longer than its session, and thawed, it would
+        take the slot back from its successor. librdkafka waits for the end of this call."""
         if self._member is not None and self._is_displaced():
             self._later = FatalError(
                 f"reading as {self._member}: another process runs as this member, so this one ends",
@@ -151,7 +152,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             # A client that was told in the meantime refuses, and does not join either.
             with suppress(KafkaException):
                 consumer.unsubscribe()
-        self._on_gone(consumer, partitions)
+        self._on_revoke(consumer, partitions)
 
     def _moved(self) -> None:
         self._epoch += 1
@@ -161,16 +162,16 @@ class ConfluentGroupConsumer(ConfluentConsumer):
 
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._nameless:
-            self._join_anew()
+            self._rejoin()
         records = self._fetched(timeout_s, max_records)
         # Rebalance callbacks run inside consume() on this thread, so records, assignment, epoch and
         # membership belong together.
         now_s = time.monotonic()
-        if self._epoch != self._seen_epoch or now_s - self._seen_s >= _MEMBERSHIP_S:
+        if self._epoch != self._membership_epoch or now_s - self._membership_s >= _MEMBERSHIP_S:
             self._membership = self._present_membership()
-            self._seen_epoch, self._seen_s = self._epoch, now_s
-        held = [part for part in records if part.partition in self._live]
-        return PollResult(self._membership, self._assigned, self._epoch, held)
+            self._membership_epoch, self._membership_s = self._epoch, now_s
+        owned = [part for part in records if part.partition in self._live]
+        return PollResult(self._membership, self._assigned, self._epoch, owned)
 
     def _present_membership(self) -> ConfluentMembership:
         metadata, member_id = self._consumer.consumer_group_metadata(), self._consumer.memberid
@@ -182,27 +183,27 @@ class ConfluentGroupConsumer(ConfluentConsumer):
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         if not partitions:
             return {}
-        wanted = [TopicPartition(*part) for part in partitions]
+        targets = [TopicPartition(*part) for part in partitions]
         with ERRORS.translating("committed offsets"):
             try:
-                held = self._consumer.committed(wanted, timeout=COMMITTED_S)
+                answers = self._consumer.committed(targets, timeout=COMMITTED_S)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._TIMED_OUT:
                     raise
                 names = ", ".join(map(str, partitions))
-                said = "an open transaction holds one back, or the broker does not answer"
-                raise UnstableError(f"committed offsets of {names}: {said}") from error
-        found: dict[Partition, Committed | None] = {}
-        for part in held:
+                why = "an open transaction holds one back, or the broker does not answer"
+                raise UnstableError(f"committed offsets of {names}: {why}") from error
+        offsets: dict[Partition, Committed | None] = {}
+        for part in answers:
             if part.error is not None:
                 refused = KafkaException(part.error)
                 raise ERRORS.translated(
                     refused, f"committed offset of {part.topic}[{part.partition}]"
                 ) from refused
-            known = part.offset >= 0
-            committed = Committed(part.offset, part.metadata or "") if known else None
-            found[Partition(part.topic, part.partition)] = committed
-        return found
+            is_committed = part.offset >= 0
+            committed = Committed(part.offset, part.metadata or "") if is_committed else None
+            offsets[Partition(part.topic, part.partition)] = committed
+        return offsets
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         if partition not in self._assigned:
@@ -215,7 +216,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
     def leave(self) -> None:
         self.close()
         if self._member is not None:
-            leave(self._admin, self._group, self._member, self._given_id)
+            leave(self._admin, self._group, self._member, self._member_id)
 
     def close(self) -> None:
         if not self.closed:
@@ -226,17 +227,17 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         """Before its end: no share may be handed over while librdkafka closes.
 
         The answer would be a question to a thread that answers no more (its issue 4884), asked under the
-        interpreter's lock: the whole process would stand still for ever. A share comes only to who has none.
+        interpreter's lock: the whole process would stand still forever. A share comes only to who has none.
         """
         with suppress(KafkaException):
             if self._joining:
-                self._take_what_came()
+                self._drain()
             if self._joining:
                 # Gives up a slot that it does not hold yet.
                 self._consumer.unsubscribe()
-                self._take_what_came()
+                self._drain()
 
-    def _take_what_came(self) -> None:
+    def _drain(self) -> None:
         deadline = time.monotonic() + _LAST_S
         while self._consumer.consume(_LAST_MESSAGES, 0) and time.monotonic() < deadline:
             pass
@@ -245,7 +246,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         return partition in self._assigned
 
     def _restart(self, partition: Partition) -> None:
-        # In a group with eager rebalances only the whole assignment can be given anew.
+        # In a group with eager rebalances only the whole assignment can be replaced.
         targets = [TopicPartition(*part, self._live.get(part, 0)) for part in self._assigned]
         silent = [
             target for target, part in zip(targets, self._assigned, strict=True) if not self._reads(part)

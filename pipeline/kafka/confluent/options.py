@@ -73,9 +73,9 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         # Half of this also parts the connections of a new client, one of which it needs for every answer.
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 300,
-        # When every broker is away librdkafka 2.16 would forget them all and begin anew from the bootstrap
+        # When every broker is away librdkafka 2.16 would forget them all and begin again from the bootstrap
         # addresses. It is back half a second later then, and a transaction never: it waits for its old
-        # coordinator, whose thread has ended (librdkafka issue 5511). Names are looked up anew all the same.
+        # coordinator, whose thread has ended (librdkafka issue 5511). Names are looked up again all the same.
         "metadata.recovery.strategy": "none",
         # A call that waits for the broker may overrun its own limit by this much.
         "socket.timeout.ms": min(30_000, settings.request_timeout_ms),
@@ -122,8 +122,8 @@ def reason(error: Exception) -> str:
 
 
 def may_be_fenced(error: Exception) -> bool:
-    """True where Kafka says that this producer's epoch is over, or nothing but "fatal", as to whoever goes on
-    producing after it was said once."""
+    """True where Kafka says that this producer's epoch is over, or only "fatal", as it does for each call
+    after the first report."""
     return code_of(error) in (*_FENCED_PRODUCER, KafkaError._FATAL)
 
 

@@ -31,9 +31,9 @@ def generation_of(metadata: bytes) -> int:
 
 
 def headers_of(message: Any) -> Sequence[Header]:
-    """A message's headers, or one that nobody can send where a name is not UTF-8.
+    """A message's headers, or one that cannot be sent where a name is not UTF-8.
 
-    confluent-kafka 2.16 answers with null pointers then, and leaves the exception for whoever comes next.
+    confluent-kafka 2.16 answers with null pointers then, and leaves the exception to the next call.
     Only a call that the interpreter has not specialised notices, as a SystemError. A release that raises at
     once is served too.
     Upstream issue: none found.

@@ -59,7 +59,7 @@ def put(
     partition: int | None,
     messages: Messages,
     row: int,
-    told: Any,
+    on_delivery: Any,
     now_ms: int | None,
 ) -> None:
     """Hands one message over; waits a while for room in the queue, then raises BufferError.
@@ -80,7 +80,7 @@ def put(
     deadline = time.monotonic() + _BLOCK_S
     while True:
         try:
-            producer.produce(topic, value, key, on_delivery=told, **more)
+            producer.produce(topic, value, key, on_delivery=on_delivery, **more)
             return
         except BufferError:
             if time.monotonic() >= deadline:
@@ -88,7 +88,7 @@ def put(
             producer.poll(0.05)
 
 
-def hear(clock: BrokerClock, message: Any, sent_s: float) -> None:
+def note_time(clock: BrokerClock, message: Any, sent_s: float) -> None:
     """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
     kind, stamp = message.timestamp()
     if kind == TIMESTAMP_LOG_APPEND_TIME:
@@ -96,11 +96,11 @@ def hear(clock: BrokerClock, message: Any, sent_s: float) -> None:
 
 
 def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
-    """Ends the producer in the list, and its threads and connections, if nobody else holds it.
+    """Ends the producer in the list, and its threads and connections, unless another object holds it.
 
     wait_s: for what is on its way; what is not acknowledged by then is given up
 
-    librdkafka ends with the last reference, in whichever thread drops it, and nobody says how long it takes.
+    librdkafka ends with the last reference, in whichever thread drops it, and may take any time.
     Producer.close() of newer releases waits for its transaction and messages without limit.
     """
     try:
@@ -127,9 +127,9 @@ class ConfluentIdempotentProducer(Client):
         self._failed_at = ""
         self._waiting = 0
         self._round = 0
-        self._producer: Producer | None = self._made()
+        self._producer: Producer | None = self._new_producer()
 
-    def _made(self) -> Producer:
+    def _new_producer(self) -> Producer:
         return Producer(
             {
                 **self._access.options,
@@ -145,20 +145,20 @@ class ConfluentIdempotentProducer(Client):
         self._limits.check(partition, messages)
         turn, now_ms, sent_s = self._round, self._clock.now_ms(), time.monotonic()
 
-        def told(error: KafkaError | None, message: Any) -> None:
+        def on_delivery(error: KafkaError | None, message: Any) -> None:
             if turn == self._round:
                 self._waiting -= 1
                 if error is None:
-                    hear(self._clock, message, sent_s)
+                    note_time(self._clock, message, sent_s)
                 elif self._failure is None or self._failure.code() in _NOT_SENT:
                     # What was not sent any more may be reported before what failed.
                     self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
 
-        producer = self._producer = self._producer or self._made()
+        producer = self._producer = self._producer or self._new_producer()
         try:
             for row in range(len(messages)):
                 self._waiting += 1
-                put(producer, partition.topic, partition.number, messages, row, told, now_ms)
+                put(producer, partition.topic, partition.number, messages, row, on_delivery, now_ms)
         except (KafkaException, BufferError) as error:
             # A producer that has failed says so of every message; why, its reports say.
             self._serve(producer, 0)
@@ -194,28 +194,28 @@ class ConfluentIdempotentProducer(Client):
         self._waiting = 0
         self._failure, self._failed_at = None, ""
         if self._producer is not None:
-            # So that a producer that nobody serves any more cannot send it later.
+            # A producer that is not served any more must not send it later.
             purge(self._producer)
             self._producer = None
         self._events.fatal = None
-        said = ERRORS.translated(error, doing)
-        if isinstance(said, FatalError) and (said.denied or _DENIED in str(said)):
+        broker_error = ERRORS.translated(error, doing)
+        if isinstance(broker_error, FatalError) and (broker_error.denied or _DENIED in str(broker_error)):
             raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error
         raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error
 
     def _was_too_large(self, error: Exception) -> bool:
         """Whether a topic refused a batch for its size: `error`, or what ended the producer before it."""
-        heard = [cause(error)]
+        failures = [cause(error)]
         deadline = time.monotonic() + _REPORT_S
         while self._producer and code_of(error) in _NOT_SENT and time.monotonic() < deadline:
             self._failure = None
             self._serve(self._producer, 0.05)
-            heard += [self._failure, self._events.fatal]
-            if any(each is not None and each.code() not in _NOT_SENT for each in heard):
+            failures += [self._failure, self._events.fatal]
+            if any(failure is not None and failure.code() not in _NOT_SENT for failure in failures):
                 break
         return any(
-            each is not None and (ERRORS.too_large(KafkaException(each)) or _TOO_LARGE in each.str())
-            for each in heard
+            failure is not None and (ERRORS.too_large(KafkaException(failure)) or _TOO_LARGE in failure.str())
+            for failure in failures
         )
 
     def close(self) -> None:

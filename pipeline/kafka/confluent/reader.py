@@ -1,4 +1,4 @@
-"""Reading partitions one names oneself with confluent-kafka."""
+"""Reading chosen partitions, outside any group, with confluent-kafka."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ class ConfluentReader(ConfluentConsumer):
         # But librdkafka asks for its coordinator: the app's rights on groups must cover it.
         super().__init__(access, {"group.id": f"{access.options['client.id']}.reader"})
         self._wanted: set[Partition] = set()
-        self._known: set[str] = set()
+        self._looked_up: set[str] = set()
 
     def assign(self, partitions: Collection[Partition]) -> None:
         self._wanted = set(partitions)
-        gone = [partition for partition in self._live if partition not in self._wanted]
-        if gone:
-            self._consumer.incremental_unassign([TopicPartition(*partition) for partition in gone])
-        for partition in gone:
+        removed = [partition for partition in self._live if partition not in self._wanted]
+        if removed:
+            self._consumer.incremental_unassign([TopicPartition(*partition) for partition in removed])
+        for partition in removed:
             del self._live[partition]
         self._paused &= self._wanted
-        self._stopped = {at: said for at, said in self._stopped.items() if at in self._wanted}
+        self._stopped = {
+            partition: error for partition, error in self._stopped.items() if partition in self._wanted
+        }
         # Else librdkafka asks who leads what it is to read at its next tick, up to a second later.
-        for topic in {partition.topic for partition in self._wanted} - self._known:
+        for topic in {partition.topic for partition in self._wanted} - self._looked_up:
             with suppress(KafkaException):
                 self._consumer.list_topics(topic, timeout=_LEADER_S)
-                self._known.add(topic)
+                self._looked_up.add(topic)
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         if partition not in self._wanted:

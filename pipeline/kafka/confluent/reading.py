@@ -96,7 +96,7 @@ class ConfluentConsumer(PartitionConsumer):
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
-        # Silent until they are sought; with what the next poll says of them, until it is said.
+        # Partitions that are silent until they are sought, with the error that the next poll raises, if any.
         self._stopped: dict[Partition, BrokerError | None] = {}
         self._later: BrokerError | None = None
         mine = self._events.options() | consumer_options(access.settings)
@@ -121,20 +121,20 @@ class ConfluentConsumer(PartitionConsumer):
 
         largest: bytes of the first message; as many are taken at once as there is room for of that size
         """
-        found: list[Any] = []
+        messages: list[Any] = []
         room = POLL_BYTES - largest
         while count > 0 and room > 0:
-            asked = min(count, SLICE_MESSAGES, max(1, room // max(1, largest)))
-            some = self._consume(asked, 0)
-            sizes = list(map(len, some))
-            found += some
+            limit = min(count, SLICE_MESSAGES, max(1, room // max(1, largest)))
+            batch = self._consume(limit, 0)
+            sizes = list(map(len, batch))
+            messages += batch
             room -= sum(sizes)
             largest = max(largest, *sizes) if sizes else largest
-            count = count - asked if len(some) == asked else 0
-        return found
+            count = count - limit if len(batch) == limit else 0
+        return messages
 
     def _waits(self) -> bool:
-        return self._later is not None or any(said is not None for said in self._stopped.values())
+        return self._later is not None or any(error is not None for error in self._stopped.values())
 
     def _raise_what_waits(self) -> None:
         if self._later is not None:
@@ -142,10 +142,10 @@ class ConfluentConsumer(PartitionConsumer):
             if not isinstance(error, FatalError):
                 self._later = None
             raise error
-        for partition, said in self._stopped.items():
-            if said is not None:
+        for partition, stop_error in self._stopped.items():
+            if stop_error is not None:
                 self._stopped[partition] = None
-                raise said
+                raise stop_error
 
     def _consume(self, count: int, timeout_s: float) -> list[Any]:
         messages: list[Any] = []
@@ -165,13 +165,13 @@ class ConfluentConsumer(PartitionConsumer):
             self._later = ERRORS.translated(error, doing)
             self._later.__cause__ = error
 
-    def _stop(self, partition: Partition, said: BrokerError, error: KafkaException) -> None:
+    def _stop(self, partition: Partition, stop_error: BrokerError, error: KafkaException) -> None:
         """The next poll's error, unless the partition is sought before."""
-        said.__cause__ = error
-        self._stopped[partition] = said
+        stop_error.__cause__ = error
+        self._stopped[partition] = stop_error
 
     def _columns(self, messages: list[Any]) -> list[Records]:
-        found: dict[Partition, Records] = {}
+        by_partition: dict[Partition, Records] = {}
         last: tuple[str, int] | None = None
         wanted = 0
         records: Records | None = None
@@ -187,7 +187,7 @@ class ConfluentConsumer(PartitionConsumer):
                 last, partition = here, Partition(*here)
                 wanted, records = self._live.get(partition, 0), None
                 if partition in self._live and partition not in self._stopped:
-                    records = found.setdefault(partition, Records(partition))
+                    records = by_partition.setdefault(partition, Records(partition))
                     # One look at each run of messages: a topic is seldom changed in the midst of one.
                     records.stamped_by_broker = message.timestamp()[0] == TIMESTAMP_LOG_APPEND_TIME
             offset = message.offset()
@@ -201,44 +201,46 @@ class ConfluentConsumer(PartitionConsumer):
             records.headers.append(headers_of(message))
             epoch = message.leader_epoch()
             records.epochs.append(NO_EPOCH if epoch is None else epoch)
-        held = [records for records in found.values() if len(records)]
-        for records in held:
+        filled = [records for records in by_partition.values() if len(records)]
+        for records in filled:
             self._passed(records.partition, records.offsets[-1] + 1)
             self._last[records.partition] = records.offsets[-1] + 1, records.epochs[-1]
             self._clock.read(records)
-        return held
+        return filled
 
     def _passed(self, partition: Partition, offset: int) -> None:
         if offset > self._live.get(partition, offset):
             self._live[partition] = offset
 
     def _notice(self, message: Any, error: KafkaError) -> None:
-        code, at = error.code(), None
+        code, partition = error.code(), None
         if message.topic():
-            at = Partition(message.topic(), message.partition())
-        if code in _NO_NEWS or at in self._stopped:
+            partition = Partition(message.topic(), message.partition())
+        if code in _NO_NEWS or partition in self._stopped:
             return
-        if code == KafkaError._PARTITION_EOF and at is not None:
+        if code == KafkaError._PARTITION_EOF and partition is not None:
             # librdkafka's own position stays behind the last message; this offset is past control markers.
-            self._passed(at, message.offset())
+            self._passed(partition, message.offset())
             return
         refused = KafkaException(error)
-        if code in _UNDECODABLE and at is not None:
+        if code in _UNDECODABLE and partition is not None:
             offset = message.offset()
-            if offset >= self._live.get(at, 0):  # else it was sought away from
-                # librdkafka 2.16 goes on in the midst of the damage, and may take what is there for messages:
-                # the partition is silent until it is sought again.
-                self._stop(at, undecodable(at, offset, reason(refused)), refused)
+            if offset >= self._live.get(partition, 0):  # else it was sought away from
+                # librdkafka 2.16 continues inside the damaged batch and may return garbage: the partition is
+                # silent until it is sought again.
+                self._stop(partition, undecodable(partition, offset, reason(refused)), refused)
             return
-        if code == KafkaError._AUTO_OFFSET_RESET and at is not None:
-            said = ERRORS.translated(refused, f"reading {at}")
+        if code == KafkaError._AUTO_OFFSET_RESET and partition is not None:
+            broker_error = ERRORS.translated(refused, f"reading {partition}")
             if _TRUNCATED in error.str():
                 # What befell the offset is told in the text alone.
-                said = TruncatedError(at, f"reading {at}: {reason(refused)}")
-            self._stop(at, said, refused)
+                broker_error = TruncatedError(partition, f"reading {partition}: {reason(refused)}")
+            self._stop(partition, broker_error, refused)
             return
         group = self._options["group.id"]
-        self._notice_failure(refused, f"reading for group {group}" if at is None else f"reading {at}")
+        self._notice_failure(
+            refused, f"reading for group {group}" if partition is None else f"reading {partition}"
+        )
 
     def _seek(self, partition: Partition, offset: int, epoch: int) -> None:
         self._last[partition] = offset, epoch

@@ -15,13 +15,13 @@ from twinsieve.pipeline.broker.records import AbortableError, Committed, Message
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
-from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, hear, producer_options, put, shut
+from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, note_time, producer_options, put, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _GRACE_S = 2.0
 _CONNECT_S = 1.0
 _SLICE_S = 0.05
-_HELD = Pauses(first_s=0.02, longest_s=0.5)
+_BUSY = Pauses(first_s=0.02, longest_s=0.5)
 """Between two requests for an id whose last transaction is still being ended."""
 _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
@@ -74,27 +74,28 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             with suppress(KafkaException):
                 for _ in range(2):
                     producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
-            said = self._initialized(producer, deadline)
-            if said is None:
+            refusal = self._initialized(producer, deadline)
+            if refusal is None:
                 return producer
-            if said.args[0].code() not in _LATER or time.monotonic() >= deadline:
+            if refusal.args[0].code() not in _LATER or time.monotonic() >= deadline:
                 # Its end may take its time, and comes with the last reference, of which a traceback has one.
                 kept = [producer]
                 del producer
                 shut(kept, 0.0)
-                raise said.with_traceback(None)
-            pause_s = _HELD.after(pause_s)
+                raise refusal.with_traceback(None)
+            pause_s = _BUSY.after(pause_s)
             time.sleep(pause_s)
 
     def _initialized(self, producer: Any, deadline: float) -> KafkaException | None:
-        """What the broker refused it with. Asked in slices: librdkafka tells only when time is up."""
+        """The error of the broker, if any. Requested in slices: librdkafka reports it only when time is
+        up."""
         while True:
             try:
                 producer.init_transactions(min(_SLICE_S, max(0.0, deadline - time.monotonic())))
                 return None
             except KafkaException as error:
-                said = error.args[0]
-                if said.code() in _LATER or not said.retriable() or time.monotonic() >= deadline:
+                reason = error.args[0]
+                if reason.code() in _LATER or not reason.retriable() or time.monotonic() >= deadline:
                     return error
 
     def _end(self) -> None:
@@ -110,23 +111,23 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         self._topics.add(topic)
         now_ms, sent_s = self._clock.now_ms(), time.monotonic()
-        told: Any = partial(self._told_first, sent_s)
+        on_delivery: Any = partial(self._on_first_delivery, sent_s)
         for row in range(len(messages)):
-            put(self._producer, topic, partition, messages, row, told, now_ms)
-            told = self._told
+            put(self._producer, topic, partition, messages, row, on_delivery, now_ms)
+            on_delivery = self._on_delivery
         self._producer.poll(0)
 
-    def _told(self, error: KafkaError | None, _: object) -> None:
+    def _on_delivery(self, error: KafkaError | None, _: object) -> None:
         self._failure = self._failure or error
 
-    def _told_first(self, sent_s: float, error: KafkaError | None, message: Any) -> None:
-        self._told(error, message)
+    def _on_first_delivery(self, sent_s: float, error: KafkaError | None, message: Any) -> None:
+        self._on_delivery(error, message)
         if error is None:
-            hear(self._clock, message, sent_s)
+            note_time(self._clock, message, sent_s)
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
-        held = [TopicPartition(*at, *committed) for at, committed in offsets.items()]
-        send = partial(self._producer.send_offsets_to_transaction, held, metadata, self._life_s)
+        targets = [TopicPartition(*partition, *committed) for partition, committed in offsets.items()]
+        send = partial(self._producer.send_offsets_to_transaction, targets, metadata, self._life_s)
         # Its own limit does not hold while it looks for a coordinator that left the cluster (librdkafka issue
         # 5456).
         self._call("offsets", send, self._life_s + _GRACE_S)
@@ -139,7 +140,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
                 self._call("commit", partial(self._producer.commit_transaction, left))
                 return
             except AbortableError as error:
-                # A commit that timed out goes on by itself and may be resumed; its outcome is open till then.
+                # A commit that timed out continues by itself and may be resumed; its outcome is open till
+                # then.
                 inner = error.__cause__
                 kind = cause(inner) if isinstance(inner, KafkaException) else None
                 if kind is None or not kind.retriable() or kind.txn_requires_abort():

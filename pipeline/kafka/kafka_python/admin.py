@@ -61,11 +61,13 @@ class PythonAdmin(KafkaAdmin):
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
         if not names:
             return {}
-        found: dict[str, TopicInfo | None] = dict.fromkeys(names)
+        infos: dict[str, TopicInfo | None] = dict.fromkeys(names)
         described = self._described(names)
-        known = {name: row for name in names if (row := described[name]) is not None}
-        held = self._settings(known) if settings and known else {}
-        return found | {name: replace(row, settings=held.get(name, {})) for name, row in known.items()}
+        existing = {name: row for name in names if (row := described[name]) is not None}
+        settings_of = self._settings(existing) if settings and existing else {}
+        return infos | {
+            name: replace(row, settings=settings_of.get(name, {})) for name, row in existing.items()
+        }
 
     def require(self, topics: Collection[str], operations: Collection[str]) -> None:
         described = self._described(topics)
@@ -93,14 +95,14 @@ class PythonAdmin(KafkaAdmin):
                     raise errors.for_code(row["error_code"])()
             return rows
 
-        found: dict[str, TopicInfo | None] = {}
+        infos: dict[str, TopicInfo | None] = {}
         for row in self._ask(doing, ask):
             name, parts = row["name"], row["partitions"]
             if row["error_code"] == _NOT_ALLOWED:
                 raise BrokerError(f"topic {name}: no permission to describe it; {GRANT}", retryable=False)
-            found[name] = None
+            infos[name] = None
             if row["error_code"] == 0:
-                found[name] = TopicInfo(
+                infos[name] = TopicInfo(
                     name,
                     uuid.UUID(row["topic_id"]).bytes if row["topic_id"] else NO_TOPIC_ID,
                     len(parts),
@@ -108,7 +110,7 @@ class PythonAdmin(KafkaAdmin):
                     leaderless=frozenset(part["partition_index"] for part in parts if part["leader_id"] < 0),
                     operations=frozenset(row["authorized_operations"] or ()),
                 )
-        return found
+        return infos
 
     def _settings(self, names: Collection[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
@@ -140,17 +142,17 @@ class PythonAdmin(KafkaAdmin):
 
     def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
         doing = f"sizes of {', '.join(topics)}"
-        found: dict[Partition, int] = {}
+        largest: dict[Partition, int] = {}
         for broker in self._ask(doing, lambda: self._client.describe_log_dirs(list(topics)), early=True):
             for folder in broker["log_dirs"]:
                 for topic in folder["topics"]:
                     for part in topic["partitions"]:
                         if not part["is_future_key"]:
-                            at = Partition(topic["name"], part["partition_index"])
-                            found[at] = max(found.get(at, 0), part["partition_size"])
+                            partition = Partition(topic["name"], part["partition_index"])
+                            largest[partition] = max(largest.get(partition, 0), part["partition_size"])
         sizes: dict[str, int] = {}
-        for at, size in found.items():
-            sizes[at.topic] = sizes.get(at.topic, 0) + size
+        for partition, size in largest.items():
+            sizes[partition.topic] = sizes.get(partition.topic, 0) + size
         return sizes
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
@@ -163,8 +165,8 @@ class PythonAdmin(KafkaAdmin):
         return self._offsets(dict.fromkeys(partitions, _LATEST), stable=True)
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        found = self._offsets(times_ms)
-        return found | self.end_offsets([partition for partition, offset in found.items() if offset < 0])
+        offsets = self._offsets(times_ms)
+        return offsets | self.end_offsets([partition for partition, offset in offsets.items() if offset < 0])
 
     def _offsets(self, times_ms: Mapping[Partition, int], *, stable: bool = False) -> dict[Partition, int]:
         """The first offset of each partition at that time or later; below 0 where there is none.
@@ -176,26 +178,28 @@ class PythonAdmin(KafkaAdmin):
         isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         specs = {TopicPartition(*partition): time_ms for partition, time_ms in times_ms.items()}
         doing = f"offsets of {', '.join(map(str, times_ms))}"
-        found = self._ask(
+        answers = self._ask(
             doing,
             lambda: self._client.list_partition_offsets(specs, isolation),
             early=stable,
             answer_s=LOOK_S if stable else _ANSWER_S,
         )
-        held = {Partition(key.topic, key.partition): int(row.offset) for key, row in found.items()}
-        return {partition: held.get(partition, -1) for partition in times_ms}
+        offsets = {Partition(key.topic, key.partition): int(row.offset) for key, row in answers.items()}
+        return {partition: offsets.get(partition, -1) for partition in times_ms}
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
         ask_for_stable_offsets(self._client, stable=stable)
-        found = self._ask(f"offsets of group {group}", lambda: self._client.list_group_offsets(group))
+        answers = self._ask(f"offsets of group {group}", lambda: self._client.list_group_offsets(group))
         return {
             Partition(key.topic, key.partition): committed_of(row.offset, row.metadata)
-            for key, row in found.get(group, {}).items()
+            for key, row in answers.get(group, {}).items()
             if row.offset >= 0
         }
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
-        wanted = {TopicPartition(*at): OffsetAndMetadata(*committed, -1) for at, committed in offsets.items()}
+        wanted = {
+            TopicPartition(*part): OffsetAndMetadata(*committed, -1) for part, committed in offsets.items()
+        }
         doing = f"set offsets of group {group}"
         for key, error in self._ask(doing, lambda: self._client.alter_group_offsets(group, wanted)).items():
             if error is errors.UnknownMemberIdError:
@@ -204,22 +208,22 @@ class PythonAdmin(KafkaAdmin):
                 )
             if error is not errors.NoError:
                 where = Partition(key.topic, key.partition)
-                raise BrokerError(f"{doing}: {where}: {_said(error())}", retryable=bool(error.retriable))
+                raise BrokerError(f"{doing}: {where}: {_problem(error())}", retryable=bool(error.retriable))
 
     def members(self, group: str) -> dict[str, GroupMember]:
         def ask() -> list[dict[str, Any]]:
-            found = self._client.describe_groups([group])[group]
+            description = self._client.describe_groups([group])[group]
             # It comes as the text of an exception that was never raised.
-            said = _CODE.match(found["error"] or "")
-            code = int(said[1]) if said else 0
+            match = _CODE.match(description["error"] or "")
+            code = int(match[1]) if match else 0
             if code not in (0, _UNKNOWN_GROUP):
                 raise errors.for_code(code)()
-            rows: list[dict[str, Any]] = found["members"]
+            rows: list[dict[str, Any]] = description["members"]
             return rows
 
         return {
-            each["member_id"]: GroupMember(each["group_instance_id"], _share(each["member_assignment"]))
-            for each in self._ask(f"members of group {group}", ask)
+            row["member_id"]: GroupMember(row["group_instance_id"], _share(row["member_assignment"]))
+            for row in self._ask(f"members of group {group}", ask)
         }
 
     def remove_member(self, group: str, name: str, member_id: str) -> None:
@@ -252,10 +256,10 @@ class PythonAdmin(KafkaAdmin):
                 if passing and time.monotonic() < deadline:
                     time.sleep(_PAUSE_S)
                     continue
-                raise BrokerError(f"{doing}: {_said(error)}", retryable=passing) from error
+                raise BrokerError(f"{doing}: {_problem(error)}", retryable=passing) from error
 
 
-def _said(error: Exception) -> str:
+def _problem(error: Exception) -> str:
     """What an error says of a request, whose own words tell what it was about."""
     if isinstance(error, errors.UnknownTopicOrPartitionError):
         return "no such topic or partition"

@@ -61,7 +61,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
                 within(_LOOKUP_S, partial(self._consumer.partitions_for_topic, topic))
             except (errors.KafkaError, DeadlineError) as error:
                 self.close()
-                raise AbortableError(f"partitions of {topic}: the broker does not tell ({error})") from error
+                raise AbortableError(f"partitions of {topic}: no answer from the broker ({error})") from error
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         """Called on the network thread: these are ours now, silent until sought."""
@@ -79,7 +79,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._is_fenced():
             raise FatalError(f"member {self._member}: another process runs under this name", fenced=True)
-        found = self._fetched(timeout_s, max_records)
+        polled = self._fetched(timeout_s, max_records)
         # The membership is taken here, before the epoch is read: after max_poll_interval_ms kafka-python
         # leaves the group by itself, and what group_metadata() says then is accepted by the broker even
         # though another member owns the partitions. A rebalance raises the epoch before it changes the
@@ -88,24 +88,24 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         with self._lock:
             self._seen_epoch = self._epoch
             assignment = frozenset(Partition(*partition) for partition in self._assigned)
-            live = [(partition, rows) for partition, rows in found.items() if partition in self._live]
+            live = [(partition, rows) for partition, rows in polled.items() if partition in self._live]
         records = self._columns(live)
         membership = KafkaMembership(metadata.generation_id, metadata, self._is_fenced)
         return PollResult(membership, assignment, self._seen_epoch, records)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
-        found: dict[Partition, Committed | None] = {}
+        offsets: dict[Partition, Committed | None] = {}
         for partition in partitions:
             with errors_of(f"committed offset of {partition}"):
                 # One at a time: the client has no public call for many.
                 try:
-                    held = self._consumer.committed(
+                    entry = self._consumer.committed(
                         TopicPartition(*partition), metadata=True, timeout_ms=int(COMMITTED_S * 1000)
                     )
                 except errors.KafkaTimeoutError as error:
                     raise UnstableError(f"committed offset of {partition}: {_HELD_BACK}") from error
-            found[partition] = None if held is None else committed_of(held.offset, held.metadata)
-        return found
+            offsets[partition] = None if entry is None else committed_of(entry.offset, entry.metadata)
+        return offsets
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
         """Ignored too when a rebalance has come since the last poll."""

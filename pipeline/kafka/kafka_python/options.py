@@ -74,7 +74,7 @@ def reason(error: Exception) -> str:
 
 def _refusal(error: Exception) -> Exception:
     # After the first error a producer says of every call that an earlier one failed, and with what.
-    return next((each for each in error.args if isinstance(each, errors.AuthorizationError)), error)
+    return next((cause for cause in error.args if isinstance(cause, errors.AuthorizationError)), error)
 
 
 def may_be_fenced(error: Exception) -> bool:
@@ -105,11 +105,11 @@ ERRORS = ErrorRules((errors.KafkaError,), reason, _meaning, may_be_fenced, _too_
 
 
 def _names(error: Exception) -> str:
-    found = error.args[0] if error.args else "?"
+    names = error.args[0] if error.args else "?"
     return (
-        ", ".join(sorted(map(str, found)))
-        if isinstance(found, set | frozenset | list | tuple)
-        else str(found)
+        ", ".join(sorted(map(str, names)))
+        if isinstance(names, set | frozenset | list | tuple)
+        else str(names)
     )
 
 
@@ -118,22 +118,24 @@ def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) 
 
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
-    heard = ConnectionFailures()
+    failures = ConnectionFailures()
     log = logging.getLogger("kafka.net.manager")
     # First, as the filter that thins out repeated lines would keep them from it.
-    log.filters.insert(0, heard)
+    log.filters.insert(0, failures)
     networks: list[KafkaNetClient] = []
 
-    def network(**given: Any) -> KafkaNetClient:
-        networks.append(KafkaNetClient(**given))
+    def network(**client_options: Any) -> KafkaNetClient:
+        networks.append(KafkaNetClient(**client_options))
         return networks[-1]
 
     try:
         return make(kafka_client=network, **options)
     except errors.KafkaError as error:
-        # A constructor that fails leaves its network thread behind, which goes on connecting.
+        # A constructor that fails leaves its network thread behind, which continues to connect.
         for client in networks:
             client.close()
-        raise unreachable(settings, [*handshake_problem(settings), *heard.reasons, reason(error)]) from error
+        raise unreachable(
+            settings, [*handshake_problem(settings), *failures.reasons, reason(error)]
+        ) from error
     finally:
-        log.removeFilter(heard)
+        log.removeFilter(failures)

@@ -1,7 +1,7 @@
 """Every reach into what kafka-python keeps private; no other file has one (`tests/house`).
 
-All of them were made for kafka-python 3.0 from 3.0.12 on, and nobody knows what they do to another version:
-`require_version` refuses that. Each says what goes wrong without it, and the upstream issue.
+All of them were made for kafka-python 3.0 from 3.0.12 on, and they are untested with other versions:
+`require_version` refuses those. Each says what goes wrong without it, and the upstream issue.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _FIRST_PATCH = 12
 
 def require_version() -> None:
     """Check that this kafka-python is one that the patches fit. raises: ConfigError"""
-    known = re.match(r"3\.0\.(\d+)", kafka.__version__)
-    if known is None or int(known[1]) < _FIRST_PATCH:
+    version = re.match(r"3\.0\.(\d+)", kafka.__version__)
+    if version is None or int(version[1]) < _FIRST_PATCH:
         raise ConfigError(
             [
                 f"twinsieve: kafka-python {kafka.__version__} is installed, whose insides are unknown here; "
@@ -42,10 +42,10 @@ def require_version() -> None:
 def keep_finished_joins(consumer: KafkaConsumer) -> None:
     """A join that ends between two polls counts.
 
-    kafka-python throws the answer of such a join away and joins anew; if the member leads the group,
+    kafka-python throws the answer of such a join away and joins again; if the member leads the group,
     everybody must join again. Members that poll briefly, or in turn, may then never come to rest. A leader
     that joined because a topic has changed does not even do that: having shared the topic out it sees no
-    change any more, and is without its share for ever. Upstream issue: none found.
+    change any more, and stays without its share. Upstream issue: none found.
     """
     # The next poll looks only at whether the join it left behind is done.
     coordinator = consumer._coordinator
@@ -92,8 +92,8 @@ class _Answered:
 def watch_fencing(consumer: KafkaConsumer) -> Callable[[], bool]:
     """Whether a heartbeat of this consumer found that another process has its member name.
 
-    kafka-python logs that and sends no more heartbeats, but poll() goes on returning records and later
-    nothing, for ever. Upstream issue: none found (pull request 2625 says that the error is raised).
+    kafka-python logs that and sends no more heartbeats, but poll() continues to return records and later
+    returns nothing, forever. Upstream issue: none found (pull request 2625 says that the error is raised).
     """
     coordinator = consumer._coordinator
     send = coordinator._send_heartbeat_request
@@ -122,7 +122,7 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
     """Let the rest of a fetch be delivered that was put aside when its partition was paused.
 
     The partition gets that rest back only while this slot is None. Once used the slot holds an exhausted
-    object instead, so that the partition stays silent for ever after resume(). Upstream issue: none found
+    object instead, so that the partition stays silent after resume(). Upstream issue: none found
     (pull request 2981 put the fetch aside).
 
     aside_bytes: a rest that is in the midst of a batch of more, unpacked, is given up and fetched again; else
@@ -130,14 +130,18 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
     """
     fetcher = consumer._fetcher
     aside = fetcher._paused_partition_records
-    for partition, held in list(aside.items()):
-        if held.unpacked_bytes > aside_bytes:
-            held.drain()
+    for partition, records in list(aside.items()):
+        if records.unpacked_bytes > aside_bytes:
+            records.drain()
             del aside[partition]
-    held = fetcher._next_partition_records
-    if held and held.unpacked_bytes > aside_bytes and fetcher._subscriptions.is_paused(held.topic_partition):
-        held.drain()
-    if not held:
+    records = fetcher._next_partition_records
+    if (
+        records
+        and records.unpacked_bytes > aside_bytes
+        and fetcher._subscriptions.is_paused(records.topic_partition)
+    ):
+        records.drain()
+    if not records:
         fetcher._next_partition_records = None
 
 
@@ -172,7 +176,7 @@ def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
 
 
 def forget_brokers(client: KafkaAdminClient) -> None:
-    """Have an admin client ask anew which brokers there are.
+    """Have an admin client ask again which brokers there are.
 
     It asks who leads, but keeps its list of brokers for five minutes: one that was away and is back would be
     unknown for as long. Upstream issue: none found.
@@ -181,7 +185,7 @@ def forget_brokers(client: KafkaAdminClient) -> None:
 
 
 def forget_coordinators(client: KafkaAdminClient) -> None:
-    """Have an admin client ask anew which broker coordinates a group, and which one makes topics.
+    """Have an admin client ask again which broker coordinates a group, and which one makes topics.
 
     It remembers the first answers for good: a group whose coordinator moved, or died, would never be answered
     for again, and no topic made while the broker is away that was once named. Upstream issue: none found.
@@ -230,8 +234,8 @@ def cut_off(producer: KafkaProducer) -> None:
 
 def first_error(producer: KafkaProducer) -> Exception | None:
     """What failed the transaction; later calls tell it in text alone. Upstream issue: none found."""
-    found: Exception | None = producer._transaction_manager.last_error
-    return found
+    error: Exception | None = producer._transaction_manager.last_error
+    return error
 
 
 def never_split(producer: KafkaProducer) -> None:
@@ -259,16 +263,18 @@ def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
     max_bytes: a batch that unpacks to more cannot be decoded
 
     kafka-python keeps the batch that failed as the one to go on with, and the poll after the next seek
-    turns in a circle for ever. It unpacks a batch whatever comes out. Upstream issue: none found.
+    turns in a circle forever. It unpacks a batch whatever comes out. Upstream issue: none found.
     """
     # The fetcher makes what holds a partition's batches by this name.
     consumer._fetcher.PartitionRecords = partial(_PartitionRecords, max_bytes)
 
 
 class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
-    def __init__(self, max_bytes: int, offset: int, at: TopicPartition, records: Any, **named: Any) -> None:
+    def __init__(
+        self, max_bytes: int, offset: int, partition: TopicPartition, records: Any, **named: Any
+    ) -> None:
         self._batches = _Batches(records, max_bytes)
-        super().__init__(offset, at, self._batches, **named)
+        super().__init__(offset, partition, self._batches, **named)
 
     @property
     def unpacked_bytes(self) -> int:
@@ -277,8 +283,8 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
     def records_of(self, size: int) -> int:
         """How many records have this many bytes, as the rest of the batch goes; 1 where it is packed."""
-        left, held = self._batches.records_left, self._batches.bytes_left
-        return max(1, left * size // held) if held else 1
+        left, bytes_left = self._batches.records_left, self._batches.bytes_left
+        return max(1, left * size // bytes_left) if bytes_left else 1
 
     def take(self, n: int | None = None) -> list[Any]:
         """The next records, at most n and all of one batch, so that no other one is unpacked unasked."""
@@ -299,9 +305,9 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         self._batches.free_if_read()
         return rows
 
-    def _unpack_records(self, at: TopicPartition, batches: _Batches, *more: Any) -> Iterator[Any]:
+    def _unpack_records(self, partition: TopicPartition, batches: _Batches, *more: Any) -> Iterator[Any]:
         try:
-            yield from super()._unpack_records(at, batches, *more)
+            yield from super()._unpack_records(partition, batches, *more)
         except MemoryError:
             self.drain()
             raise
@@ -311,12 +317,12 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             batch = batches.last
             first, after = (0, None) if batch is None else (batch.base_offset, batch.next_offset)
             offset = max(self.next_fetch_offset, first)
-            raise undecodable(Partition(*at), offset, _why(error), after) from error
+            raise undecodable(Partition(*partition), offset, _why(error), after) from error
 
 
 def _why(error: Exception) -> str:
-    said = " ".join(str(error.args[0]).split())[:200] if error.args else type(error).__name__
-    return f"{said}; install it" if isinstance(error, errors.UnsupportedCodecError) else said
+    message = " ".join(str(error.args[0]).split())[:200] if error.args else type(error).__name__
+    return f"{message}; install it" if isinstance(error, errors.UnsupportedCodecError) else message
 
 
 class _Batches:

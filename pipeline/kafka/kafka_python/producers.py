@@ -56,7 +56,7 @@ def shut(producer: KafkaProducer) -> None:
         cut_off(producer)
 
 
-def hear(clock: BrokerClock, future: Any, sent_s: float) -> None:
+def note_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
     """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
     stamp = append_time(future)
     if stamp is not None:
@@ -66,7 +66,7 @@ def hear(clock: BrokerClock, future: Any, sent_s: float) -> None:
 class PythonIdempotentProducer(Client):
     """`ports.IdempotentProducer` on kafka-python.
 
-    After a failed batch kafka-python goes on with the next one, which would leave a gap. The first failure
+    After a failed batch kafka-python continues with the next one, which would leave a gap. The first failure
     therefore ends the producer, on the very thread that sends, and a new one is made when it was reported.
     """
 
@@ -119,7 +119,7 @@ class PythonIdempotentProducer(Client):
             with self._changed:
                 self._failure = self._failure or error
             self._give_up(f"append to {partition}")
-        future.add_callback(lambda _: hear(clock, future, sent_s))
+        future.add_callback(lambda _: note_time(clock, future, sent_s))
         future.add_callback(lambda _: self._done(turn, size, None))
         future.add_errback(lambda error: self._done(turn, size, error))
 
@@ -147,8 +147,8 @@ class PythonIdempotentProducer(Client):
             self._batches.refused()
         if isinstance(failure, errors.AuthorizationError):
             raise ERRORS.translated(failure, doing) from failure
-        said = reason(failure) if failure is not None else "failed"
-        raise AbortableError(f"{doing}: {said}; asking again from the committed offsets") from failure
+        why = reason(failure) if failure is not None else "failed"
+        raise AbortableError(f"{doing}: {why}; asking again from the committed offsets") from failure
 
     def confirm(self, timeout_s: float) -> int:
         with self._changed:

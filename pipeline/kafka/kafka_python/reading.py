@@ -1,4 +1,4 @@
-"""Reading with kafka-python: what every consumer shares, and partitions one names oneself."""
+"""Reading with kafka-python: what every consumer shares, and reading chosen partitions outside any group."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class PythonConsumer(PartitionConsumer):
     """What both kinds of consumer share: a partition is silent until its first `seek`.
 
     kafka-python would otherwise look up committed offsets by itself and deliver from there. A silent
-    partition is paused at offset 0, so that the client has a position and asks nobody for one.
+    partition is paused at offset 0, so that the client has a position and requests none.
     """
 
     def __init__(self, access: Access, **own: Any) -> None:
@@ -104,17 +104,17 @@ class PythonConsumer(PartitionConsumer):
         free_paused_fetches(self._consumer, ASIDE_BYTES)
         self._begin_poll()
         with errors_of("reading"):
-            found: dict[TopicPartition, list[Any]] = self._consumer.poll(
+            polled: dict[TopicPartition, list[Any]] = self._consumer.poll(
                 timeout_ms=max(0, int(timeout_s * 1000)), max_records=max_records
             )
-        return found
+        return polled
 
     def _columns(self, polled: Iterable[tuple[TopicPartition, Sequence[Any]]]) -> list[Records]:
         """The records of these partitions."""
-        held = [columns(partition, rows) for partition, rows in polled]
-        for records in held:
+        batches = [columns(partition, rows) for partition, rows in polled]
+        for records in batches:
             self._clock.read(records)
-        return held
+        return batches
 
     def position(self, partition: Partition) -> int:
         try:
@@ -123,22 +123,23 @@ class PythonConsumer(PartitionConsumer):
                 # leaders of all partitions for their epochs, and wait for one that is dead.
                 position = self._consumer.position(TopicPartition(*partition), timeout_ms=0)
         except TruncatedError as error:
-            # kafka-python tells it once, of any partition, and then reads on: the next poll must tell it too.
+            # kafka-python raises it once, for any partition, and then continues: the next poll must raise it
+            # too.
             self._later = error
             raise
         if position is None:
-            raise AbortableError(f"position of {partition}: the broker does not tell")
+            raise AbortableError(f"position of {partition}: it is not known")
         return int(position)
 
     def pause(self, partitions: Collection[Partition]) -> None:
         with self._lock:
-            for partition in _known(self._consumer, partitions):
+            for partition in _assigned_of(self._consumer, partitions):
                 self._paused.add(partition)
                 self._consumer.pause(partition)
 
     def resume(self, partitions: Collection[Partition]) -> None:
         with self._lock:
-            for partition in _known(self._consumer, partitions):
+            for partition in _assigned_of(self._consumer, partitions):
                 self._paused.discard(partition)
                 if partition in self._live:
                     self._consumer.resume(partition)
@@ -172,11 +173,11 @@ class PythonReader(PythonConsumer):
         self._start(TopicPartition(*partition), offset, epoch)
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        found = self._fetched(timeout_s, max_records)
-        return self._columns((at, rows) for at, rows in found.items() if at in self._live)
+        polled = self._fetched(timeout_s, max_records)
+        return self._columns((part, rows) for part, rows in polled.items() if part in self._live)
 
 
-def _known(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:
+def _assigned_of(consumer: KafkaConsumer, partitions: Collection[Partition]) -> list[TopicPartition]:
     ours = consumer.assignment()
     return [key for key in (TopicPartition(*partition) for partition in partitions) if key in ours]
 
@@ -202,6 +203,6 @@ def errors_of(doing: str) -> Iterator[None]:
         try:
             yield
         except errors.LogTruncationError as error:
-            # It is told once for all partitions in which it was noticed; one is enough to stop.
-            at = Partition(*min(error.divergent_offsets))
-            raise TruncatedError(at, f"{doing}: {reason(error)}") from error
+            # It is raised once for all partitions in which it was noticed; one is enough to stop.
+            partition = Partition(*min(error.divergent_offsets))
+            raise TruncatedError(partition, f"{doing}: {reason(error)}") from error

@@ -21,7 +21,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, first_error
-from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, hear, make_producer, shut
+from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _LINGER_MS = 5
@@ -29,7 +29,7 @@ _QUICK_S = 3.0
 
 
 class PythonTransactionalProducer(KafkaTransactionalProducer):
-    """Offsets, commit and abort wait without limit in kafka-python, and for ever when the broker restarts
+    """Offsets, commit and abort wait without limit in kafka-python, and forever when the broker restarts
     inside a transaction: each is called with a limit. Upstream issue: none found."""
 
     # ValueError: no such partition. TypeError: a message that `unsendable` would have named.
@@ -89,8 +89,10 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             self._sent_last = self._futures[-1], sent_s
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
-        held = {TopicPartition(*at): OffsetAndMetadata(*committed, -1) for at, committed in offsets.items()}
-        send = partial(self._producer.send_offsets_to_transaction, held, metadata)
+        targets = {
+            TopicPartition(*part): OffsetAndMetadata(*committed, -1) for part, committed in offsets.items()
+        }
+        send = partial(self._producer.send_offsets_to_transaction, targets, metadata)
         self._call("offsets", send, self._life_s)
 
     def _commit(self) -> None:
@@ -105,7 +107,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             if future.failed():
                 raise future.exception
         if self._sent_last is not None:
-            hear(self._clock, *self._sent_last)
+            note_time(self._clock, *self._sent_last)
         self._producer.commit_transaction()
 
     def _abort(self, seconds: float) -> None:
@@ -133,5 +135,5 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         first = first_error(self._producer)
         if first is None or ERRORS.too_large(error):
             return error
-        told = type(error) is errors.KafkaError and isinstance(first, errors.AuthorizationError)
-        return first if told or ERRORS.too_large(first) else error
+        is_unspecific = type(error) is errors.KafkaError and isinstance(first, errors.AuthorizationError)
+        return first if is_unspecific or ERRORS.too_large(first) else error

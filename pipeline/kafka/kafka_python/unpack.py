@@ -60,15 +60,15 @@ def _gzip(packed: bytes, max_bytes: int) -> Iterator[bytes]:  # noqa: ARG001 - o
 
 
 def _zstd(packed: bytes, max_bytes: int) -> Iterator[bytes]:
-    said = zstandard.frame_content_size(packed)
-    if said > max_bytes:
+    declared = zstandard.frame_content_size(packed)
+    if declared > max_bytes:
         raise TooLargeError(max_bytes)
     # The window is memory too, beside what comes out. Half the limit is more than producers use; a frame that
     # says its size, and gets the room for it at once, needs none.
     window = 1 << max(_LEAST_WINDOW_BITS, (max_bytes // 2).bit_length() - 1)
     decompressor = zstandard.ZstdDecompressor(max_window_size=min(window, 1 << _MAX_WINDOW_BITS))
     with decompressor.stream_reader(packed, read_across_frames=True) as stream:
-        size = max(said, _PIECE_BYTES)
+        size = max(declared, _PIECE_BYTES)
         while piece := stream.read(size):
             yield piece
             size = _PIECE_BYTES
@@ -87,24 +87,24 @@ def _snappy(packed: bytes, max_bytes: int) -> Iterator[bytes]:
     if not packed.startswith(_XERIAL) or len(packed) <= _XERIAL_HEADER_BYTES:
         yield _snappy_block(packed, max_bytes)
         return
-    at = _XERIAL_HEADER_BYTES
-    while at < len(packed):
-        length = int.from_bytes(packed[at : at + 4], "big", signed=True)
-        at += 4
-        if not 0 <= length <= len(packed) - at:
-            raise ValueError(f"a snappy block of {length} bytes, but {len(packed) - at} are left")
-        yield _snappy_block(packed[at : at + length], max_bytes)
-        at += length
+    position = _XERIAL_HEADER_BYTES
+    while position < len(packed):
+        length = int.from_bytes(packed[position : position + 4], "big", signed=True)
+        position += 4
+        if not 0 <= length <= len(packed) - position:
+            raise ValueError(f"a snappy block of {length} bytes, but {len(packed) - position} are left")
+        yield _snappy_block(packed[position : position + length], max_bytes)
+        position += length
 
 
 def _snappy_block(packed: bytes, max_bytes: int) -> bytes:
-    said = 0
+    declared = 0
     # The length in front, seven bits a byte, is what the decompressor believes and makes room for.
     for place, byte in enumerate(packed[:5]):
-        said |= (byte & 0x7F) << 7 * place
+        declared |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
             break
-    if said > max_bytes:
+    if declared > max_bytes:
         raise TooLargeError(max_bytes)
     return bytes(snappy.decompress(packed))
 
