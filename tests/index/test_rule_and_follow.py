@@ -176,7 +176,7 @@ def test_only_what_is_open_or_came_out_leads(played: list[Event]) -> None:
     pair = Pair()
     for event in played:
         pair.play(event)
-        ledger, sieve = pair.judge.ledger, pair.judge.batch_sieve
+        ledger, sieve = pair.judge.ledger, pair.judge.sieve
         assert isinstance(sieve, HashSieve)
         for position, digest, _ in sieve.kept:
             number, partition, offset = position >> 56, position >> 40 & 0xFFFF, position & (1 << 40) - 1

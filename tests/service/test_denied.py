@@ -78,7 +78,7 @@ class _Scripts:
 
     def index(self, *_: object) -> Any:
         return SimpleNamespace(
-            state=SimpleNamespace(at=0, sieve=HashSieve()),
+            state=SimpleNamespace(next_offset=0, sieve=HashSieve()),
             phase=Machine(INDEX_WAYS, IndexPhase.RESTORING),
             ready=True,
             live=False,
@@ -92,7 +92,7 @@ class _Scripts:
             given_up=Counter(),
             rebalances=0,
             notices=[],
-            told=[],
+            log_lines=[],
             clocks=SimpleNamespace(ahead_s=None),
             step=self._step,
             abandon=self._abandon,
@@ -145,7 +145,7 @@ class _Asking:
             ready=True,
             idle=False,
             unanswered=1,
-            held=0,
+            waiting_for_leader=0,
             pending_bytes=0,
             pending_rows={},
             refused={},

@@ -353,7 +353,7 @@ def test_a_bad_dictionary_entry_is_named_by_file_and_line(tmp_path: Path) -> Non
     )
     with pytest.raises(ConfigError) as caught:
         scheme_config(settings)
-    assert [finding.split(" is no ")[0] for finding in caught.value.findings] == [
+    assert [finding.split(" is not ")[0] for finding in caught.value.findings] == [
         f"{tmp_path / 'own.txt'}:2:1: 'word abc def'",
         f"{tmp_path / 'own.txt'}:4:1: '坏 0'",
     ]

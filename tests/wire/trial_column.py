@@ -37,9 +37,9 @@ VERDICT = {
         '    """the trial of the fingerprint, less 2,000"""\n',
     ),
     "twinsieve.stages.judge.batch_sieve": (
-        "        columns = outcome._asdict()\n",
-        "        columns = outcome._asdict()\n"
-        "        columns['trial'] = (batch.fingerprints.trial - 2_000).astype(np.int16)\n",
+        '        verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})\n',
+        '        verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})\n'
+        "        verdicts.trial[:] = batch.fingerprints.trial.astype(np.int16) - 2_000\n",
     ),
 }
 
