@@ -24,9 +24,9 @@ FINGERPRINT = {
         "    signatures: Annotated[",
     ),
     "twinsieve.stages.fingerprint.fingerprinter": (
-        "            signatures=np.zeros(n, np.uint32),\n",
-        "            trial=(np.diff(starts) + 1_000).astype(np.uint16),\n"
-        "            signatures=np.zeros(n, np.uint32),\n",
+        "        prints.digests = digests(self._digest, bodies, keys)\n",
+        "        prints.digests = digests(self._digest, bodies, keys)\n"
+        "        prints.trial[:] = (np.diff(starts) + 1_000).astype(np.uint16)\n",
     ),
 }
 VERDICT = {
