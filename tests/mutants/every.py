@@ -699,15 +699,15 @@ DIFFERENCES = (
     Mutant(
         "numbers are compared without repeats",
         NEAR_VALUES,
-        "        if found < wanted:\n",
-        "        if found < min(wanted, 1):\n",
+        "        if present < wanted:\n",
+        "        if present < min(wanted, 1):\n",
         KEPT_APART,
     ),
     Mutant(
         "a numeral that was added changes no number",
         DIFFER + "numbers.py",
-        "    counted = replaced or (few and uncut)\n",
-        "    counted = replaced\n",
+        "    return is_numeral(tokens, end - 1) and is_numeral(tokens, end)\n",
+        "    return False\n",
         KEPT_APART,
     ),
     Mutant(
@@ -720,8 +720,8 @@ DIFFERENCES = (
     Mutant(
         "names around a word that stays may change places",
         DIFFER + "exchanges.py",
-        "    if then[0] - run[1] <= _EXCHANGED_TOKENS:\n",
-        "    if then[0] < run[1]:\n",
+        "    if number + 1 == count or runs[number + 1][0] - run[1] > _EXCHANGED_TOKENS:\n",
+        "    if number + 1 == count or runs[number + 1][0] >= run[1]:\n",
         KEPT_APART,
     ),
     Mutant(
@@ -758,8 +758,8 @@ OPERATED = (
     Mutant(
         "the log is kept for no longer than the near window",
         "pipeline/operate/topic_plan.py",
-        "    return max(known, default=0) if len(known) == len(ages) else None\n",
-        "    return min(known, default=0) if len(known) == len(ages) else None\n",
+        "    return max(limits, default=0) if len(limits) == len(ages) else None\n",
+        "    return min(limits, default=0) if len(limits) == len(ages) else None\n",
         ("tests/operate/test_kept.py",),
     ),
     Mutant(
