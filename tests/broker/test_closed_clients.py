@@ -82,7 +82,7 @@ def test_clients_that_were_closed_leave_no_thread_and_no_file(client: str, boots
     # One client of any kind is at least two threads and three files.
     until(lambda: threads() < had_threads + _ROUNDS)
     until(lambda: files() < had_files + _ROUNDS)
-    assert len(broker._made) < _ROUNDS, "those of the last round at most are remembered"
+    assert len(broker._clients) < _ROUNDS, "those of the last round at most are remembered"
     assert set(read_all(broker, log).values) == {b"whole"}
     world.close()
 

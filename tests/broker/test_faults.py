@@ -303,7 +303,7 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
     assert len(refused) <= 1, refused
     transactor = broker.transactor(fresh("tx"))
     transactor.begin()
-    with pytest.raises(AbortableError, match="joined anew"):
+    with pytest.raises(AbortableError, match="it joined again"):
         transactor.send_offsets({Partition(topic, 0): Committed(0)}, before.membership)
     transactor.abort()
     broker.close()

@@ -67,7 +67,7 @@ def test_it_runs_beside_a_package_that_owns_pipeline_and_outlives_it(
     assert (own.site / "pipeline" / "__init__.py").read_text() == "OWNER = 'stranger pipeline'\n"
     places = [
         str(own.site / "twinsieve" / "__init__.py"),
-        str(own.site / "twinsieve" / "stages" / "judge" / "sieve.py"),
+        str(own.site / "twinsieve" / "stages" / "judge" / "batch_sieve.py"),
     ]
     assert own.run("python", "-m", "twinsieve", "--version") == f"twinsieve {program_version()}\n"
     both = own.run("python", "-c", _IMPORTS + "import stages, pipeline; print(pipeline.OWNER)")
@@ -97,7 +97,7 @@ def test_an_editable_installation_runs_the_files_of_the_checkout(
     places = own.run("python", "-c", _IMPORTS).split()
     assert {Path(place).resolve() for place in places} == {
         checkout / "twinsieve" / "__init__.py",
-        checkout / "stages" / "judge" / "sieve.py",
+        checkout / "stages" / "judge" / "batch_sieve.py",
     }
     assert own.run("twinsieve", "config", "show", "kafka") == (checkout / "config" / "kafka.yaml").read_text()
     (checkout / "pipeline" / "basics" / "program.py").write_text(
