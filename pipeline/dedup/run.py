@@ -336,7 +336,7 @@ class Dedup:
         times = [perf_counter()]
         bodies = self._scheme.bodies(columns.texts)
         times.append(perf_counter())
-        fingerprints = self._scheme.fingerprints(bodies, columns.keys)
+        fingerprints = self._scheme.fingerprints(bodies, columns.keys, columns.texts)
         times.append(perf_counter())
         first = self._state.rows + 1
         positions = np.array(columns.rows, dtype=np.int64) + first

@@ -20,6 +20,7 @@ from twinsieve.stages.fingerprint.minhash import (
     fill_sketches,
 )
 from twinsieve.stages.fingerprint.mixing import derive
+from twinsieve.stages.fingerprint.packed_features import PackedFeatures, packed_features
 from twinsieve.stages.fingerprint.simhash import (
     SIMHASH_BITS,
     WEIGHTINGS,
@@ -70,11 +71,17 @@ class Fingerprinter:
                 *run_weights(features, self._simhash_seeds[0]),
             )
 
-    def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
+    def fingerprints(
+        self,
+        bodies: Bodies,
+        keys: list[bytes] | None = None,
+        texts: list[str] | None = None,  # noqa: ARG002
+    ) -> Fingerprints:
         """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
 
         Tallies are 0; `stages.differ.tails`, which has the lists of words, fills them.
         keys: one exact key per row, in place of the key text
+        texts: the messages before they became bodies, for what is made of them
         raises: UsageError if there is not one key per row
         """
         layout = self._layout
@@ -93,6 +100,16 @@ class Fingerprinter:
         fill_bags(chars, starts, exact_only, prints.bags, prints.signatures)
         fill_sketches(chars, starts, prints.sketch_rows, self._sketch_family, prints.sketches)
         return prints
+
+    def packed_features(
+        self,
+        bodies: Bodies,
+        texts: list[str] | None = None,  # noqa: ARG002
+    ) -> PackedFeatures:
+        """What the SimHash of each row is made of. texts: as for `fingerprints`"""
+        if self._keywords is not None:
+            return PackedFeatures(*self._keywords.pack(bodies))
+        return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
 
     def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
         simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)

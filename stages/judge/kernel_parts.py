@@ -125,7 +125,9 @@ def _compile_text() -> None:
 
 
 def _compile_fingerprints() -> None:
-    Fingerprinter(FeatureConfig(), BandLayout(), DigestConfig()).fingerprints(_bodies())
+    maker = Fingerprinter(FeatureConfig(), BandLayout(), DigestConfig())
+    maker.fingerprints(_bodies())
+    maker.packed_features(_bodies())
     bodies, prints = _bodies(), _prints()
     seeds, counts = np.zeros(3, np.uint64), np.zeros(2, np.int64)
     columns = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)

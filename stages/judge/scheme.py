@@ -67,15 +67,15 @@ class Scheme:
         raises: UsageError if there is not one key per row
         """
         bodies = self.bodies(texts)
-        return bodies, self.fingerprints(bodies, keys)
+        return bodies, self.fingerprints(bodies, keys, texts)
 
     def bodies(self, texts: list[str]) -> Bodies:
         """The first half of `read`, for those who time the two."""
         return self._normalizer.bodies(texts)
 
-    def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
+    def fingerprints(self, bodies: Bodies, keys: list[bytes] | None, texts: list[str] | None) -> Fingerprints:
         """The second half of `read`."""
-        prints = self._fingerprinter.fingerprints(bodies, keys)
+        prints = self._fingerprinter.fingerprints(bodies, keys, texts)
         fill_tallies(bodies, prints.tallies)
         return prints
 
