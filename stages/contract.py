@@ -41,8 +41,9 @@ MAX_RING = 2**30
 """Largest window without buckets, in messages: slot numbers of the ring are 32-bit integers."""
 
 MAX_DISTANCE = 7
+MAX_SCAN_DISTANCE = 12
 MAX_TABLES = 128
-"""Limits of the method hamming: distance in bits, and number of tables."""
+"""Limits of the method hamming: distance in bits with tables and with a scan, and number of tables."""
 
 
 class Kind(IntEnum):
@@ -296,13 +297,14 @@ class NearConfig:
     words: YAML text of a user's lists of words, which are added to the built-in lists
     details: whether verdicts show what differs (`Verdicts.details`)
     same_id: whether an alike message with the same id as the leader is dropped, or passes
-    candidates: `index` looks candidates up in bands and tables (its recall is measured); `scan` compares
-        each message with all kept ones
+    candidates: `index` looks candidates up: for text in bands and tables (its recall is measured), for
+        hamming in tables (it finds all); `scan` compares each message with all kept ones
     bucket_load: expected number of entries of an 8-entry bucket when the window is full
-    distances: for hamming: steps (from_length, k), lengths ascending, k ≤ 7; from a body length of
-        from_length on, k differing bits are allowed; shorter bodies than the first step are exact-only
-    blocks: for hamming: number of parts into which a 64-bit fingerprint is cut, 0 for k + 2; there are
-        C(blocks, k) tables
+    distances: for hamming: steps (from_length, k), lengths ascending, k ≤ 7, or ≤ 12 with `scan`; from a body
+        length of from_length on, k differing bits are allowed; shorter bodies than the first step are
+        exact-only
+    blocks: for hamming with `index`: number of parts into which a 64-bit fingerprint is cut, 0 for k + 2;
+        there are C(blocks, k) tables
     shards: number of threads
     """
 

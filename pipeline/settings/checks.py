@@ -10,7 +10,7 @@ import re2
 from twinsieve.pipeline.settings.model import KafkaSettings, NearSettings, Settings
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
-from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
+from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, MAX_WINDOW
 from twinsieve.stages.errors import UsageError
 
 Problem = tuple[str, str]
@@ -74,6 +74,16 @@ def _near(near: NearSettings) -> Iterator[Problem]:
         yield "near.distances", "is empty; give a distance for a length, as in {8: 3}"
     k = max(near.distances.values(), default=0)
     tables = comb(near.blocks, k)
+    if near.candidates == "scan":
+        if near.blocks:
+            yield "near.blocks", f"is {near.blocks}, but near.candidates: scan has no tables; leave it out"
+        return
+    for length, each in near.distances.items():
+        if each > MAX_DISTANCE:
+            advice = f"tables go to {MAX_DISTANCE}; write near.candidates: scan"
+            yield f"near.distances.{length}", f"is {each}; {advice}"
+    if k > MAX_DISTANCE:
+        return
     if near.blocks and near.blocks <= k:
         yield "near.blocks", f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}"
     elif tables > MAX_TABLES:

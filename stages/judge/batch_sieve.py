@@ -109,6 +109,9 @@ class BatchSieve:
 
     def _run(self, batch: Batch, outcome: Outcome, *, recorded: bool) -> None:
         whole = whole_batch(batch, self.config.layout, self.config.scoped)
+        if self.config.near.method == "hamming":
+            # The ring then marks rows without a SimHash, so that a scan does not compare their zeros.
+            whole = whole._replace(lengths=np.where(whole.has_simhash, whole.lengths, np.int32(0)))
         low = 0
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
@@ -290,6 +293,7 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
         ],
     }
     if near.method == "hamming":
-        parameters["near.blocks"] = blocks_of(near)
+        if near.candidates == "index":
+            parameters["near.blocks"] = blocks_of(near)
         parameters["near.distances"] = [list(step) for step in near.distances]
     return parameters

@@ -22,12 +22,12 @@ from twinsieve.stages.judge.chunk_index import clear, filled_buckets, new_chunk_
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, TrieHits
 from twinsieve.stages.near.hamming import (
-    blocks_of,
     link_kept,
+    masks_of,
     new_chains,
     no_chains,
     propose_bits,
-    table_masks,
+    table_bytes,
 )
 from twinsieve.stages.near.propose import (
     MATCHES_PER_ROW,
@@ -77,7 +77,7 @@ class ChunkJudge:
             raise UsageError(f"near.window.messages is {window}; use 1..{largest}")
         self._config = config
         self._text = near.method == "text"
-        self._scan = self._text and near.candidates == "scan"
+        self._scan = near.method != "none" and near.candidates == "scan"
         self.ring = Ring(window, ring_use(config))
         indexed = self._text and not self._scan
         self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
@@ -131,6 +131,10 @@ class ChunkJudge:
     @property
     def _index(self) -> NearIndex:
         return NearIndex(self.ring.columns, self.buckets, self.chains, self._candidates, self._verify)
+
+    @property
+    def _has_tables(self) -> bool:
+        return self._params.near == params.NEAR_HAMMING and not self._scan
 
     @property
     def buckets(self) -> Buckets:
@@ -187,13 +191,13 @@ class ChunkJudge:
     @property
     def bytes_used(self) -> int:
         """Bytes of ring and index."""
-        index = sum(a.nbytes for a in self.chains) if self._params.near == params.NEAR_HAMMING else 0
+        index = sum(a.nbytes for a in self.chains) if self._has_tables else 0
         return self.ring.bytes_used + self.buckets.entries.nbytes + index
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """Everything a verdict depends on, by name."""
         sections: dict[str, NDArray[Any]] = {**self.ring.to_sections(), "buckets": self.buckets.entries}
-        if self._params.near == params.NEAR_HAMMING:
+        if self._has_tables:
             sections |= {"chains.heads": self.chains.heads, "chains.next": self.chains.next}
         return sections
 
@@ -202,7 +206,7 @@ class ChunkJudge:
         self.ring.restore(sections)
         kept, size = self.ring.kept, self.ring.size
         self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, size)
-        if self._params.near == params.NEAR_HAMMING:
+        if self._has_tables:
             heads, links = sections["chains.heads"], sections["chains.next"]
             self.chains = resize_chains(heads, links, self.chains, kept, size)
 
@@ -219,9 +223,8 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
         )
     if use.text and near.candidates == "index":
         parts["buckets"] = 8 * entry_count(config.layout, window, near.bucket_load)
-    if near.method == "hamming":
-        tables = len(table_masks(blocks_of(near), max(k for _, k in near.distances)))
-        parts["tables"] = tables * 4 * (window + (1 << max(4, window.bit_length())))
+    if near.method == "hamming" and near.candidates == "index":
+        parts["tables"] = table_bytes(len(masks_of(near)), window)
     return parts
 
 

@@ -52,7 +52,9 @@ class RingColumns(NamedTuple):
     """What kernels see of the ring: capacity N rows, or one row for columns that are not in use.
 
     positions, times: int64[N]; tags: uint64[N], first half of the digest
-    offsets: uint32[N], granules; lengths: int32[N], body length, or -(key length) for exact-only rows
+    offsets: uint32[N], granules
+    lengths: int32[N], body length, or -(key length) for exact-only rows, or 0 for others that the near stage
+        must not compare: forgotten ones, and under hamming those without a SimHash
     owns: uint16[N], own length before a card or NO_CARD; wides: uint8[N], two units a character
     bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
     texts: uint16[units]; counters: int64[5], see KEPT and the rest; tag_slots: int32[cells]

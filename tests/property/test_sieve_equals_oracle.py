@@ -22,9 +22,21 @@ def _near(method: str) -> st.SearchStrategy[NearConfig]:
         window=_WINDOWS,
         differences=DIFFERENCES,
         same_id=st.sampled_from(["drop", "pass"]),
-        candidates=st.just("scan"),
+        # By text, an index finds most pairs; by bits, tables find all.
+        candidates=st.just("scan") if method == "text" else st.sampled_from(["scan", "index"]),
         distances=st.sampled_from([((8, 3),), ((8, 7), (20, 3)), ((0, 0), (10, 5))]),
     )
+
+
+_SCANNED = st.builds(
+    NearConfig,
+    method=st.just("hamming"),
+    window=_WINDOWS,
+    same_id=st.sampled_from(["drop", "pass"]),
+    candidates=st.just("scan"),
+    distances=st.sampled_from([((8, 10), (14, 3)), ((0, 8), (10, 12)), ((12, 12),)]),
+    shards=st.sampled_from([1, 2]),
+)
 
 
 @pytest.mark.parametrize("method", ["text", "hamming"])
@@ -41,6 +53,16 @@ def test_near_stages_equal_the_plain_loop(
 ) -> None:
     near = data.draw(_near(method))
     config = SieveConfig(ExactConfig("trie", window=exact), near, time, scoped=scoped)
+    batch = batch_of(rows, scoped=scoped)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
+
+
+@settings(max_examples=75)
+@given(ROWS, _SCANNED, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
+def test_a_scan_by_bits_equals_the_plain_loop_beyond_the_reach_of_tables(
+    rows: list[tuple[str, int | None, int, int]], near: NearConfig, time: TimeConfig, scoped: bool, size: int
+) -> None:
+    config = SieveConfig(ExactConfig("none"), near, time, scoped=scoped)
     batch = batch_of(rows, scoped=scoped)
     assert judged(config, batch, size) == told_by_oracle(config, batch)
 

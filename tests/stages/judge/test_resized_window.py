@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,11 +55,14 @@ _WINDOWS = st.lists(st.integers(1, 40), min_size=2, max_size=4)
 
 
 @settings(max_examples=60)
-@given(ROWS, _WINDOWS, st.sampled_from(["text", "hamming"]))
+@given(
+    ROWS, _WINDOWS, st.sampled_from([("text", "scan", 3), ("hamming", "scan", 12), ("hamming", "index", 5)])
+)
 def test_a_resized_window_equals_the_plain_loop(
-    rows: list[tuple[str, int | None, int, int]], windows: list[int], method: str
+    rows: list[tuple[str, int | None, int, int]], windows: list[int], how: tuple[Any, Any, int]
 ) -> None:
-    near = NearConfig(method=method, candidates="scan")  # type: ignore[arg-type]
+    method, candidates, k = how
+    near = NearConfig(method=method, candidates=candidates, distances=((8, k),))
     config = SieveConfig(ExactConfig("trie", window=Window(1_000)), near)
     assert _judged(config, rows, windows) == _told(config, rows, windows)
 

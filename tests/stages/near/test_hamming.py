@@ -1,12 +1,15 @@
-"""Hamming mode finds exactly what a full scan finds, under any table layout."""
+"""Hamming mode finds exactly what a plain full scan finds, under any table layout and with its own scan."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.property.streams import part_of
 from twinsieve.stages.contract import (
+    MAX_SCAN_DISTANCE,
     NO_TIME,
     Batch,
     Bodies,
@@ -18,7 +21,7 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.near.hamming import distance_table, table_masks
 
 _LAYOUTS = [
@@ -83,21 +86,60 @@ def _full_scan(words: np.ndarray, k: int, window: int) -> list[tuple[int, int]]:
     return said
 
 
+def _said(words: np.ndarray, near: NearConfig, size: int) -> list[tuple[int, int]]:
+    """(leader, distance) of each row by the sieve, judged in batches of `size`, saved and loaded in between."""
+    config = SieveConfig(ExactConfig(method="none"), near)
+    batch, sieve = _batch(words), BatchSieve(config)
+    said = []
+    for low in range(0, len(batch), size):
+        sieve = BatchSieve.from_bytes(sieve.to_bytes(), config)
+        verdicts = sieve.judge(part_of(batch, low, min(low + size, len(batch))))
+        leaders = np.where(verdicts.kinds == Kind.NEAR, verdicts.leaders, -1)
+        said += list(zip(leaders.tolist(), verdicts.distances.tolist(), strict=True))
+    return said
+
+
 @pytest.mark.parametrize(("k", "blocks"), _LAYOUTS)
 def test_tables_find_what_a_full_scan_finds(k: int, blocks: int) -> None:
     words = _clustered(2500, k)
-    window = 600
-    near = NearConfig(method="hamming", window=Window(window), distances=((8, k),), blocks=blocks)
-    verdicts = BatchSieve(SieveConfig(ExactConfig(method="none"), near)).judge(_batch(words))
-    said = [
-        (leader if kind == Kind.NEAR else -1, distance)
-        for kind, leader, distance in zip(
-            verdicts.kinds.tolist(), verdicts.leaders.tolist(), verdicts.distances.tolist(), strict=True
-        )
-    ]
-    expected = _full_scan(words, k, window)
-    assert said == expected
+    near = NearConfig(method="hamming", window=Window(600), distances=((8, k),), blocks=blocks)
+    expected = _full_scan(words, k, 600)
+    assert _said(words, near, 2500) == expected
     assert 400 < sum(leader >= 0 for leader, _ in expected) < 2400
+
+
+@pytest.mark.parametrize("k", range(MAX_SCAN_DISTANCE + 1))
+@pytest.mark.parametrize("window", [600, 3_000])
+def test_the_scan_finds_what_a_full_scan_finds(k: int, window: int) -> None:
+    words = _clustered(2500, k)
+    near = NearConfig("hamming", window=Window(window), distances=((8, k),), candidates="scan", shards=2)
+    expected = _full_scan(words, k, window)
+    assert _said(words, near, 900) == expected
+    assert 400 < sum(leader >= 0 for leader, _ in expected) < 2400
+
+
+def test_a_crowd_that_no_room_holds_is_scanned_again() -> None:
+    # Each row is close to all before it, and no two are close enough to drop: ids keep them apart.
+    words = np.zeros(1_500, np.uint64)
+    batch = _batch(words)
+    batch.ids[:] = 1
+    near = NearConfig("hamming", window=Window(2_000), candidates="scan", same_id="pass")
+    sieve = BatchSieve(SieveConfig(ExactConfig(method="none"), near))
+    for low in (0, 750):
+        assert set(sieve.judge(part_of(batch, low, low + 750)).kinds.tolist()) == {Kind.UNIQUE}
+    batch.ids[:] = 2
+    assert sieve.judge(part_of(batch, 0, 9)).leaders.tolist() == [0] * 9
+
+
+def test_a_scan_holds_no_tables() -> None:
+    def bytes_of(candidates: Any) -> tuple[int, set[str]]:
+        near = NearConfig("hamming", window=Window(100_000), candidates=candidates)
+        config = SieveConfig(ExactConfig(method="none"), near)
+        return BatchSieve(config).stats().bytes_used, set(worst_case_bytes(config))
+
+    tables, scan = bytes_of("index"), bytes_of("scan")
+    assert tables[1] - scan[1] == {"tables"}
+    assert tables[0] - scan[0] > 10 * 4 * 100_000
 
 
 def test_layouts_without_full_recall_are_refused() -> None:
@@ -107,7 +149,13 @@ def test_layouts_without_full_recall_are_refused() -> None:
         table_masks(20, 7)
 
 
-@pytest.mark.parametrize("steps", [(), ((8, 8),), ((8, -1),), ((20, 3), (8, 5)), ((8, 3), (8, 4))])
+def test_tables_refuse_a_distance_that_a_scan_takes() -> None:
+    near = NearConfig(method="hamming", distances=((8, 8),))
+    with pytest.raises(UsageError, match=r"k 8 needs near\.candidates: scan"):
+        BatchSieve(SieveConfig(near=near))
+
+
+@pytest.mark.parametrize("steps", [(), ((8, 13),), ((8, -1),), ((20, 3), (8, 5)), ((8, 3), (8, 4))])
 def test_unusable_distance_steps_are_refused(steps: tuple[tuple[int, int], ...]) -> None:
     with pytest.raises(UsageError, match=r"near\.distances"):
         distance_table(steps)
@@ -117,11 +165,12 @@ def test_k_follows_the_shorter_body() -> None:
     assert distance_table(((8, 7), (20, 3))).tolist() == [-1] * 8 + [7] * 12 + [3]
 
 
+@pytest.mark.parametrize("candidates", ["index", "scan"])
 @pytest.mark.parametrize("size", [1, 2])
-def test_a_message_without_features_matches_nothing_near_zero(size: int) -> None:
+def test_a_message_without_features_matches_nothing_near_zero(size: int, candidates: Any) -> None:
     batch = _batch(np.array([0, 1], np.uint64))
     batch.fingerprints.has_simhash[0] = False
-    near = NearConfig(method="hamming", window=Window(10), distances=((8, 3),))
+    near = NearConfig("hamming", window=Window(10), distances=((8, 3),), candidates=candidates)
     sieve = BatchSieve(SieveConfig(ExactConfig(method="none"), near))
     parts = [batch] if size == 2 else [part_of(batch, 0, 1), part_of(batch, 1, 2)]
     kinds = [kind for part in parts for kind in sieve.judge(part).kinds.tolist()]
