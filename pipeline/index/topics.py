@@ -1,8 +1,7 @@
 """Checks of the topics that an index depends on.
 
-If an internal topic is deleted while the app runs, the app stops. If no further message of an input topic
-will
-come out, the topic is given up: its judged messages that never came out are no longer leaders.
+If an internal topic is deleted while the app runs, the app stops. If no message of an input topic can come
+out any more, that topic is given up: its judged messages that never came out are no longer leaders.
 """
 
 from __future__ import annotations
