@@ -10,10 +10,10 @@ State = TypeVar("State", bound=StrEnum)
 
 
 class Machine(Generic[State]):
-    """The present state of something, and the allowed transitions.
+    """The current state of something, and the allowed transitions.
 
-    ways: every state -> the states that may follow; to enter the present state again is always allowed
-    now: the present state
+    ways: every state -> the states that may follow; to enter the current state again is always allowed
+    now: the current state
 
     >>> class Door(StrEnum):
     ...     OPEN = "open"

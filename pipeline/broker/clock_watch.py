@@ -1,4 +1,4 @@
-"""Reports if the clock of this process and the broker's clock differ."""
+"""Reports when the clock of this process differs from the broker's clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DIFFER_MS = 60_000
 """A clock that differs from the broker's by more than this is wrong."""
 _LOOK_EVERY_S = 5.0
 _REPORT_EVERY_S = 15.0
-"""Least time between two log lines, however often the clock jumps."""
+"""Shortest time between two log lines, however often the clock jumps."""
 _REPORT_AGAIN_S = 600.0
 
 

@@ -6,10 +6,10 @@ the same tests (tests/broker/): kafka-python and confluent (pipeline/kafka/), an
 
 | client | made by | held by | for |
 |---|---|---|---|
-| `GroupConsumer` | `group_consumer` | worker (input), index (log) | shares of topics, by rebalance |
-| `Reader` | `reader` | worker (answers), index (restore: log, decisions) | partitions it names itself |
+| `GroupConsumer` | `group_consumer` | worker (input), index (log) | partitions that a rebalance assigns |
+| `Reader` | `reader` | worker (answers), index (restore: log, decisions) | partitions that the role chooses |
 | `IdempotentProducer` | `appender` | worker (blocks) | idempotent appends outside any transaction |
-| `TransactionalProducer` | `transactor` | worker (emission), index (decisions and answers) | all or nothing |
+| `TransactionalProducer` | `transactor` | worker (output), index (decisions, answers) | transactions |
 | `Admin` | `admin` | start-up checks, `topics`, `reset`, session starts | topics, ids, offsets |
 
 **Threads.** A client belongs to the thread that made it. Nothing here calls back into a role.
@@ -186,7 +186,7 @@ class IdempotentProducer(Protocol):
 
 
 class TransactionalProducer(Protocol):
-    """Transactional producer.
+    """Writes messages and offsets in transactions.
 
     Making it fences every earlier producer of the same transactional id and ends the open transaction of that
     producer.

@@ -10,8 +10,8 @@ from twinsieve.pipeline.broker.records import Partition
 MAX_BLOCKS = 32
 MAX_STEP_BYTES = 32 << 20
 MAX_STEP_S = 2.0
-"""Time for judging in one step. It is far below the time-outs of group members, health checks and workers,
-and long enough for a large transaction."""
+"""Limit for the seconds of judging in one step: far below the time-outs of group members, health checks and
+workers, and long enough for a large transaction."""
 INPUTS_S = 30.0
 UNREAD_S = 600.0
 """A topic is given up if no worker reads it for this time. That is longer than a restart of the only process

@@ -40,7 +40,7 @@ class FollowerPhase(StrEnum):
 class Follower:
     """Applies the recorded decisions to an index state.
 
-    log_id: present topic id of the log
+    log_id: current topic id of the log
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 Steps of `Index.step`, once the log's partition is ours and every recorded decision has been applied:
 
-1. Poll blocks, together with the present group membership. Hook: POLLED.
+1. Poll blocks, together with the current group membership. Hook: POLLED.
 2. Judge as many blocks as there is time for; the next step reads the others again. The state is then ahead
    of what is recorded. Hook: JUDGED.
 3. Write one decision per block, the answers and the log offset in one transaction. All indexes of a
@@ -279,7 +279,8 @@ class Index:
         end = self.follower.decisions_end() if due else 0
         self._commit([], membership)
         if due:
-            # The commit proves that this index has recorded all decisions up to `end` since it went live.
+            # The commit succeeded, so no other index has recorded decisions since this one went live: the
+            # state has all decisions before `end`.
             self.follower.mark(end)
             self.snapshots.begin(self.state, end)
 

@@ -3,7 +3,7 @@ each input partition.
 
 A verdict is *open* while its message is not known to be emitted, and *closed* afterwards. For every block of
 the log the ledger answers: is the block to be judged, and where does each row's verdict come from?
-The rules (design, section 4), in the order in which they are applied to a block:
+The rules, in the order in which they are applied to a block:
 
 1. A start block is refused, and nothing changes, in these cases:
    - The group has no offset for the partition, although it was judged before, or although an earlier session

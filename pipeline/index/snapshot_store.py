@@ -51,7 +51,7 @@ class Stamp:
     """Says which state a snapshot holds.
 
     next_offset: log offset of the next block
-    decisions_from: decisions on that block and on later ones lie at or above this offset of their topic
+    decisions_from: offset in the decisions topic; a restore needs no decision below it
     log_id, decisions_id: topic ids of the log and of the decisions; scheme: hash of the fingerprint scheme
     """
 

@@ -32,7 +32,7 @@ _REPORT_EVERY_S = 600.0
 
 
 class SnapshotResult(NamedTuple):
-    """What follows from storing a snapshot.
+    """Result of storing a snapshot.
 
     oldest_offset: a restore needs no block below this log offset
     decisions_from: a restore needs no decision below this offset; None if that is unknown, because another

@@ -32,7 +32,7 @@ class Judge(Protocol):
         """How full the windows are, and how far back they reach."""
 
     def freeze(self) -> Callable[[BinaryIO], None]:
-        """A function that writes the present state to a stream. It may be called later, and in any thread."""
+        """A function that writes the current state to a stream. It may be called later, and in any thread."""
 
 
 @dataclass(slots=True)

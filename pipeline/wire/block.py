@@ -74,7 +74,7 @@ class Block:
     topic_id, number: the input partition; reply: partition of the verdicts topic for the answer
     session: random number, never 0; each block of a session begins where the one before ended
     emitted_from, emitted_to: range of input offsets whose messages are known to be emitted; may be empty
-    beginning, stable_end: only with START: first and last stable offset of the input partition at that time
+    beginning, stable_end: only with START: the input partition's first offset and its last stable offset then
     arrival_ms: the worker's clock when it read the rows
     topic: name of the input topic; program: only with START: program version of the worker
     offsets: int64[n], ascending, in [first, end); kinds: uint8[n], `RowKind`
@@ -162,9 +162,9 @@ class Ask(NamedTuple):
 
 
 def asked_by(data: bytes) -> Ask:
-    """These fields of an undamaged block, which may be of another version or fingerprint scheme.
+    """The `Ask` of an undamaged block, which may be of another version or fingerprint scheme.
 
-    All of them are 0 if the content is too short.
+    All fields are 0 if the content is too short.
     """
     if len(data) < ENVELOPE_BYTES + _ASK.size:
         return Ask(0, 0, 0, 0)

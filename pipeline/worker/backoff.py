@@ -36,7 +36,7 @@ class Patience:
     blocks, because a worker that asks again too early discards the answers on their way and emits nothing.
 
     expired: partitions whose last session got no answer, each with the seconds that the next one may wait
-    rows: the present limit for the rows of one block
+    rows: the current limit for the rows of one block
     """
 
     def __init__(self, clock: Clock, answer_s: float, max_rows: int) -> None:

@@ -163,7 +163,7 @@ class Openings:
         """New sessions with their openings, sorted by partition; and for each partition that has to wait, the
         reason.
 
-        infos: present descriptions of the topics; unanswered: partitions whose last session got no answer
+        infos: current descriptions of the topics; unanswered: partitions whose last session got no answer
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
         committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
@@ -227,7 +227,7 @@ class Openings:
         self, partitions: Collection[Partition], infos: Mapping[str, TopicInfo], membership: Membership
     ) -> dict[Partition, Committed]:
         """Marks to commit for partitions that the app sees for the first time and that cannot begin now; they
-        record the present time. Messages that producers hold back in the meantime are still for this app.
+        record the current time. Messages that producers hold back in the meantime are still for this app.
 
         raises: AbortableError when the broker cannot tell
         """
@@ -252,7 +252,7 @@ class Openings:
                 session.date(now_ms - round(1000 * (self.clock.monotonic_s() - session.undated_s)))
 
     def _is_undated(self, committed: Committed | None) -> bool:
-        """Whether the mark of a new session takes the present time although the broker's clock is unknown."""
+        """Whether the mark of a new session takes the current time although the broker's clock is unknown."""
         return committed is None and self.broker_clock.now_ms() is None
 
     def _now_ms(self) -> int:
@@ -263,7 +263,7 @@ class Openings:
 
     def _first_seen(self, mark: Mark, info: TopicInfo, topic: TopicStart | None) -> Mark:
         """The mark with the time at which the app began with its topic, and the number of partitions at that
-        time: the recorded ones, else the present ones."""
+        time: the recorded ones, else the current ones."""
         topic = topic or TopicStart(mark.partitions or info.partitions, mark.since_ms or self._now_ms())
         return mark._replace(partitions=topic.partitions, since_ms=topic.since_ms)
 
@@ -277,13 +277,15 @@ class Openings:
     ) -> dict[Partition, Mark]:
         """Marks with the starting offset, for partitions in which the index has not accepted a session yet.
 
-        They begin at the partition's beginning, or, under `input.start: latest`:
-        - If the group has no offset for any partition of the topic: where an earlier attempt wanted to begin,
-          else at the end.
-        - If the partition was added to a topic that the group knows: at its beginning, because all its
-          messages are for this app. The same if the time at which the app began with the topic is unknown.
-        - Else at the first message since the app began with the topic, or, if the partition could not begin
-          at that time, `_HELD_BACK_MS` earlier.
+        They begin at the partition's beginning. Under `input.start: latest` the first rule that holds counts;
+        if the mark already has a starting offset, the earlier of the two offsets counts:
+        - If the partition was added to a topic for which the group has an offset: at its beginning, because
+          all its messages are for this app. The same if it is unknown when the app began with that topic.
+        - If the partition was seen before and could not begin then: at the first message from `_HELD_BACK_MS`
+          before the app began with the topic.
+        - If the group has an offset for any partition of the topic: at the first message since the app began
+          with the topic.
+        - Else at the end, or, if an earlier attempt chose a starting offset, at that offset.
         """
         is_latest = self.config.start == "latest"
         places: dict[Partition, int] = {}

@@ -3,7 +3,7 @@
 A worker's only durable state is the committed input offset. For each input partition it has a *session*: a
 sequence of blocks, each of which asks for verdicts on the next messages. Steps of `Worker.step`:
 
-1. Poll input records, together with the present group membership. Hook: POLLED. If the epoch has changed
+1. Poll input records, together with the current group membership. Hook: POLLED. If the epoch has changed
    (a rebalance), drop every session; the partitions begin again from their committed offsets.
 2. Make the fingerprints of the polled messages and append them to the log as blocks. The originals wait in
    `Session.pending`. Hooks: FINGERPRINTED, APPENDED.
@@ -487,7 +487,7 @@ class Worker:
 
     def _compare_ids(self) -> None:
         """Before messages are emitted, check that their input topics are still the topics that were read; do
-        so once per `_IDS_S` seconds, or earlier if a session doubts its topic.
+        so at most once per `_IDS_S` seconds, but at once if a session doubts its topic.
 
         raises: StateError if a topic was created again; AbortableError if one is gone
         """
