@@ -30,7 +30,7 @@ from twinsieve.stages.errors import StateError
 def committed_record(
     log_offset: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
 ) -> Committed:
-    """What the index commits: the log offset, with metadata: how far the decisions reach at least, whether
+    """What the index commits: the log offset. Its metadata contain the least end of the decisions, whether
     the part of the log that snapshots contain is deleted, and the output topic (empty if nothing is emitted).
 
     >>> committed_record(7, 12, "posts-unique")

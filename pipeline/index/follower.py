@@ -27,7 +27,7 @@ _START_NEW_APP = "start a new app and seed it from the output"
 
 
 class FollowerPhase(StrEnum):
-    """What a follower reads."""
+    """What a follower reads in each phase."""
 
     NEW = "new"
     """nothing, because it has not begun yet"""

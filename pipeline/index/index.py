@@ -117,8 +117,8 @@ class Index:
         self._reads_again = False
         """Whether some of the blocks polled last were not judged, so that they are read again."""
         self.judges = False
-        """Whether it is judging at this moment. That may take seconds, in which it sends no broker a
-        request."""
+        """Whether this index is judging at this moment. That may take seconds without a request to a
+        broker."""
         self.waits_since_ms: int | None = None
         """When the oldest block without a recorded decision was appended to the log, as far as this index has
         read; None if there is none."""
@@ -192,7 +192,7 @@ class Index:
 
     @property
     def ready(self) -> bool:
-        """Whether it judges, or stands by for the index that does; not while it restores or catches up."""
+        """Whether this index judges, or stands by for the one that does; False in the other phases."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY)
 
     @property
@@ -274,7 +274,7 @@ class Index:
         return []
 
     def _check_idle(self, membership: Membership) -> None:
-        """Make sure that no other index has taken over; begin a snapshot if one is due."""
+        """Check, with an empty commit, that no other index has taken over; begin a snapshot if one is due."""
         due = self.snapshots.due
         end = self.follower.decisions_end() if due else 0
         self._commit([], membership)

@@ -83,7 +83,7 @@ class Moved(NamedTuple):
 
 
 Watch = Callable[[Moved], None]
-"""Called whenever bytes of a snapshot have moved, in the thread that moves them."""
+"""Called whenever bytes of a snapshot were read or written, in the thread that does so."""
 
 
 def no_watch(moved: Moved) -> None:

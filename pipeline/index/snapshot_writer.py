@@ -78,7 +78,8 @@ class SnapshotWriter:
         """For the blocks that are in no snapshot, not even in one being written: when the oldest of them was
         judged or had arrived. None if there is no such block."""
         self._unstored_s: float | None = None
-        """The same for the blocks that are only in the snapshot being written; None if none is written."""
+        """The same for the blocks that are only in the snapshot being written; None if no write is
+        running."""
         self._began_s = 0.0
         self._failed_s: float | None = None
         """When the last write failed; None when it did not."""
@@ -97,7 +98,7 @@ class SnapshotWriter:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to begin a snapshot, and the result of the last one was collected."""
+        """Whether it is time to begin a snapshot; False until the result of the last write is collected."""
         now_s, since_s = self._clock.monotonic_s(), self.since_s
         if self._store is None or self._running is not None or since_s is None:
             return False

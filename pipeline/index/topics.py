@@ -69,7 +69,7 @@ class InternalTopics:
             self.infos[name] = info or self.infos[name]
 
     def unreachable(self, name: str, numbers: Collection[int]) -> set[int]:
-        """Those of these partitions that no client can write to: they have no leader, or do not exist.
+        """The given partitions that no client can write to, because they have no leader or do not exist.
 
         Asks the broker if a number is unknown, because the topic may have got more partitions. raises: as
         `check`
@@ -158,7 +158,7 @@ class InputTopics:
         return info is None or name_topic(info) != topic.topic_id
 
     def _unread(self, names: Mapping[int, str], now_s: float) -> set[int]:
-        """Numbers of those of these existing topics that no worker has read for `unread_s`."""
+        """Numbers of the given topics, which exist, that no worker has read for `unread_s`."""
         members = self._answer(lambda: self._admin.members(self._config.workers)) if names else None
         read = {partition.topic for member in (members or {}).values() for partition in member.partitions}
         # If no member has any partition, a rebalance is in progress or no worker runs. That does not show

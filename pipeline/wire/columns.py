@@ -280,7 +280,7 @@ class WireSection:
             raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
 
     def take(self, dtype: DTypeLike, *shape: int) -> Array:
-        """The next array, in memory of its own (aligned and writable, so that kernels need one type)."""
+        """The next array, copied to memory that is aligned and writable, as kernels expect."""
         kind = np.dtype(dtype)
         count = math.prod(shape)
         size = count * kind.itemsize

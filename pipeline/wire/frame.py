@@ -32,7 +32,7 @@ class ForeignSchemeError(StateError):
 
 
 class ForeignVersionError(StateError):
-    """A record is whole, but in a format that this program does not read."""
+    """A record is undamaged, but its format version is one that this program does not read."""
 
 
 def scheme_hash(scheme_id: str) -> bytes:

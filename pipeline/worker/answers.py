@@ -33,7 +33,7 @@ _REFUSALS = {
 
 
 class RefusedError(StateError):
-    """The index refused a session of this input partition; only the operator can change that."""
+    """The index refused a session of this input partition; the text says what the operator can do."""
 
     def __init__(self, partition: Partition, result: Result) -> None:
         super().__init__(f"{partition}: {_REFUSALS[result]}")

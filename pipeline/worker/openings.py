@@ -431,7 +431,7 @@ class OpeningQueue:
         self.leaderless = self.leaderless.union(partitions).difference(able)
 
     def delay(self, partitions: Collection[Partition], seconds: float = _LEADER_S) -> None:
-        """Open these later, without counting it as a failure."""
+        """Open these partitions later; this does not count as a failure."""
         due_s = self._clock.monotonic_s() + seconds
         self._due_s.update(dict.fromkeys(partitions, due_s))
 

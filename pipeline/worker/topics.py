@@ -43,7 +43,7 @@ class WorkerTopics:
         return {name: info for name, info in infos.items() if info is not None}
 
     def led(self, *partitions: Partition) -> bool:
-        """Whether all of these had a leader when they were last fetched."""
+        """Whether all of these partitions had a leader at the last fetch of their topics."""
         infos = self._infos
         return not any(
             partition.topic in infos and partition.number in infos[partition.topic].leaderless
