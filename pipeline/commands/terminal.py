@@ -76,7 +76,7 @@ _MAX_COMPARED = 2_000
 
 
 def pair_panel(entry: Mapping[str, Any]) -> Group:
-    """A dropped message and its leader, with their differences in colour. entry: row of the duplicates file"""
+    """A dropped message and its leader, with differences in colour. entry: a row of the duplicates file"""
     from rich.console import Group
     from rich.text import Text
 
