@@ -185,7 +185,8 @@ def command(
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[OnProgress | None]:
-    """Context with a function that updates a progress bar; None if `quiet` or if stderr is not a terminal."""
+    """Context manager with a function that updates a progress bar; None if there is no bar: if `quiet`, or if
+    stderr is not a terminal."""
     console = None if quiet else talk()
     if console is None or not console.is_terminal:
         yield None
@@ -250,7 +251,7 @@ class _Signals:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[_Signals]:
-    """Context in which `_Signals` handles the signals.
+    """Context manager: during the block `_Signals` handles the signals.
 
     raises: SignalledError instead of KeyboardInterrupt, for which click would print an empty line
     """

@@ -35,7 +35,7 @@ _ABOUT = "compiling kernels, once for each version and kind of CPU"
 def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> int:
     """Compile all kernels now, so that later starts need not: for images, CI and new hosts.
 
-    They are kept in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
+    They are stored in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
     """
     from twinsieve.pipeline.service import warm_up
     from twinsieve.stages import compiled
@@ -76,7 +76,7 @@ def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
 
 @contextmanager
 def loading(quiet: bool = False) -> Iterator[None]:
-    """Context: compile the missing kernels before the block. Until its end a terminal shows "loading"."""
+    """Context manager: compile missing kernels before the block; a terminal shows "loading" until its end."""
     from twinsieve.pipeline.service import warm_up
 
     console = None if quiet else talk()

@@ -50,7 +50,7 @@ class Variant:
 
     body_rule: how bodies are made of texts; `letters` is the rule with which the truth files were made,
         `product` is the rule that runs by default
-    differences: which differences keep similar messages, one of LEVELS
+    differences: which differences keep two similar messages apart, so that both are kept; one of LEVELS
     """
 
     body_rule: BodyRule

@@ -35,7 +35,8 @@ class Explanation:
 class Message:
     """A message.
 
-    key: value of the fields that `exact.fields` names; None if none are set, or if the message is only a text
+    key: the values of the fields that `exact.fields` names, as bytes; None if it names none, or if the
+        message is only a text
     scope: hash of the message's scope; 0 for none
     """
 

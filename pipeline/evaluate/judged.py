@@ -29,7 +29,10 @@ _BANDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """The ids of two rows and the label that a reader gave the pair (of LABELS). set: group of the pair"""
+    """The ids of two rows, and the label that a reader gave the pair (one of LABELS).
+
+    set: name of the group of pairs to which it belongs; "" for none
+    """
 
     set: str
     later: str

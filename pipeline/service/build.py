@@ -203,8 +203,8 @@ def _salvage(config: SieveConfig, saved: BinaryIO) -> BatchSieve:
 
 def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
     """16-byte hash of the fingerprint scheme and of the fields that are keys and scopes. Blocks, decisions
-    and snapshots carry it, because after a change of these old and new keys would never be equal, or messages
-    of different scopes would be compared.
+    and snapshots carry it, because after a change of these, old and new keys would never be equal, or
+    messages of different scopes would be compared.
 
     If fields or ids are hashed, the hash also covers how (`KEYS_BY`), because that has changed once.
     """

@@ -131,7 +131,7 @@ compressed (bench/snapshot_memory.py)."""
 
 FORGOTTEN_BYTES = 24
 """Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
-exact window, so that the message is no leader (`stages/exact/forgotten.py`)."""
+exact window, so that the next copy of the message is kept (`stages/exact/forgotten.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""All metrics of a running service, with the only use of their names. A metric whose value is unknown at the
-moment has no series."""
+"""All metrics of a running service; no other file contains their names. A metric whose value is unknown at
+the moment has no series."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ Role = Literal["worker", "index", "both"]
 
 
 class SystemClock:
-    """The real time."""
+    """The clock of the operating system."""
 
     def now_ms(self) -> int:
         """Wall clock, ms since 1970."""
@@ -52,7 +52,7 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this time."""
         time.sleep(seconds)
 
 
@@ -175,7 +175,7 @@ class _Status:
 
 @contextmanager
 def process(settings: Settings, member: str | None) -> Iterator[tuple[str, ThreadPoolExecutor]]:
-    """Context with the name of this process and the executor that writes its snapshots."""
+    """Context manager with the name of this process and the executor that writes its snapshots."""
     slot = slot_of(settings, member)
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background:

@@ -1,8 +1,9 @@
 """Read partitions side by side in time: none is ahead of the slowest by more than a minute of message time.
 
-The age of an entry in a window counts from stream time, the latest message time so far, when it was added. If
-the partitions of a topic were read one after the other, the first one would move stream time to its end. All
-entries of the others would then look new, and the window would hold the wrong messages.
+Stream time is the latest message time so far. The age of an entry in a window counts from the stream time at
+which it was added. If the partitions of a topic were read one after the other, the first one would move
+stream time to its end. All entries of the others would then look new, and the window would hold the wrong
+messages.
 """
 
 from __future__ import annotations

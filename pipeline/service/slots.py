@@ -60,8 +60,11 @@ def slot_of(settings: Settings, member: str | None) -> Slot:
 
 
 def _checked(member: str) -> str:
-    """The name, if Kafka accepts it. A name that contains an unset variable is refused: all processes would
-    have it, and would push each other out of the group again and again. raises: UsageError"""
+    """The name, if Kafka accepts it. A name with a variable that was not filled in, as `$NAME`, is refused:
+    all processes would have it, and would push each other out of the group again and again.
+
+    raises: UsageError
+    """
     if _NAME.fullmatch(member):
         return member
     shown, unset = f"--member is {member[:80]!r}", _UNSET.search(member)

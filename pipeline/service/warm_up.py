@@ -153,7 +153,7 @@ def warm_up_command(*options: str, **variables: str) -> tuple[list[str], dict[st
 
 
 def _worker() -> subprocess.Popen[str]:
-    """A process that compiles the parts it reads from stdin (`serve`)."""
+    """A new process that compiles the parts whose names it reads from stdin (`serve`)."""
     words, environment = warm_up_command("--serve")
     return subprocess.Popen(
         words,

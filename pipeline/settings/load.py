@@ -88,8 +88,8 @@ def check_tree(
 ) -> tuple[Settings | None, list[Finding]]:
     """The settings and all findings, in the order of their places.
 
-    A value with a finding has its default in the settings. The settings are None if they cannot be read even
-    so.
+    A value with a finding has its default in the settings. The settings are None if they are still not
+    valid then.
 
     tree: values from a file or a mapping. Afterwards it also holds those of environment and flags, and the
         place from which each value came

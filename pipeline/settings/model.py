@@ -5,8 +5,8 @@
 `lint --show`, the examples in `config/` and the page of settings are made from this declaration
 (`python -m scripts.pages`). Settings of the stages have the defaults of the stages' own configuration.
 Values are checked one by one here, and against each other in `checks.py`. `load.py` reads them, and
-`stage_config.py` converts them for the stages. Durations are stored in milliseconds and sizes in bytes, in
-whatever unit they were written.
+`stage_config.py` converts them for the stages. Durations are stored in milliseconds and sizes in bytes,
+whatever unit they were written in.
 """
 
 from __future__ import annotations
@@ -386,7 +386,7 @@ class HttpSettings(Section):
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Host and port; None where `listen` is none or has another form."""
+        """Host and port; None if `listen` is none or has another form."""
         host, _, port = (self.listen or "").rpartition(":")
         return (host.strip("[]"), int(port)) if host and port.isdecimal() and int(port) <= 65_535 else None
 

@@ -43,8 +43,8 @@ def read_referenced(
         working directory
     in_file: paths of the keys that come from the settings file
     """
-    # Keys that are not set must stay so: messages may lack a field that only a default names, but not a field
-    # that was set explicitly.
+    # Keys that are not set must stay unset: messages may lack a field that only a default names, but not a
+    # field that was set explicitly.
     values = settings.model_dump(exclude_unset=True)
     problems: list[tuple[str, str]] = []
     for key, name in named_files(settings):

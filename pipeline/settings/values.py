@@ -44,7 +44,7 @@ def _with_unit(value: object, units: dict[str, int], kind: str, example: str) ->
 
 
 def read_duration_ms(value: object) -> int:
-    """Milliseconds of `500ms`, `30s`, `5m`, `24h`, `7d`, `2w`; an int already is a number of milliseconds.
+    """Milliseconds of `500ms`, `30s`, `5m`, `24h`, `7d`, `2w`; an int is taken as milliseconds.
 
     raises: ValueError, with a text to be written after the name of the key
 
@@ -68,7 +68,7 @@ def duration_text(milliseconds: int) -> str:
 
 
 def read_size_bytes(value: object) -> int:
-    """Bytes of `512MiB`, `4kB`; an int already is a number of bytes.
+    """Bytes of `512MiB`, `4kB`; an int is taken as bytes.
 
     raises: ValueError, with a text to be written after the name of the key
 
@@ -137,7 +137,7 @@ def read_similarity(value: object) -> int:
 
 
 def _read_share(value: object) -> int:
-    """The share `0.25` in per mille; an int already is a number of per mille."""
+    """The share `0.25` in per mille; an int is taken as per mille."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     try:

@@ -64,9 +64,9 @@ class Sieve:
     distance: for near="hamming": the most bits in which duplicates differ, 0 to 7 (default 3)
     error_rate: for exact="bloom": share of new texts that are wrongly dropped as old ones (default 1e-6);
         their verdicts name no leader
-    differences: which differences make two similar texts no duplicates. `guards` (default): numbers, days,
-        opposites, corrections. `full`: also the amount of text that was replaced or added; use it with a
-        lower similarity. `off`: none
+    differences: which differences keep two similar texts apart, so that both are kept. `guards` (default):
+        numbers, days, opposites, corrections. `full`: also the amount of text that was replaced or added; use
+        it with a lower similarity. `off`: none
     seed: secret whole number (default 0); a stranger who knows it could make different texts that collide
     threads: the most threads to use (default: one per core)
     settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for all other settings.

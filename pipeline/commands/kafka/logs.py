@@ -115,7 +115,7 @@ def log_to_stderr(settings: Settings, app: str) -> None:
 
 @contextmanager
 def ends_logged() -> Iterator[None]:
-    """Context: log an error that ends the block, each line as a record. Nothing is printed outside the log.
+    """Context manager: log an error that ends the block, each line as a record. Nothing else is printed.
 
     raises: Exit with the exit code, instead of the error
     """

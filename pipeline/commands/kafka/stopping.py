@@ -16,8 +16,8 @@ _CAUGHT = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stopped_by_signals() -> Iterator[threading.Event]:
-    """Context with an event that SIGTERM and SIGINT set; only in the main thread. The old handlers are
-    restored at the end of the block.
+    """Context manager with an event that SIGTERM and SIGINT set; only in the main thread. The old handlers
+    are restored at the end of the block.
 
     Before the block, during imports, a signal ends the process at once (`__main__`).
     """
