@@ -33,8 +33,7 @@ _BANDS, _SKETCH, _SIMHASH = range(3)
 
 
 class Fingerprinter:
-    """Computes the fingerprints of bodies. With the same settings, they are the same in any process and
-    batch.
+    """Computes the fingerprints of bodies; with the same settings, they are the same in each process.
 
     features: features of the SimHash; layout: shape of bands and SimHash tables
     digest: method of digests, and the secret seed of all fingerprints

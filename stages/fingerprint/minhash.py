@@ -60,10 +60,9 @@ def lower(
 ) -> None:
     """Lower each MinHash value to its minimum over the first `count` grams.
 
-    grams: uint32[…], with room for 8 more. The last gram is repeated up to a multiple of eight, which does
-    not
-        change a minimum. So the loop holds eight grams in registers while it goes through the hash functions,
-        which is three times as fast as one gram at a time
+    grams: uint32[…], with room for 8 more. The last gram is repeated up to a multiple of eight, because a
+        repeated gram does not change a minimum. So the loop can hold eight grams in registers while it goes
+        through the hash functions, which is three times as fast as one gram at a time
     """
     if count == 0:
         return

@@ -1,5 +1,4 @@
-"""Tokens of a body for the SimHash: a token is a character of an unspaced script, or a word of a spaced
-script.
+"""Tokens of a body for the SimHash: characters of unspaced scripts, and words of spaced scripts.
 
 The hash of a token depends only on its code points. So a word of one character has the same hash as that
 character as a token.

@@ -116,8 +116,7 @@ def _pairs_of_table(
 def _expand(
     alike: NDArray[np.int64], order: NDArray[np.int64], starts: NDArray[np.int64], pairs: NDArray[np.int64]
 ) -> None:
-    """Write the pairs of rows: the pairs inside each group of equal fingerprints, and the pairs of two groups
-    that are alike.
+    """Write the pairs of rows: those inside each group of equal fingerprints, and those of two alike groups.
 
     alike: int64[m, 2], pairs of groups; order: int64[n], rows sorted by group
     starts: int64[groups + 1], the rows of group g are order[starts[g]:starts[g + 1]]

@@ -86,8 +86,7 @@ class BatchSieve:
         self._run(batch, outcome, recorded=True)
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Make kept messages at these positions leaders no longer, so that their next copies are judged as
-        new.
+        """Forget kept messages at these positions as leaders, so that their next copies are judged as new.
 
         Call it once for messages that were kept but never reached the output. If a copy was kept after such a
         message and is still in the ring, that copy stays a leader. Otherwise the copy is forgotten too, and

@@ -20,8 +20,7 @@ NONE = -1
 
 
 class ChunkIndex(NamedTuple):
-    """Memory for one chunk of at most n rows, in an index of t bands and tables: a hash table of linked
-    lists.
+    """Memory for one chunk of at most n rows, with t bands and tables: a hash table of linked lists.
 
     kept_rows: int32[n], kept_indices: int64[n]: rows and kept indices of the kept rows, in order
     counts: int64[2], (number of kept rows, number of cells in use)

@@ -74,11 +74,10 @@ class Workspace(NamedTuple):
 
 
 class BestMatch(NamedTuple):
-    """Two results of the comparisons of one row so far: the best match, and the best one that a rule kept
-    apart.
+    """Results of comparing one row so far: the best match, and the most similar entry that a rule kept apart.
 
     kept: kept index of the best match, -1 for none; matched, compared, status: its result of `compare`
-    reason: number of the rule that kept the row apart from the most similar such entry, 0 if there is none
+    reason: number of the rule that kept the row apart from the latter, 0 if there is no such entry
     apart_matched, apart_compared, apart_kept: result and kept index of that entry
     """
 

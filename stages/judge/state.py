@@ -52,8 +52,7 @@ def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object
     """The sections by name, each a writable array.
 
     raises: StateError if the stream is no state, was cut or altered, or has another scheme or other
-    parameters;
-        the message names the first difference and says what to do
+        parameters; the message names the first difference and says what to do
     """
     try:
         described = json.loads(_HEADER.read(stream))

@@ -8,11 +8,10 @@ else. `product` also keeps
   groups thousands is dropped, so that "1,500" equals "1500"
 - a sign, currency or comparison before a number, so that "-5度" is not "5度", "$5" is not "€5" and ">35岁" is
   not "<35岁"
-- one arrow, mark for yes or no, or comparison between two words, so that "A→B" is not "A←B". Several such
-marks
+- one arrow, mark for yes or no, or comparison between two words, so that "A→B" is not "A←B". Several marks
   between two words, and marks before the first or after the last word, are decoration and are dropped
 - a mark right after a word, because it belongs to the word: C# and C++ are not C, S23+ is not S23, A- is not
-A+
+  A+
 
 After the body follow the references that `text.compare` selects.
 """
@@ -219,8 +218,8 @@ def _suffix_length(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np
         (Python+机器学习). It also belongs to a short word, or one that ends with a digit, before an unspaced
         script (S23+发布)
     A minus belongs to a word of at most three characters, with the same exception. Several letters must be
-        capitals (BBB-, not pre-), and a number must not begin the line, because it then numbers it ("1-
-        wash")
+        capitals (BBB-, not pre-). A number must not begin the line, because it then numbers the line
+        ("1- wash")
     """
     size, begin, small = ZERO, i, False
     for k in range(i - 1, -1, -1):
@@ -446,8 +445,7 @@ def write_keys(
     raw, raw_starts: the raw text
     scratch: room for three times the longest row that case folding makes longer
     bodies: chars and word_starts have room for the body or the raw text of each row, whichever is longer,
-    plus
-        its references
+        plus its references
     """
     out, word_starts = bodies.chars, bodies.word_starts
     w = ZERO

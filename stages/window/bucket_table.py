@@ -46,8 +46,7 @@ class BucketTable:
         self._filled: NDArray[np.int64] | None = np.zeros(0, np.int64)
 
     def reserve(self, filled: NDArray[np.int64]) -> None:
-        """Prepare writing to these buckets. Move the table to large pages if too many buckets are filled
-        then.
+        """Prepare writing to these buckets. If too many buckets are then filled, move to large pages.
 
         filled: int64[n], indices of the first entries of the buckets, in any order
         """
