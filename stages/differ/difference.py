@@ -3,7 +3,7 @@
 The bodies are aligned by their tokens. The first rule of `rules.py` that holds is the reason. First come
 guards, which look for differences that change the meaning; then links, @names and tags, if bodies carry them
 (`text.compare`); then the amount of differences. All arithmetic is in integers.
-source: measured on pairs that people judged; docs/DIFFERENCES.md has the rules with their numbers
+source: measured on judged pairs; docs/DIFFERENCES.md has the rules with their numbers
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _EXCHANGED, _CORRECTION = int(Rule.EXCHANGED), int(Rule.CORRECTION)
 
 @kernel
 def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[int, int]:
-    """(rule that keeps two bodies apart, or NONE; number of the run that decides, or NO_RUN if there is none)
+    """(rule that keeps two bodies apart, or NONE; number of the run that decides, or NO_RUN)
 
-    work: work.later and work.earlier hold the tokens of the bodies; a run is a row of work.alignment.runs
+    work: work.later and work.earlier hold the tokens of the bodies. The number of a run is its row in
+        work.alignment.runs; NO_RUN if no single run decides
     """
     align(work.later, work.earlier, work.alignment)
     kind = other_reference(work.later, work.earlier)

@@ -22,7 +22,7 @@ UNSPACED, DIGIT, NUMBER_MARK = 1, 2, 4
 """Bits of a character's class. A NUMBER_MARK is a sign, a currency or a separator."""
 LIGHT, NUMERAL, NEGATES, EXCLUDES, CORRECTS = 8, 16, 32, 64, 128
 """Bits of a phrase's roles: LIGHT has little meaning (the, 的), NUMERAL is a number in words, NEGATES is a
-negation, EXCLUDES is a day or one of two opposites and has senses, CORRECTS is a correction.
+negation, EXCLUDES is a weekday, month, day or opposite and has senses, CORRECTS is a correction.
 
 They are also bits of a character's class. There LIGHT and NUMERAL (a Chinese numeral) describe the character
 itself. The other bits mean that a phrase with this role begins with the character.
@@ -34,7 +34,8 @@ IDIOM = 256
 """Role of a phrase that contains a negation, but does not negate."""
 
 CALENDAR_KINDS = 3
-"""Number of the kinds of senses for weekdays, months and days; kinds from here on are pairs of opposites."""
+"""Senses of the kinds 0, 1 and 2 are weekdays, months and days; each kind from here on is one entry of the
+list of opposites."""
 
 _TOP = 1 << 63
 _MASK = (1 << 64) - 1

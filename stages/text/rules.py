@@ -96,8 +96,8 @@ class DropRules:
 class TextConfig:
     """Settings of the text stage.
 
-    profile: `plain` drops URLs and names; `microblog` also drops tags, repost chains, card marks, and video
-        and place marks at the end
+    profile: `plain` drops URLs and names; `microblog` also drops tags, repost chains, card and video marks,
+        and a place tag at the end
     body_rule: `product` keeps letters, digits, combining marks, separators inside numbers, a sign, currency
         or comparison before a number, one mark between two words (→, ✓, <) or right after one (C#, S23+),
         and symbols in the key text of short bodies; `letters` keeps only letters and digits, as the true

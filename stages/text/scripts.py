@@ -9,7 +9,7 @@ from twinsieve.stages.kernel import kernel
 
 UNSPACED_RANGES: tuple[tuple[int, int], ...] = (
     (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x0F00, 0x109F),  # Tibetan (blanks part clauses, tshegs part syllables), Myanmar
+    (0x0F00, 0x109F),  # Tibetan (blanks separate clauses, tshegs separate syllables), Myanmar
     (0x1780, 0x17FF),  # Khmer
     (0x1950, 0x19FF),  # Tai Le, New Tai Lue, Khmer symbols
     (0x1A20, 0x1AAF),  # Tai Tham
