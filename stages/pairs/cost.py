@@ -16,10 +16,12 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, block_edges, table_bytes
 from twinsieve.stages.pairs.variants import variant_count
 
-SCAN_NS, LOOKUP_NS, CANDIDATE_NS = 0.12, 60.0, 25.0
-"""Nanoseconds of one comparison of a scan, of one look-up in a table, and of one candidate that it finds.
+SCAN_NS, LOOKUP_NS, CANDIDATE_NS = 0.11, 325.0, 245.0
+"""Nanoseconds of one comparison of a scan, of one look-up in a table (with the link that a kept message adds
+to it), and of one candidate that a look-up finds.
 
-Measured by `python -m bench.classics_searches`; its last line prints those of the machine it runs on.
+Measured by `python -m bench.classics_searches` with 1,000,000 kept on an AMD EPYC of 2 cores; it prints those
+of the machine that it runs on.
 """
 
 MAX_ENUMERATE, MAX_EXPAND = 3, 2
@@ -47,7 +49,7 @@ class Cost(NamedTuple):
 
 
 def costs(kept: int, distance: int, masks: NDArray[np.uint64] | None) -> dict[str, Cost]:
-    """Cost of each scheme by name; a scheme that does not reach the distance is left out.
+    """Cost of each scheme by name, also where `refuse` would not let it work.
 
     masks: keys of the tables, None where there are none
 
@@ -57,21 +59,23 @@ def costs(kept: int, distance: int, masks: NDArray[np.uint64] | None) -> dict[st
     """
     variants = variant_count(distance)
     matches = kept * variants / 2**FINGERPRINT_BITS
+    sizes = np.diff(block_edges(distance + 1)).astype(np.float64)
     found = {}
     if masks is not None:
-        bits = np.bitwise_count(masks).astype(np.float64)
-        bytes_kept = _ENTRY_BYTES + table_bytes(len(masks), kept) / kept
-        found["tables"] = Cost(len(masks), float((kept / 2**bits).sum()), bytes_kept)
-    if distance <= MAX_DISTANCE:
-        sizes = np.diff(block_edges(distance + 1)).astype(np.float64)
+        tables = _ENTRY_BYTES + table_bytes(len(masks), kept) / kept
+        found["tables"] = Cost(len(masks), candidates_of(masks, kept), tables)
+    return found | {
         # Each copy holds the fingerprint and the number of its row.
-        found["sorted"] = Cost(len(sizes), float((kept / 2**sizes).sum()), 2 * _ENTRY_BYTES * len(sizes))
-    if distance <= MAX_ENUMERATE:
-        found["enumerate"] = Cost(variants, matches, _ENTRY_BYTES + table_bytes(1, kept) / kept - 4)
-    if distance <= MAX_EXPAND:
-        found["expand"] = Cost(1, matches, _ENTRY_BYTES * (1 + variants))
-    found["scan"] = Cost(0, kept, _ENTRY_BYTES)
-    return found
+        "sorted": Cost(len(sizes), float((kept / 2**sizes).sum()), 2 * _ENTRY_BYTES * len(sizes)),
+        "enumerate": Cost(variants, matches, _ENTRY_BYTES + table_bytes(1, kept) / kept),
+        "expand": Cost(1, matches, _ENTRY_BYTES * (1 + variants)),
+        "scan": Cost(0, kept, _ENTRY_BYTES),
+    }
+
+
+def candidates_of(masks: NDArray[np.uint64], kept: int) -> float:
+    """Expected number of kept random fingerprints with the key of another one, over all tables."""
+    return float((kept / 2 ** np.bitwise_count(masks).astype(np.float64)).sum())
 
 
 def scan_ns(kept: int) -> float:
@@ -84,10 +88,9 @@ def scan_is_faster_below(masks: NDArray[np.uint64]) -> int | None:
 
     >>> from twinsieve.stages.near.hamming import table_masks
     >>> scan_is_faster_below(table_masks(4, 0)), scan_is_faster_below(table_masks(12, 10))
-    (500, None)
+    (2955, None)
     """
-    bits = np.bitwise_count(masks).astype(np.float64)
-    per_kept = float((1 / 2**bits).sum()) * CANDIDATE_NS
+    per_kept = candidates_of(masks, 1) * CANDIDATE_NS
     if per_kept >= SCAN_NS:
         return None
     return round(len(masks) * LOOKUP_NS / (SCAN_NS - per_kept))
