@@ -14,6 +14,8 @@ from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, MAX_WINDOW
 from twinsieve.stages.errors import UsageError
 
 Problem = tuple[str, str]
+FINGERPRINT_DECIDES = frozenset({"hamming", "signatures"})
+"""Values of near.method that compare fingerprints and keep no texts."""
 _POLL_LIMIT_MS = 300_000
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::", "*"})
 SHADOW = "-shadow"
@@ -100,6 +102,7 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
             yield "text.compare", f"does not go with near.method: hamming; {alike}"
         elif settings.near.method == "text" and settings.near.differences == "off":
             yield "text.compare", f"needs near.differences: guards or full; {alike}"
+    yield from _idle(settings, written)
     near = written.get("near")
     if settings.exact.fields and isinstance(near, dict) and near and "method" not in near:
         advice = "say near.method: text (or none) beside other near keys"
@@ -111,6 +114,21 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
         yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
     if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
         yield "digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"
+
+
+def _idle(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
+    """What is written and does nothing where fingerprints alone decide."""
+    method, features = settings.near.method, settings.features
+    if method not in FINGERPRINT_DECIDES:
+        return
+    near = written.get("near")
+    # A profile may say full for those who compare texts; only what is written counts.
+    if isinstance(near, dict) and near.get("differences") == "full":
+        advice = "there are no texts to compare; leave it out, or use near.method: text"
+        yield "near.differences", f"is full, but near.method is {method}: {advice}"
+    if features.kind == "keywords" and features.min_features > features.top_k:
+        never = f"above features.top_k ({features.top_k}), so no message would have a fingerprint"
+        yield "features.min_features", f"is {features.min_features}, {never}; use {features.top_k} or less"
 
 
 def _patterns(settings: Settings) -> Iterator[Problem]:

@@ -111,6 +111,12 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("near: {distances: {8: 13}, method: hamming}\n", "1:23: near.distances.8 is '13'; it is at most 12"),
         ("near: {distances: {8: 9}, method: hamming}\n",
          "1:23: near.distances.8 is 9; tables go to 7; write near.candidates: scan"),
+        ("near: {differences: full, method: hamming}\n",
+         "1:21: near.differences is full, but near.method is hamming: there are no texts to compare; leave it out, or "
+         "use near.method: text"),
+        ("features: {kind: keywords, weights: tfidf, min_features: 11}\nnear: {method: hamming}\n",
+         "1:58: features.min_features is 11, above features.top_k (10), so no message would have a fingerprint; use "
+         "10 or less"),
         ("near: {method: hamming, candidates: scan, blocks: 5}\n",
          "1:51: near.blocks is 5, but near.candidates: scan has no tables; leave it out"),
         ("near: {method: hamming, distances: {8: 5}, blocks: 5}\n",
