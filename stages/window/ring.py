@@ -55,8 +55,8 @@ class RingColumns(NamedTuple):
 
     positions, times: int64[N]; tags: uint64[N], first half of the digest
     offsets: uint32[N], where the text begins, in granules
-    lengths: int32[N], body length; for an exact-only message -(key length); 0 for others that the near stage must
-        not compare: forgotten ones, and under hamming those without a SimHash
+    lengths: int32[N], body length; for an exact-only message -(key length); 0 for others that the near stage
+        must not compare: forgotten ones, and under hamming those without a SimHash
     owns: uint16[N], body characters before a shared card, or NO_CARD
     wides: uint8[N], 1 if the text has two units for each character
     bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
