@@ -117,7 +117,8 @@ class Fingerprints(Columns):
     digests: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
     """128-bit digest of the key text, or of the fields that the exact key is made of"""
     simhashes: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
-    """128-bit SimHash; column [:, 0] is the 64-bit SimHash; valid only if `has_simhash`"""
+    """128-bit SimHash; column [:, 0] is the 64-bit SimHash; valid only if `has_simhash`. Where fields have a
+    SimHash of their own, the columns are those of the first and the second field"""
     has_simhash: Annotated[NDArray[np.bool_], PerRow("?")]
     """False if the text has no feature; the row then has no SimHash, and its zeros must not be compared"""
     weak_bits: Annotated[
@@ -173,7 +174,7 @@ class Verdicts(Columns):
     compared: Annotated[NDArray[np.int32], PerRow("<i4")]
     """near under the method text: sum of both body lengths, so similarity = matched / compared; else 0"""
     distances: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
-    """near under the method hamming: differing bits of both SimHashes; else -1"""
+    """near under the method hamming: differing bits of both SimHashes, of two fields their sum; else -1"""
     kinds: Annotated[NDArray[np.uint8], PerRow("u1")]
     """the verdict, a `Kind`"""
     flags: Annotated[NDArray[np.uint8], PerRow("u1")]
@@ -309,6 +310,8 @@ class NearConfig:
         exact-only
     blocks: for hamming with `index`: number of parts into which a 64-bit fingerprint is cut, 0 for k + 2;
         there are C(blocks, k) tables
+    distances_by_field: for hamming, in place of `distances`: k of the first and of the second SimHash of a
+        message, both of which must hold; () if messages have one SimHash
     shards: number of threads
     """
 
@@ -323,6 +326,7 @@ class NearConfig:
     bucket_load: float = 8.4
     distances: tuple[tuple[int, int], ...] = ((8, 3),)
     blocks: int = 0
+    distances_by_field: tuple[int, ...] = ()
     shards: int = 1
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_RING
-from twinsieve.stages.near.hamming import blocks_of, masks_of, table_masks
+from twinsieve.stages.near.hamming import blocks_of, masks_of, search_distance, table_masks
 from twinsieve.stages.pairs.cost import (
     candidates_of,
     costs,
@@ -34,7 +34,7 @@ class Searches:
 def searches_at(settings: Settings, kept: int) -> Searches:
     """What each search takes with this number of messages kept."""
     near = sieve_config(settings, "").near
-    distance = max(k for _, k in near.distances)
+    distance = search_distance(near)
     masks = masks_of(near) if near.candidates == "index" else None
     if masks is None and distance <= MAX_DISTANCE:
         masks = table_masks(distance + 2, distance)

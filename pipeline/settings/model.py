@@ -225,6 +225,11 @@ class NearSettings(Section):
             f"k 0 to {MAX_DISTANCE}, with candidates: scan to {MAX_SCAN_DISTANCE}",
         )
     )
+    distances_by_field: dict[Text, Annotated[Whole, Field(ge=0, le=MAX_SCAN_DISTANCE)]] = setting(
+        {},
+        "hamming on files, instead of distances, {field: k}: one or two of input.text_field have a SimHash "
+        "of their own, and each must be within its k",
+    )
     bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = setting(
         _NEAR.bucket_load, "entries to expect in a bucket of 8 when the window is full", expert=True
     )

@@ -61,6 +61,7 @@ def ring_use(config: SieveConfig) -> RingUse:
         ids=config.near.same_id == "pass",
         scopes=config.scoped,
         simhashes=config.near.method == "hamming",
+        second_simhashes=len(config.near.distances_by_field) > 1,
     )
 
 
@@ -216,7 +217,11 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     """Greatest number of bytes of each part, if the window is full and each text has the greatest length."""
     near, use = config.near, ring_use(config)
     window = near.window.messages
-    row = 24 + 4 * (use.text or use.simhashes) + 8 * (use.ids + use.scopes + use.simhashes)
+    row = (
+        24
+        + 4 * (use.text or use.simhashes)
+        + 8 * (use.ids + use.scopes + use.simhashes + use.second_simhashes)
+    )
     parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
     if use.text:
         parts["texts"] = window * (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b, pbkdf2_hmac
@@ -13,6 +13,7 @@ from typing import Any
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.differ.tails import fill_tallies, tally_version
+from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
@@ -24,6 +25,7 @@ from twinsieve.stages.text.rules import TextConfig, text_version
 __all__ = [
     "DigestConfig",
     "FeatureConfig",
+    "FieldLines",
     "Scheme",
     "SchemeConfig",
     "TextConfig",
@@ -37,6 +39,40 @@ _GUESS_ROUNDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
+class FieldLines:
+    """Fields of a message that have a SimHash of their own (`near.distances_by_field`).
+
+    A text holds its fields in order, each but the last on a line of its own: see `join_fields`.
+    count: number of fields in a text; compared: numbers of the one or two that are compared
+    """
+
+    count: int
+    compared: tuple[int, ...]
+
+    def of(self, texts: list[str], compared: int) -> list[str]:
+        """The text of one of the compared fields, of each text.
+
+        >>> FieldLines(2, (0, 1)).of(["Title\\nA body.\\nMore.", "\\nNo title."], 1)
+        ['A body.\\nMore.', 'No title.']
+        """
+        number = self.compared[compared]
+        parts = (text.split("\n", self.count - 1) for text in texts)
+        return [part[number] if number < len(part) else "" for part in parts]
+
+
+def join_fields(parts: Sequence[str]) -> str:
+    """The fields of a message as one text, from which `FieldLines` gets them again.
+
+    Line ends inside a field that is not the last become blanks. A missing field is given as "".
+
+    >>> join_fields(["A title\\nin two lines", "A body.\\nMore."])
+    'A title in two lines\\nA body.\\nMore.'
+    """
+    *before, last = parts
+    return "\n".join([*(part.replace("\n", " ") for part in before), last])
+
+
+@dataclass(frozen=True, slots=True)
 class SchemeConfig:
     """All settings that bodies and fingerprints depend on."""
 
@@ -44,6 +80,7 @@ class SchemeConfig:
     features: FeatureConfig = field(default_factory=FeatureConfig)
     layout: BandLayout = field(default_factory=BandLayout)
     digest: DigestConfig = field(default_factory=DigestConfig)
+    fields: FieldLines | None = None
 
 
 class Scheme:
@@ -78,7 +115,21 @@ class Scheme:
         """The second half of `read`."""
         prints = self._fingerprinter.fingerprints(bodies, keys, texts)
         fill_tallies(bodies, prints.tallies)
+        if self.config.fields is not None:
+            self._replace_simhashes(self.config.fields, prints, texts)
         return prints
+
+    def _replace_simhashes(self, fields: FieldLines, prints: Fingerprints, texts: list[str] | None) -> None:
+        """Put a 64-bit SimHash of each compared field into the columns of `simhashes`."""
+        if texts is None:
+            raise UsageError("fingerprints of fields are made of texts; give them beside their bodies")
+        prints.has_simhash[:] = True
+        prints.simhashes[:] = 0
+        for number in range(len(fields.compared)):
+            parts = fields.of(texts, number)
+            of_field = self._fingerprinter.fingerprints(self.bodies(parts), None, parts)
+            prints.simhashes[:, number] = of_field.simhashes[:, 0]
+            prints.has_simhash &= of_field.has_simhash
 
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
         """`fingerprint.idf.train_idf` with the features of this scheme."""
@@ -98,6 +149,8 @@ class Scheme:
 def _origins(config: SchemeConfig) -> dict[str, Any]:
     settings = asdict(config)
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
+    if settings["fields"] is None:
+        del settings["fields"]
     if settings["layout"]["grams"] == "chars":
         # This setting was added later. Without it in the hash, older schemes keep their ids.
         del settings["layout"]["grams"]

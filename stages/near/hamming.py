@@ -74,12 +74,17 @@ def _cells_for(messages: int) -> int:
 
 def blocks_of(near: NearConfig) -> int:
     """Number of blocks of this configuration; the setting 0 means the largest distance plus 2."""
-    return near.blocks or max(k for _, k in near.distances) + 2
+    return near.blocks or search_distance(near) + 2
+
+
+def search_distance(near: NearConfig) -> int:
+    """The largest distance of the SimHash that is searched; of two fields that of the first."""
+    return near.distances_by_field[0] if near.distances_by_field else max(k for _, k in near.distances)
 
 
 def masks_of(near: NearConfig) -> NDArray[np.uint64]:
     """`table_masks` of this configuration. raises: UsageError"""
-    distance = max(k for _, k in near.distances)
+    distance = search_distance(near)
     if distance > MAX_DISTANCE:
         raise UsageError(
             f"near.distances: k {distance} needs near.candidates: scan; tables go to {MAX_DISTANCE}"
@@ -103,25 +108,33 @@ def distance_table(steps: tuple[tuple[int, int], ...]) -> NDArray[np.int8]:
     return table
 
 
+def distances_of(near: NearConfig) -> NDArray[np.int8]:
+    """`distance_table` of this configuration; distances by field hold for bodies of any length."""
+    if near.distances_by_field:
+        return distance_table(((0, near.distances_by_field[0]),))
+    return distance_table(near.distances)
+
+
 def new_chains(near: NearConfig) -> Chains:
     """Empty tables for this configuration, none for a scan. raises: UsageError"""
-    distances = distance_table(near.distances)
+    distances = distances_of(near)
+    second = np.array(near.distances_by_field[1:] or [-1], np.int8)
     if near.candidates == "scan":
-        return no_chains()._replace(distances=distances)
+        return no_chains()._replace(distances=distances, second=second)
     masks = masks_of(near)
     return Chains(
         masks,
         np.zeros((len(masks), _cells_for(near.window.messages)), np.uint32),
         np.zeros((len(masks), near.window.messages), np.uint32),
         distances,
+        second,
     )
 
 
 def no_chains() -> Chains:
     """Placeholder of the same type, for configurations with another method."""
-    return Chains(
-        np.zeros(0, np.uint64), np.zeros((1, 1), np.uint32), np.zeros((1, 1), np.uint32), np.zeros(1, np.int8)
-    )
+    none = np.zeros((1, 1), np.uint32)
+    return Chains(np.zeros(0, np.uint64), none, none, np.zeros(1, np.int8), np.full(1, -1, np.int8))
 
 
 @kernel(callee=True)
@@ -142,8 +155,9 @@ def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
 
 @kernel(callee=True)
 def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[int, int, int]:
-    """(status, equal bits, 64) of a row and a ring entry.
+    """(status, equal bits, compared bits) of a row and a ring entry.
 
+    64 bits are compared, or 128 of two fields.
     status: 0 if they are not alike; else ALIKE, plus SAME_ID if both have one id and such pairs are kept
         apart
     """
@@ -155,10 +169,17 @@ def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[i
     bits = np.int64(popcount(chunk.simhashes[row, 0] ^ ring.simhashes[slot]))
     if bits > allowed_distance(index.chains, np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])):
         return 0, 0, 0
+    compared = FINGERPRINT_BITS
+    if index.chains.second[0] >= 0:
+        more = np.int64(popcount(chunk.simhashes[row, 1] ^ ring.second_simhashes[slot]))
+        if more > index.chains.second[0]:
+            return 0, 0, 0
+        bits += more
+        compared = 2 * FINGERPRINT_BITS
     status = ALIKE
     if rules.pass_same_id and same_id(chunk, row, ring, slot):
         status |= SAME_ID
-    return status, FINGERPRINT_BITS - bits, FINGERPRINT_BITS
+    return status, compared - bits, compared
 
 
 @kernel(callee=True)

@@ -48,6 +48,8 @@ class RingUse(NamedTuple):
     ids: bool
     scopes: bool
     simhashes: bool
+    second_simhashes: bool = False
+    """messages have a SimHash of a second field"""
 
 
 class RingColumns(NamedTuple):
@@ -59,7 +61,7 @@ class RingColumns(NamedTuple):
         must not compare: forgotten ones, and under hamming those without a SimHash
     owns: uint16[N], body characters before a shared card, or NO_CARD
     wides: uint8[N], 1 if the text has two units for each character
-    bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
+    bags: uint64[N, 4]; ids, scopes, simhashes, second_simhashes: uint64[N]
     texts: uint16[units], the arena; counters: int64[5], see KEPT; tag_slots: int32[cells], see `TagIndex`
     """
 
@@ -74,6 +76,7 @@ class RingColumns(NamedTuple):
     ids: NDArray[np.uint64]
     scopes: NDArray[np.uint64]
     simhashes: NDArray[np.uint64]
+    second_simhashes: NDArray[np.uint64]
     texts: NDArray[np.uint16]
     counters: NDArray[np.int64]
     tag_slots: NDArray[np.int32]
@@ -106,6 +109,7 @@ class Ring:
             ids=column(np.uint64, use.ids),
             scopes=column(np.uint64, use.scopes),
             simhashes=column(np.uint64, use.simhashes),
+            second_simhashes=column(np.uint64, use.second_simhashes),
             texts=np.zeros(4 * _MAX_TEXT_LENGTH * GRANULE, np.uint16),
             counters=counters,
             tag_slots=self._tag_index.slots,
@@ -195,7 +199,11 @@ class Ring:
 
         A larger ring gets all entries of the saved ring, a smaller ring the newest ones.
         """
-        saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
+        # Older states have no such column, and none of their configurations uses it.
+        younger = {"ring.second_simhashes": self.columns.second_simhashes}
+        saved = {
+            name: (younger | sections)[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"
+        }
         counters = np.zeros(_COUNTERS, np.int64)
         counters[: len(saved["counters"])] = saved["counters"]
         saved["counters"] = counters
@@ -241,6 +249,8 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
         ring.scopes[slot] = chunk.scopes[row]
     if len(ring.simhashes) == capacity:
         ring.simhashes[slot] = chunk.simhashes[row, 0]
+    if len(ring.second_simhashes) == capacity:
+        ring.second_simhashes[slot] = chunk.simhashes[row, 1]
     if len(ring.offsets) == capacity:
         ring.owns[slot] = NO_CARD if chunk.owns[row] < 0 else min(chunk.owns[row], STORED_LENGTH)
         for j in range(4):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.judge import scheme as scheme_module
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
@@ -45,7 +46,10 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("grams", "by_script"),
     ],
     "digest": [("method", "blake2b"), ("seed", 1)],
+    "fields": [("count", 3), ("compared", (1, 0))],
 }
+OPTIONAL = {"fields": FieldLines(2, (0, 1))}
+"""Parts that a scheme may lack; their changes are those of a scheme that has them."""
 # Needs the opencc extra: a test of its own.
 WITH_EXTRA = {("text", "fold_variants")}
 
@@ -55,20 +59,23 @@ def id_of(config: SchemeConfig) -> str:
 
 
 def changed(part: str, name: str, value: object) -> SchemeConfig:
-    return replace(BASE, **{part: replace(getattr(BASE, part), **{name: value})})
+    return replace(BASE, **{part: replace(part_of(part), **{name: value})})
+
+
+def part_of(part: str) -> Any:
+    return OPTIONAL.get(part, getattr(BASE, part))
 
 
 def test_every_setting_is_among_the_changes() -> None:
     named = {(part, name) for part, changes in CHANGES.items() for name, _ in changes}
-    every = {
-        (part.name, setting.name) for part in fields(BASE) for setting in fields(getattr(BASE, part.name))
-    }
+    every = {(part.name, setting.name) for part in fields(BASE) for setting in fields(part_of(part.name))}
     assert named == every - WITH_EXTRA
 
 
 def test_each_changed_setting_gives_another_id() -> None:
     ids = {id_of(changed(part, name, value)) for part, changes in CHANGES.items() for name, value in changes}
-    assert len(ids) == sum(map(len, CHANGES.values()))
+    ids |= {id_of(replace(BASE, **{part: value})) for part, value in OPTIONAL.items()}
+    assert len(ids) == sum(map(len, CHANGES.values())) + len(OPTIONAL)
     assert id_of(BASE) not in ids
 
 
