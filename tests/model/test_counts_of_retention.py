@@ -12,13 +12,10 @@ IN = Partition("in", 0)
 
 def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
     world = World(partitions=1)
-    index = world.start("i", roles="index")
-    first = world.start("w", roles="worker")
+    world.start("a")
     world.produce("in", 0, texts(0, 10))
     world.settle()
-    for process in (index, first):
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.produce("in", 0, texts(10, 30))
     world.cluster.log(IN).trim(world.cluster.log(IN).beginning + 15)
     counted, said = [], []
@@ -30,8 +27,7 @@ def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
             world.settle()
         else:
             world.run(900)
-            process.kill()
-            world.clock.sleep(20.0)
+            world.kill_all()
         assert process.worker is not None
         counted.append(process.worker.trimmed)
         said.append([one for one in process.notices if "retention" in one])
@@ -48,9 +44,7 @@ def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None
     world.produce("in", 0, [b"x", b"y"])
     for process in (worker, worker, index, index):
         process.step()
-    for process in (worker, index):
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.cluster.log(IN).trim(world.cluster.log(IN).end)
     world.produce("in", 0, [b"z"])
     process = world.start("a")
