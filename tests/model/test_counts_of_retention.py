@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.driver import OUTPUT, World, texts
+from tests.model.test_passed_over import judged_not_emitted, trim
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
@@ -36,16 +37,8 @@ def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
 
 
 def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None:
-    world = World(partitions=1)
-    worker = world.start("w", roles="worker")
-    index = world.start("i", roles="index")
-    world.produce("in", 0, [b"first"])
-    world.settle()
-    world.produce("in", 0, [b"x", b"y"])
-    for process in (worker, worker, index, index):
-        process.step()
-    world.kill_all()
-    world.cluster.log(IN).trim(world.cluster.log(IN).end)
+    world = judged_not_emitted([b"x", b"y"])
+    trim(world)
     world.produce("in", 0, [b"z"])
     process = world.start("a")
     world.settle()

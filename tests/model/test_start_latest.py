@@ -41,6 +41,15 @@ def well(world: World) -> None:
     assert world.stops == []
 
 
+def old_world(count: int = 10) -> World:
+    """Two partitions with so many messages each, all older than what producers hold back."""
+    world = World(partitions=2)
+    for number in range(2):
+        world.produce("in", number, texts(100 * number, 100 * number + count))
+    world.clock.sleep(LONG_S)
+    return world
+
+
 def test_a_partition_that_is_added_later_begins_at_its_beginning() -> None:
     world = World(partitions=1)
     world.produce("in", 0, texts(0, 10))
@@ -58,10 +67,7 @@ def test_a_partition_that_is_added_later_begins_at_its_beginning() -> None:
 
 def test_partitions_that_another_worker_opens_later_begin_at_the_same_end() -> None:
     """The second process comes when the group knows the topic already, and the partition it gets is old."""
-    world = World(partitions=2)
-    for number in range(2):
-        world.produce("in", number, texts(100 * number, 100 * number + 10))
-    world.clock.sleep(LONG_S)
+    world = old_world()
     first = world.start("a", worker_config=LATEST)
     # in[1] has no leader while the first process begins.
     world.cluster.faults.leaderless.add(Partition("in", 1))
@@ -150,10 +156,7 @@ def test_what_is_written_to_a_partition_that_could_not_begin_is_for_the_app(
     dead: Partition, ahead_s: float, restarted: bool
 ) -> None:
     """Producers hold their messages back while it has no leader, and write them as soon as it has one again."""
-    world = World(partitions=2)
-    for number in range(2):
-        world.produce("in", number, texts(100 * number, 100 * number + 3))
-    world.clock.sleep(LONG_S)
+    world = old_world(3)
     world.cluster.faults.leaderless.add(dead)
     world.start("a", worker_config=LATEST, ahead_s=ahead_s)
     world.run(40)
@@ -216,10 +219,7 @@ def test_two_processes_that_begin_with_an_unknown_topic_do_not_stop(
     step: str,
 ) -> None:
     """One has read that the group knows no partition, and stands still until messages of the other are judged."""
-    world = World(partitions=2)
-    for number in range(2):
-        world.produce("in", number, texts(100 * number, 100 * number + 10))
-    world.clock.sleep(LONG_S)
+    world = old_world()
     world.start("index", roles="index")
     world.run(20)
     late = world.start("b", worker_config=LATEST, roles="worker")
@@ -251,9 +251,7 @@ def test_two_processes_that_begin_with_an_unknown_topic_do_not_stop(
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])
 def test_a_partition_that_waited_for_its_leader_may_be_reset(start: Literal["earliest", "latest"]) -> None:
-    world = World(partitions=2)
-    world.produce("in", 1, texts(100, 110))
-    world.clock.sleep(LONG_S)
+    world = old_world()
     world.cluster.faults.leaderless.add(Partition("in", 1))
     world.start("a", worker_config=LATEST)
     world.run(40)
