@@ -7,7 +7,6 @@ import time
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import (
@@ -175,79 +174,6 @@ def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, cli
     broker.close()
 
 
-def test_a_partition_without_a_leader_is_no_missing_one(three_brokers: Cluster) -> None:
-    broker = quick("confluent", three_brokers)
-    admin = broker.admin()
-    raw = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
-    topic = ""
-
-    def leaders() -> dict[int, int]:
-        known = raw.list_topics(topic, timeout=10).topics[topic].partitions
-        return {number: partition.leader for number, partition in known.items()}
-
-    def first_node_leads_one() -> bool:
-        # A node that another test has just restarted may not be given partitions yet.
-        nonlocal topic
-        topic = fresh()
-        admin.create_topic(NewTopic(topic, 3, 1))
-        return list(leaders().values()).count(1) == 1
-
-    until(first_node_leads_one)
-    refused: dict[int, BrokerError] = {}
-    three_brokers.nodes[0].kill()
-    # The others name the dead node as leader until its session ends.
-    until(lambda: 1 not in leaders().values())
-    alone = {number for number, leader in leaders().items() if leader < 0}
-    for number in range(3):
-        try:
-            admin.end_offsets([Partition(topic, number)])
-        except BrokerError as error:
-            refused[number] = error
-    three_brokers.nodes[0].start()
-    three_brokers.nodes[0].wait_ready()
-    assert refused.keys() == alone, (refused, leaders())
-    assert len(alone) == 1
-    later: list[BrokerError] = []
-
-    def all_there() -> bool:
-        try:
-            return len(admin.end_offsets([Partition(topic, number) for number in range(3)])) == 3
-        except BrokerError as error:
-            later.append(error)
-            return False
-
-    until(all_there)
-    assert all(error.retryable for error in (*refused.values(), *later)), (refused, later)
-    broker.close()
-
-
-def test_a_topic_deleted_and_made_again_has_another_id(mortal_broker: Cluster, client: str) -> None:
-    from kafka import KafkaAdminClient
-
-    broker = quick(client, mortal_broker)
-    admin = broker.admin()
-    topic = make_topic(broker)
-    before = admin.topics([topic])[topic]
-    raw = KafkaAdminClient(bootstrap_servers=mortal_broker.bootstrap)
-    raw.delete_topics([topic])
-    raw.close()
-    until(lambda: admin.topics([topic])[topic] is None)
-
-    def made() -> bool:
-        try:
-            admin.create_topic(NewTopic(topic, 1))
-        except BrokerError:
-            return False
-        return True
-
-    until(made)
-    after = admin.topics([topic])[topic]
-    assert before is not None
-    assert after is not None
-    assert before.topic_id != after.topic_id
-    broker.close()
-
-
 def test_offsets_that_are_never_answered_end_the_transactor(
     mortal_broker: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,21 +259,6 @@ def test_an_outage_does_not_keep_a_displaced_member_from_ending(mortal_broker: C
     until(displaced)
     broker.close()
     other.close()
-
-
-def test_a_finished_transactor_says_so(mortal_broker: Cluster, client: str) -> None:
-    first, second = quick(client, mortal_broker), quick(client, mortal_broker)
-    topic, name = make_topic(first), fresh("tx")
-    zombie = first.transactor(name)
-    zombie.begin()
-    zombie.send(topic, 0, messages([b"never"]))
-    second.transactor(name)
-    with pytest.raises(FatalError):
-        zombie.commit()
-    with pytest.raises(FatalError):
-        zombie.abort()
-    first.close()
-    second.close()
 
 
 def test_offsets_are_waited_for_as_long_as_their_transaction_lives(

@@ -14,7 +14,7 @@ from tests.broker.certificates import KEY_PASSWORD
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
 from tests.broker.server import free_ports
-from tests.broker.worlds import fresh, make_topic, messages, read_all, until, write
+from tests.broker.worlds import fresh, messages, read_all, until, write
 from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, FatalError, Messages, Partition
@@ -301,22 +301,6 @@ def test_a_message_of_5_mb_is_named_and_the_rest_goes_through(bootstrap: str, cl
     transactor.send(topic, 0, kept)
     transactor.commit()
     assert read_all(broker, Partition(topic, 0)).values == kept.values
-    broker.close()
-
-
-def test_a_timestamp_the_topic_refuses_is_named(bootstrap: str, client: str) -> None:
-    broker = patient(client, bootstrap)
-    topic = fresh()
-    limit = {"message.timestamp.after.max.ms": "3600000"}
-    broker.admin().create_topic(NewTopic(topic, 1, 1, limit))
-    batch = Messages()
-    batch.add(None, b"in 2099", [], 4_070_908_800_000)
-    batch.add(None, b"in 1970", [], 0)
-    batch.add(None, b"without")
-    transactor = broker.transactor(fresh("tx"))
-    stamped = make_topic(broker, message_timestamp_type="LogAppendTime")
-    write(broker, Partition(stamped, 0), [b"tells the broker's clock"])
-    assert transactor.unsendable(topic, batch) == {0: "bad_timestamp"}
     broker.close()
 
 
