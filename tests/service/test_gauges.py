@@ -9,7 +9,6 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from tests.service.test_changed_settings import base, posts
-from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import AbortableError, Partition
