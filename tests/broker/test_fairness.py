@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.broker.worlds import World, assigned, fresh, make_topic, until, write
+from tests.broker.worlds import World, assigned, fresh, make_topic, reader_at, until, write
 from twinsieve.pipeline.broker.records import Partition, Records
 
 BACKLOG, FEW = 4_000, 5
@@ -43,10 +43,7 @@ def read_before(poll: Poll, large: Partition, small: Partition) -> int:
 
 def test_a_reader_brings_the_few_long_before_the_backlog_ends(world: World) -> None:
     large, small = backlog_and_few(world)
-    reader = world.broker().reader()
-    reader.assign([large, small])
-    for partition in (large, small):
-        reader.seek(partition, 0)
+    reader = reader_at(world.broker(), large, small)
     assert read_before(lambda: reader.poll(0.1, _AT_ONCE), large, small) < BACKLOG / 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.worlds import World, fresh, make_topic, messages, read, read_all, until, write
+from tests.broker.worlds import World, fresh, make_topic, messages, read, read_all, reader_at, until, write
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Messages, Partition
 
@@ -44,9 +44,7 @@ def test_seek_forgets_what_was_fetched_ahead(world: World) -> None:
     broker = world.broker()
     log = Partition(make_topic(broker), 0)
     write(broker, log, [b"%d" % n for n in range(500)])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     first = until(lambda: reader.poll(0.1, 10))[0]
     assert first.offsets[0] == 0
     assert len(first) <= 10
@@ -62,9 +60,7 @@ def test_a_partition_that_stays_assigned_keeps_its_position(world: World) -> Non
     one, two = Partition(topic, 0), Partition(topic, 1)
     write(broker, one, [b"%d" % n for n in range(20)])
     write(broker, two, [b"x"])
-    reader = broker.reader()
-    reader.assign([one])
-    reader.seek(one, 0)
+    reader = reader_at(broker, one)
     read(reader, 20, one)
     write(broker, one, [b"new"])
     reader.assign([one, two])
@@ -86,10 +82,7 @@ def test_paused_partitions_deliver_nothing_until_resumed(world: World) -> None:
     one, two = Partition(topic, 0), Partition(topic, 1)
     for partition in (one, two):
         write(broker, partition, [b"%d" % n for n in range(50)])
-    reader = broker.reader()
-    reader.assign([one, two])
-    reader.seek(one, 0)
-    reader.seek(two, 0)
+    reader = reader_at(broker, one, two)
     reader.pause([one])
     read(reader, 50, two)
     reader.pause([one])
@@ -105,9 +98,7 @@ def test_an_offset_out_of_range_is_an_error_and_no_jump(world: World) -> None:
     write(broker, log, [b"a", b"b", b"c"])
     broker.admin().delete_records({log: 2})
     for wrong in (0, 99):
-        reader = broker.reader()
-        reader.assign([log])
-        reader.seek(log, wrong)
+        reader = reader_at(broker, log, offset=wrong)
         with pytest.raises(AbortableError):
             until(lambda reader=reader: reader.poll(0.1, 10))
         reader.seek(log, 2)
@@ -122,9 +113,7 @@ def test_the_position_passes_markers_and_aborted_messages(world: World) -> None:
         transactor.begin()
         transactor.send(log.topic, 0, messages([b"kept" if commit else b"never"]))
         transactor.commit() if commit else transactor.abort()
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     end = reader.end_offsets([log])[log]
     assert end > 1
     assert read(reader, end, log).values == [b"kept"]
@@ -141,9 +130,7 @@ def test_nothing_past_an_open_transaction_is_read(world: World) -> None:
     admin = broker.admin()
     until(lambda: world.name == "memory" or admin.end_offsets([log])[log] > 1)
     write(broker, log, [b"after"])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     assert reader.end_offsets([log]) == {log: 1}
     assert read(reader, 1, log).values == [b"before"]
     assert [reader.poll(0.1, 10) for _ in range(3)] == [[], [], []]
@@ -214,10 +201,7 @@ def test_a_partition_paused_in_the_middle_of_a_fetch_goes_on(world: World) -> No
     one, two = Partition(topic, 0), Partition(topic, 1)
     for partition in (one, two):
         write(broker, partition, [b"%d" % n for n in range(300)])
-    reader = broker.reader()
-    reader.assign([one, two])
-    reader.seek(one, 0)
-    reader.seek(two, 0)
+    reader = reader_at(broker, one, two)
     seen: dict[Partition, list[int]] = {one: [], two: []}
     paused, other = one, two
 
