@@ -72,6 +72,16 @@ def seed(settings: Settings, cluster: MemoryCluster, **more: object) -> SeedResu
     return run_seed(settings, "posts.unique", member="one", **{"connect": connect, **more})  # type: ignore[arg-type]
 
 
+def run_on_input(settings: Settings, cluster: MemoryCluster) -> None:
+    """The app runs until twenty messages that came in are out."""
+    write(cluster, "posts", 0, range(250, 270), first_s=100)
+    service = Service(settings, cluster, member="one")
+    try:
+        wait_for(lambda: came_out(cluster, *OUTPUTS) == 20, "all that came in is out")
+    finally:
+        service.end()
+
+
 def decisions(settings: Settings, cluster: MemoryCluster) -> list[Ruling]:
     scheme = wire_scheme(settings, make_scheme(settings))
     log = cluster.log(Partition("t.decisions", 0))
@@ -99,12 +109,7 @@ def test_a_seed_emits_nothing_and_then_repeats_are_duplicates_of_it(
         Partition("posts.unique", 0): 90,
         Partition("posts.unique", 1): 60,
     }
-    write(cluster, "posts", 0, range(250, 270), first_s=100)
-    service = Service(settings, cluster, member="one")
-    try:
-        wait_for(lambda: came_out(cluster, *OUTPUTS) == 20, "all that came in is out")
-    finally:
-        service.end()
+    run_on_input(settings, cluster)
     assert len(cluster.values("fresh.unique")) == 10
     duplicates = [entry for _, entry in cluster.log(Partition("posts.duplicates", 0)).visible()]
     leaders = [dict(entry.headers)["twinsieve-leader"] for entry in duplicates]
@@ -216,10 +221,7 @@ def test_a_run_says_that_it_starts_beside_a_seed(
 ) -> None:
     seeding = MemoryBroker(cluster).group_consumer(Names("t").seed, ["posts.unique"], "seeding")
     seeding.poll(0.0, 1)
-    write(cluster, "posts", 0, range(250, 270), first_s=100)
-    service = Service(settings, cluster, member="one")
-    wait_for(lambda: came_out(cluster, *OUTPUTS) == 20, "all that came in is out")
-    service.end()
+    run_on_input(settings, cluster)
     assert "group t.seed has members: a seed of app t that still runs ends" in caplog.text
 
 
@@ -233,10 +235,7 @@ def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
         raise BrokerError(f"members of group {group}: no coordinator", retryable=True)
 
     monkeypatch.setattr(MemoryAdmin, "members", members)
-    write(cluster, "posts", 0, range(250, 270), first_s=100)
-    service = Service(settings, cluster, member="one")
-    wait_for(lambda: came_out(cluster, *OUTPUTS) == 20, "all that came in is out")
-    service.end()
+    run_on_input(settings, cluster)
     assert (
         "cannot tell whether a seed of app t is still running (members of group t.seed: no coord"
         in caplog.text
