@@ -61,10 +61,8 @@ def test_records_say_whether_the_broker_stamped_them(world: World) -> None:
     both = Partition(make_topic(broker), 0), make_stamped(broker)
     sent = Messages()
     sent.add(None, b"x", (), 1_000_000_000_000)
-    appender = broker.appender()
     for at in both:
-        appender.append(at, sent)
-    until(lambda: appender.confirm(1.0) == 0)
+        write(broker, at, sent)
     found = [read_all(reader, at) for at in both]
     assert [records.stamped_by_broker for records in found] == [False, True]
     assert found[0].timestamps_ms == sent.timestamps_ms

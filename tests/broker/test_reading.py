@@ -17,9 +17,7 @@ def test_everything_appended_comes_back_as_it_was(world: World) -> None:
     sent.add(None, b"", [], 1_600_000_000_124)
     sent.add(b"", "微博".encode(), [("名", b"x")], 1_600_000_000_125)
     sent.add(b"deleted", None, [], 1_600_000_000_126)
-    appender = broker.appender()
-    appender.append(log, sent)
-    until(lambda: appender.confirm(1.0) == 0)
+    write(broker, log, sent)
     found = read_all(broker, log)
     assert found.keys == sent.keys
     assert found.values == sent.values
@@ -185,9 +183,7 @@ def test_offsets_are_found_by_time(world: World) -> None:
     sent = Messages()
     for n in range(10):
         sent.add(None, b"x", [], 1_600_000_000_000 + 1000 * n)
-    appender = broker.appender()
-    appender.append(log, sent)
-    until(lambda: appender.confirm(1.0) == 0)
+    write(broker, log, sent)
     admin = broker.admin()
     assert admin.offsets_at({log: 1_600_000_004_500}) == {log: 5}
     assert admin.offsets_at({log: 1_700_000_000_000}) == {log: 10}

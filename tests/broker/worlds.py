@@ -129,10 +129,10 @@ def messages(values: Iterable[bytes]) -> Messages:
     return made
 
 
-def write(broker: Broker, partition: Partition, values: Iterable[bytes]) -> None:
-    """Append and wait until all is acknowledged."""
+def write(broker: Broker, partition: Partition, sent: Iterable[bytes] | Messages) -> None:
+    """Append these values, or whole messages, and wait until all is acknowledged."""
     appender = broker.appender()
-    appender.append(partition, messages(values))
+    appender.append(partition, sent if isinstance(sent, Messages) else messages(sent))
     until(lambda: appender.confirm(1.0) == 0)
     appender.close()
 
