@@ -33,7 +33,7 @@ PROTOCOL = (
         "pipeline/wire/positions.py",
         "packed[before == old] += np.int64(new - old) << np.int64(shift)",
         "packed[packed >> shift == old] += np.int64(new - old) << np.int64(shift)",
-        ("tests/wire/test_positions.py",),
+        ("tests/wire/test_blocks.py",),
     ),
     Mutant(
         "protocol: an index goes live without a proof",
