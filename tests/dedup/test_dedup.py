@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-import zstandard
 from rapidfuzz import fuzz
 
 from tests.calling import SMALL, Run
@@ -133,25 +128,6 @@ def test_a_near_duplicate_is_as_alike_as_it_says(tmp_path: Path, run: Run) -> No
     assert [entry["id"] for entry in _lines(tmp_path / "d")] == [1, 2, 3]
 
 
-def test_inputs_and_outputs_are_packed_by_name(tmp_path: Path, run: Run) -> None:
-    rows = [
-        json.dumps({"id": n, "text": f"{'甲乙丙丁戊己庚辛壬癸'[n]}" * 9}).encode() + b"\n" for n in range(4)
-    ]
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"".join(rows[:2])))
-    (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(b"".join(rows[1:3])))
-    (tmp_path / "c.jsonl").write_bytes(rows[3].rstrip(b"\n"))
-    inputs = [tmp_path / name for name in ("a.jsonl.gz", "b.jsonl.zst", "c.jsonl")]
-    for ending in ("gz", "zst", "plain"):
-        out = tmp_path / f"out.{ending}"
-        assert run("dedup", *inputs, "-o", out, *SMALL).code == 0
-        content = out.read_bytes()
-        if ending == "gz":
-            content = gzip.decompress(content)
-        elif ending == "zst":
-            content = zstandard.ZstdDecompressor().decompressobj().decompress(content)
-        assert content == b"".join(rows).rstrip(b"\n")
-
-
 def test_csv_keeps_its_header_and_quoted_newlines(tmp_path: Path, run: Run) -> None:
     header = b"\xef\xbb\xbfid,body text\r\n"
     rows = [
@@ -178,13 +154,6 @@ def test_plain_lines_are_their_own_text(tmp_path: Path, run: Run) -> None:
     assert ran.code == 0
     assert (tmp_path / "out").read_bytes() == f"{_POST}\r\n".encode()
     assert [entry["reason"] for entry in _lines(tmp_path / "x")] == ["not_utf8"]
-
-
-def test_stdin_to_stdout(piped: Callable[..., CompletedProcess[bytes]]) -> None:
-    line = json.dumps({"id": 1, "text": _POST}).encode() + b"\n"
-    done = piped(["dedup", *SMALL], line * 3)
-    assert (done.returncode, done.stdout) == (0, line)
-    assert b"rows" in done.stderr
 
 
 _BAD_ROWS: list[tuple[bytes, str]] = [
@@ -318,31 +287,3 @@ def test_a_small_exit_code_tells_failed_from_misused(tmp_path: Path, run: Run) -
     assert run("dedup", source, "x.csv").code == 2
     assert run("dedupe").code == 2
     assert not list(tmp_path.glob("*.part"))
-
-
-def test_a_file_is_never_written_over_an_input_or_another_output(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", {"id": 1, "text": _POST})
-    before = source.read_bytes()
-    (tmp_path / "link").symlink_to(source)
-    os.link(source, tmp_path / "hard")
-    for name in ("in.jsonl", "link", "hard", "../" + tmp_path.name + "/in.jsonl"):
-        ran = run("dedup", source, "-o", f"{tmp_path}/{name}")
-        assert ran.code == 2
-        assert "is also an input" in ran.err
-        assert len(ran.err.splitlines()) == 1
-    for flags in (("--duplicates", "--dead-letter"), ("-o", "--stats"), ("--state", "--duplicates")):
-        ran = run("dedup", source, *[word for flag in flags for word in (flag, tmp_path / "same")])
-        assert ran.code == 2
-    assert source.read_bytes() == before
-
-
-def test_an_output_replaces_what_a_link_points_to_and_keeps_its_mode(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", {"id": 1, "text": _POST})
-    target = tmp_path / "target"
-    target.write_text("old")
-    target.chmod(0o640)
-    (tmp_path / "link").symlink_to(target)
-    assert run("dedup", source, "-o", tmp_path / "link", *SMALL).code == 0
-    assert (tmp_path / "link").is_symlink()
-    assert target.read_bytes() == source.read_bytes()
-    assert target.stat().st_mode & 0o777 == 0o640

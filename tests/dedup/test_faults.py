@@ -251,24 +251,6 @@ def test_two_runs_on_one_state_exclude_each_other(tmp_path: Path, source: Path, 
     assert not list(tmp_path.glob("*.lock"))
 
 
-def test_redirections_onto_the_input_are_refused(
-    tmp_path: Path, root: Path, source: Path, process: Words
-) -> None:
-    before = source.read_bytes()
-    for arguments, stdin, stdout in (
-        ((source,), os.devnull, source),
-        ((), source, source),
-        (("-o", source), source, os.devnull),
-    ):
-        with open(stdin, "rb") as given, open(stdout, "ab") as taken:
-            words = process(["dedup", *arguments, *SMALL])
-            ran = subprocess.run(
-                words, stdin=given, stdout=taken, stderr=subprocess.PIPE, cwd=root, check=False
-            )
-        assert (ran.returncode, b"is also an input" in ran.stderr) == (2, True)
-        assert source.read_bytes() == before
-
-
 def test_a_disk_too_full_for_the_first_bytes_is_one_line(tmp_path: Path, run: Run) -> None:
     (tmp_path / "full.gz").symlink_to("/dev/full")
     ran = run("generate", "--messages", "1", "-o", tmp_path / "full.gz")

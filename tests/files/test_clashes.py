@@ -15,6 +15,7 @@ from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.pipeline.generate.stream import generate
 
 _WAYS = ("same", "symbolic link", "hard link", "relative")
+_OUTPUTS = ("-o", "--duplicates", "--stats", "--state")
 
 
 def _named(path: Path, way: str) -> Path | str:
@@ -133,21 +134,31 @@ def test_a_state_must_be_a_file(run: Run, source: Path, name: str) -> None:
     assert ran.err == f"twinsieve: --state {name}: a state is a file of its own; name one\n"
 
 
-@pytest.mark.parametrize("flag", ["-o", "--duplicates", "--stats", "--state"])
-def test_an_empty_name_is_said(run: Run, source: Path, flag: str) -> None:
-    ran = run("dedup", source, flag, "")
-    assert (ran.code, ran.err) == (
-        2,
-        f"twinsieve: {flag}: the name is empty; name a file, or `-` for stdout\n",
-    )
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *(((flag, ""), f"{flag}: the name is empty; name a file, or `-` for stdout") for flag in _OUTPUTS),
+        (("",), "an input's name is empty; name a file, or `-` for stdin"),
+    ],
+)
+def test_an_empty_name_is_said(run: Run, source: Path, words: tuple[str, ...], said: str) -> None:
+    ran = run("dedup", source, *words)
+    assert (ran.code, ran.err) == (2, f"twinsieve: {said}\n")
 
 
-def test_one_pipe_does_not_take_two_outputs(tmp_path: Path, run: Run, source: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to(tmp_path / "pipe")
-    ran = run("dedup", source, "-o", tmp_path / "pipe", "--duplicates", tmp_path / "link")
+@pytest.mark.parametrize(
+    ("kind", "flag"), [*(("new file", flag) for flag in _OUTPUTS[1:]), ("pipe", "--duplicates")]
+)
+def test_one_name_does_not_take_two_outputs(
+    tmp_path: Path, run: Run, source: Path, flag: str, kind: str
+) -> None:
+    named = tmp_path / "named"
+    if kind == "pipe":
+        os.mkfifo(named)
+    (tmp_path / "link").symlink_to(named)
+    ran = run("dedup", source, "-o", named, flag, tmp_path / "link")
     assert ran.code == 2
-    assert f"is also -o ({tmp_path}/pipe)" in ran.err
+    assert f"is also -o ({named})" in ran.err
 
 
 @pytest.mark.parametrize("other", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
@@ -161,17 +172,6 @@ def test_a_device_may_take_several_outputs(run: Run, source: Path) -> None:
     assert run("dedup", source, "-q", "-o", "/dev/null", "--duplicates", "/dev/null", *SMALL).code == 0
 
 
-def test_stdin_is_seen_behind_its_name(
-    tmp_path: Path, root: Path, source: Path, process: Callable[[Sequence[str | Path]], list[str]]
-) -> None:
-    before = source.read_bytes()
-    with source.open("rb") as given:
-        words = process(["train-idf", "-", "-o", source])
-        ran = subprocess.run(words, stdin=given, capture_output=True, cwd=root, check=False)
-    assert (ran.returncode, b"is also an input (-)" in ran.stderr) == (2, True)
-    assert source.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -179,6 +179,8 @@ def test_stdin_is_seen_behind_its_name(
         ("dedup -q", "-o -: is also an input (-)"),
         ("dedup -q {source} -o /dev/null --duplicates -", "--duplicates -: is also an input ({source})"),
         ("train-idf {source} -o /dev/stdout", "-o /dev/stdout: is also an input ({source})"),
+        ("train-idf - -o {source}", "-o {source}: is also an input (-)"),
+        ("dedup -q -o {source}", "-o {source}: is also an input (-)"),
     ],
 )
 def test_an_output_redirected_onto_an_input_is_refused(

@@ -9,11 +9,8 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run
-from twinsieve.pipeline.files.rows import join_records, split_lines
 
 _TABLE = [
     ["id", "text"],
@@ -107,21 +104,3 @@ def test_other_commands_take_a_delimiter_too(tmp_path: Path, run: Run) -> None:
     assert "verdict" in run("explain", "--input", source, "--id", "1", "--id", "2", "--delimiter", "tab").out
     ran = run("train-idf", source, "-o", tmp_path / "idf", "--delimiter", "tab")
     assert (ran.code, "0 rows could not be read" in ran.err) == (0, True)
-
-
-_FIELD = st.text(st.sampled_from('ab";,\n\r你'), max_size=6)
-
-
-@given(st.lists(st.lists(_FIELD, min_size=2, max_size=2), max_size=6), st.data())
-def test_records_are_those_that_were_written(table: list[list[str]], data: st.DataObject) -> None:
-    made = io.StringIO()
-    csv.writer(made, delimiter=";", quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
-    content = made.getvalue().encode()
-    cut = data.draw(st.integers(0, len(content)))
-    lines = split_lines(iter([content[:cut], content[cut:]]), 1000)
-    rows = [row for batch in join_records(lines, 1000, b";") for row in batch.rows]
-    read = [
-        next(csv.reader(io.StringIO((row or b"").decode(), newline=""), delimiter=";", strict=True))
-        for row in rows
-    ]
-    assert read == table

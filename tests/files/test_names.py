@@ -117,15 +117,6 @@ def test_csv_inputs_with_other_columns_write_no_row(tmp_path: Path, root: Path, 
     assert "--state" in said
 
 
-def test_an_input_that_is_missing_is_found_before_a_row_is_written(
-    tmp_path: Path, root: Path, source: Path, process: Words
-) -> None:
-    words = process(["dedup", source, tmp_path / "none.jsonl", "-q", *SMALL])
-    ran = subprocess.run(words, cwd=root, capture_output=True, check=False)
-    said = f"twinsieve: {tmp_path}/none.jsonl: cannot be read: No such file or directory\n"
-    assert (ran.returncode, ran.stdout, ran.stderr.decode()) == (2, b"", said)
-
-
 def test_more_inputs_than_files_may_be_open(tmp_path: Path, root: Path, source: Path, process: Words) -> None:
     names = [tmp_path / f"{number}.jsonl" for number in range(200)]
     for name in names:
