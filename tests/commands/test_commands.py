@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
-import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -254,24 +252,6 @@ def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
     assert run("evaluate", source, pairs, "--at", "7").code == 2
     assert run("evaluate", source, tmp_path / "none").code == 2
     assert run("evaluate", source, pairs, "--stats", source).code == 2
-
-
-def test_help_is_quick_because_it_loads_no_kernels(root: Path) -> None:
-    script = (
-        "import sys; from twinsieve.pipeline.commands.cli import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'numba', 'numpy', 'rich', 'kafka', 'yaml'} & set(sys.modules)))"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, check=True)
-    assert ran.stdout.splitlines()[-1] == "[]"
-    assert "dedup" in ran.stdout
-
-
-def test_every_command_has_help_and_an_unknown_one_a_hint(run: Run) -> None:
-    for name in ("dedup", "explain", "lint", "evaluate", "train-idf", "generate", "run", "topics"):
-        assert run(name, "--help").out.startswith(f"Usage: twinsieve {name} ")
-    assert run("dedpu").err == "twinsieve: no command 'dedpu'; did you mean 'dedup'?\n"
 
 
 def test_rights_are_printed_without_a_broker(run: Run) -> None:

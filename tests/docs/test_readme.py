@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -127,26 +124,3 @@ def _kept(folder: Path, rows: list[dict[str, str]], settings: tuple[str, ...]) -
     out = folder / "out.jsonl"
     assert main(["dedup", "-q", str(folder / "in.jsonl"), "-o", str(out), *settings]) == 0
     return len(out.read_bytes().splitlines())
-
-
-def test_the_command_line_starts_as_an_installed_script_would(root: Path) -> None:
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from twinsieve.pipeline.commands.cli import main; sys.exit(main())",
-            "--help",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=root,
-        check=True,
-        env={**os.environ, "COLUMNS": "100"},
-    )
-    assert "dedup" in ran.stdout
-
-
-def test_ci_calls_what_a_user_would_call(root: Path) -> None:
-    script = (root / ".ci" / "run").read_text("utf-8")
-    assert os.access(root / ".ci" / "run", os.X_OK)
-    assert script.rstrip().endswith("exec make test")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -65,13 +62,6 @@ def test_another_missing_settings_file_leads_to_no_example(run: Run, tmp_path: P
         assert run("lint", given).out.endswith("; name a readable file\n")
 
 
-@pytest.mark.parametrize("command", ["dedup", "run", "lint", "explain", "reset", "seed", "evaluate"])
-def test_help_says_where_examples_are(run: Run, command: str) -> None:
-    said = " ".join(run(command, "--help").out.split())
-    assert "twinsieve config list" in said
-    assert "config/" not in said
-
-
 @pytest.mark.parametrize("given", ["test", "restart", "send", "set", "delete", "re", "x"])
 def test_a_command_that_acts_on_kafka_is_no_guess(run: Run, given: str) -> None:
     ran = run(given)
@@ -86,14 +76,3 @@ def test_a_command_that_acts_on_kafka_is_no_guess(run: Run, given: str) -> None:
 )  # fmt: skip
 def test_a_slip_is_met_with_the_command_meant(run: Run, given: str, meant: str) -> None:
     assert run(given).err == f"twinsieve: no command {given!r}; did you mean {meant!r}?\n"
-
-
-def test_the_shell_completes_commands_of_commands() -> None:
-    """docs/INSTALL.md says how to switch it on."""
-    asked = {"_TWINSIEVE_COMPLETE": "bash_complete", "COMP_WORDS": "twinsieve config ", "COMP_CWORD": "2"}
-    words = [sys.executable, "-m", "twinsieve"]
-    ran = subprocess.run(words, env=os.environ | asked, capture_output=True, text=True, check=False)
-    assert (ran.stdout.split(), ran.stderr) == (["plain,list", "plain,show"], "")
-    asked = {"_TWINSIEVE_COMPLETE": "bash_source"}
-    ran = subprocess.run(words, env=os.environ | asked, capture_output=True, text=True, check=False)
-    assert "complete -o nosort -F _twinsieve_completion twinsieve" in ran.stdout
