@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.calling import setting
 from tests.docs.documents import DOCUMENTS, code_in, commands, name_of
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
@@ -87,11 +88,7 @@ def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None
 
 @pytest.mark.parametrize(
     ("settings", "apart"),
-    [
-        ((), False),
-        (("--set", "exact.fields=text"), True),
-        (("--set", "scope=picture"), True),
-    ],
+    [((), False), (setting("exact.fields=text"), True), (setting("scope=picture"), True)],
 )
 def test_what_the_limits_say_of_links_holds_and_can_be_changed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], settings: tuple[str, ...], apart: bool
@@ -108,8 +105,8 @@ def test_what_the_limits_say_of_links_holds_and_can_be_changed(
     ("settings", "apart"),
     [
         ((), False),
-        (("--set", "scope=picture"), True),
-        (("--set", "exact.fields=text,picture", "--set", "near.method=text"), True),
+        (setting("scope=picture"), True),
+        (setting("exact.fields=text,picture", "near.method=text"), True),
     ],
 )
 def test_what_the_limits_say_of_empty_texts_holds_and_can_be_changed(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Piped, Run
+from tests.row_files import write_rows
 from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.pipeline.generate.stream import generate
 
@@ -32,9 +30,7 @@ def _named(path: Path, way: str) -> Path | str:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    path = tmp_path / "in.jsonl"
-    path.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(30, seed=5)))
-    return path
+    return write_rows(tmp_path / "in.jsonl", generate(30, seed=5))
 
 
 @pytest.fixture
@@ -184,23 +180,12 @@ def test_a_device_may_take_several_outputs(run: Run, source: Path) -> None:
     ],
 )
 def test_an_output_redirected_onto_an_input_is_refused(
-    root: Path,
-    source: Path,
-    process: Callable[[Sequence[str | Path]], list[str]],
-    words: str,
-    said: str,
+    source: Path, piped: Piped, words: str, said: str
 ) -> None:
     """As a shell does it for `>> FILE`; with `> FILE` it is empty before we begin."""
     before = source.read_bytes()
     with source.open("rb") as stdin, source.open("ab") as stdout:
-        ran = subprocess.run(
-            process(words.format(source=source).split()),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            cwd=root,
-            check=False,
-        )
+        ran = piped(words.format(source=source).split(), stdin=stdin, stdout=stdout)
     assert (ran.returncode, said.format(source=source) in ran.stderr.decode()) == (2, True)
     assert source.read_bytes() == before
 
@@ -209,19 +194,9 @@ def test_names_of_descriptors_are_told_from_files(tmp_path: Path) -> None:
     (tmp_path / "1").touch()
     (tmp_path / "link").symlink_to("/dev/stdout")
     (tmp_path / "round").symlink_to(tmp_path / "round")
-    found = {
-        name: descriptor_of(name, writes=True)
-        for name in ("-", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/63", f"{tmp_path}/link")
-    }
-    assert list(found.values()) == [1, 1, 2, 0, 63, 1]
+    names = ("-", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/63", f"{tmp_path}/link")
+    assert [descriptor_of(name, writes=True) for name in names] == [1, 1, 2, 0, 63, 1]
     assert descriptor_of("-", writes=False) == 0
-    for name in (
-        f"{tmp_path}/1",
-        f"{tmp_path}/round",
-        f"{tmp_path}/none",
-        "",
-        "1",
-        "/dev/null",
-        "/proc/1/fd/1",
-    ):
+    files = [f"{tmp_path}/{name}" for name in ("1", "round", "none")]
+    for name in (*files, "", "1", "/dev/null", "/proc/1/fd/1"):
         assert descriptor_of(name, writes=True) is None

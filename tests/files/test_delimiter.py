@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.calling import SMALL, Run
+from tests.row_files import read_lines
 
 _TABLE = [
     ["id", "text"],
@@ -52,7 +52,7 @@ def test_rows_come_out_with_the_delimiter_they_came_with(
     if name.endswith(".gz"):
         content = gzip.decompress(content)
     assert content == _written(_TABLE[:3], delimiter)
-    assert [json.loads(line)["text"] for line in dropped.read_bytes().splitlines()] == [_TABLE[1][1]]
+    assert [entry["text"] for entry in read_lines(dropped)] == [_TABLE[1][1]]
 
 
 @pytest.mark.parametrize(("delimiter", "shown"), [(";", "';'"), ("\t", "tab"), ("|", "'|'")])
@@ -61,7 +61,7 @@ def test_a_header_that_looks_like_another_delimiter_says_so(
     tmp_path: Path, run: Run, delimiter: str, shown: str, fields: list[str]
 ) -> None:
     source = tmp_path / "p.csv"
-    source.write_bytes(_written([["id", "text", "a, b"], *[["1", "x", "y"]]], delimiter))
+    source.write_bytes(_written([["id", "text", "a, b"], ["1", "x", "y"]], delimiter))
     ran = run("dedup", "-q", source, "-o", tmp_path / "out", *fields, *SMALL)
     assert ran.code == 2
     wanted = fields[-1] if fields else "text"

@@ -86,10 +86,8 @@ def test_lint_counts_the_layout_of_the_profile(run: Run) -> None:
 def test_scheme_of_a_profile_with_a_layout_is_another_one() -> None:
     assert scheme_of(settings_of()).scheme_id != scheme_of(settings_of(profile="microblog")).scheme_id
     whole = {"layout": LayoutSettings().model_dump()}
-    assert (
-        scheme_of(settings_of()).scheme_id
-        == scheme_of(settings_of(profile="microblog", near=whole)).scheme_id
-    )
+    with_default = settings_of(profile="microblog", near=whole)
+    assert scheme_of(settings_of()).scheme_id == scheme_of(with_default).scheme_id
 
 
 def test_state_of_another_layout_is_refused_with_both(tmp_path: Path, run: Run) -> None:
