@@ -73,11 +73,13 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         assert ran.code == 1
         assert len(ran.err.splitlines()) == 1
         assert ran.err.startswith(f"twinsieve: {state}: ")
+        assert "begin with a state file that does not exist yet" in ran.err
         assert not (tmp_path / "out").exists()
         assert state.read_bytes() == content
     state.write_bytes(saved)
     for other in (
         ("--profile", "plain"),
+        ("--profile", "microblog"),
         setting("exact.window.messages=99"),
         setting("digest.method=blake2b"),
         setting("scope=tenant"),
@@ -88,6 +90,7 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         ran = run(*call, *(f"--set={word}" for word in small), *other)
         assert (ran.code, len(ran.err.splitlines())) == (1, 1)
         assert str(state) in ran.err
+        assert "or begin with a state file that does not exist yet" in ran.err
     (tmp_path / "out").unlink(missing_ok=True)
     small = (*SMALL[2:], *setting("near.window.messages=99"))
     assert run(*call, *small, "--similarity", "0.9").code == 0
