@@ -8,6 +8,9 @@ import pytest
 
 from tests.calling import Run
 from twinsieve.pipeline.settings.examples import example_names
+from twinsieve.pipeline.settings.load import load_settings
+from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 
 def test_the_list_names_every_file_of_the_folder_and_its_first_line(root: Path, run: Run) -> None:
@@ -22,13 +25,17 @@ def test_the_list_names_every_file_of_the_folder_and_its_first_line(root: Path, 
 
 
 @pytest.mark.parametrize("name", example_names())
-def test_what_is_shown_is_the_file_and_lints(root: Path, tmp_path: Path, run: Run, name: str) -> None:
+def test_what_is_shown_is_the_file_lints_and_needs_less_than_4_gib(
+    root: Path, tmp_path: Path, run: Run, name: str
+) -> None:
     ran = run("config", "show", name)
     assert (ran.code, ran.err) == (0, "")
     mine = tmp_path / "my.yaml"
     mine.write_text(ran.out, "utf-8")
     assert mine.read_bytes() == (root / "config" / f"{name}.yaml").read_bytes()
     assert run("lint", mine).code == 0
+    held = worst_case_bytes(sieve_config(load_settings(mine), ""))
+    assert sum(held.values()) < 4 << 30
 
 
 @pytest.mark.parametrize(
