@@ -219,7 +219,7 @@ def test_columns_are_arrays_and_rows_say_the_same() -> None:
         "distance": "i", "shared": "i", "estimated": "b", "unconfirmed": "b", "reason": "U", "apart_from": "i",
     }  # fmt: skip
     rows = verdicts.to_dict()
-    nothing = {"leader": -1, "distance": -1, "apart_from": -1, "similarity": -1.0, "reason": ""}
+    nothing = {"leader": -1, "distance": -1, "shared": -1, "apart_from": -1, "similarity": -1.0, "reason": ""}
     for row, one in enumerate(verdicts):
         said = {name: getattr(one, name) for name in rows}
         said |= {name: empty for name, empty in nothing.items() if said[name] is None}

@@ -32,11 +32,11 @@ def forgotten(step: str, transactional_id: str, outcome: Outcome) -> World:
     world.run(200)
     assert not first.running
     group, partition = (INDEX_GROUP, LOG) if "index" in transactional_id else (GROUP, IN)
-    assert world.cluster.unstable(group, partition)
+    assert (group, partition) in world.cluster.unstable_offsets()
     world.clock.sleep(20.0)
     world.start("a")
     world.settle()
-    assert not world.cluster.unstable(group, partition)
+    assert (group, partition) not in world.cluster.unstable_offsets()
     return world
 
 
