@@ -121,8 +121,8 @@ class BatchSieve:
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
             if len(self._forgotten):
-                # Cut the chunk also if its verdicts are given already: which entries the trie drops depends on
-                # the cuts, and the state must become that of the sieve that made the verdicts.
+                # Cut the chunk also if its verdicts are given already: the cuts decide which entries the trie
+                # drops, and the state must become that of the sieve that made the verdicts.
                 tags = whole.digests[low:high, 0]
                 high = low + self._forgotten.until_one_repeats(tags)
                 if not recorded:
