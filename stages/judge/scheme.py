@@ -19,6 +19,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entr
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
+from twinsieve.stages.fingerprint.signature import SignatureConfig, Signer
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
 
@@ -28,6 +29,7 @@ __all__ = [
     "FieldLines",
     "Scheme",
     "SchemeConfig",
+    "SignatureConfig",
     "TextConfig",
     "dictionary_entries",
 ]
@@ -80,6 +82,7 @@ class SchemeConfig:
     features: FeatureConfig = field(default_factory=FeatureConfig)
     layout: BandLayout = field(default_factory=BandLayout)
     digest: DigestConfig = field(default_factory=DigestConfig)
+    signature: SignatureConfig | None = None
     fields: FieldLines | None = None
 
 
@@ -97,6 +100,12 @@ class Scheme:
         self.config = config
         self._normalizer = Normalizer(config.text)
         self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest)
+        self._signer: Signer | None = None
+        if config.signature is not None:
+            _check_signature(config.signature, config.features)
+            self._signer = Signer(
+                config.signature, self._fingerprinter, self._normalizer.bodies, config.digest.seed
+            )
 
     def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
         """Body and fingerprints of each text. They do not depend on the other texts of the batch.
@@ -115,6 +124,10 @@ class Scheme:
         """The second half of `read`."""
         prints = self._fingerprinter.fingerprints(bodies, keys, texts)
         fill_tallies(bodies, prints.tallies)
+        if self._signer is not None:
+            if texts is None:
+                raise UsageError("signatures are made of texts; give them beside their bodies")
+            prints.part_hashes = self._signer.part_hashes(bodies, texts)
         if self.config.fields is not None:
             self._replace_simhashes(self.config.fields, prints, texts)
         return prints
@@ -146,9 +159,19 @@ class Scheme:
         return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
 
 
+def _check_signature(signature: SignatureConfig, features: FeatureConfig) -> None:
+    if signature.kind == "imatch" and features.features != "keywords" and features.idf is None:
+        raise UsageError(
+            f"near.signature.kind is imatch, which needs IDF, and there is no table for {features.features}; "
+            "use features.kind: keywords, or give features.idf_file"
+        )
+
+
 def _origins(config: SchemeConfig) -> dict[str, Any]:
     settings = asdict(config)
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
+    if settings["signature"] is None:
+        del settings["signature"]
     if settings["fields"] is None:
         del settings["fields"]
     if settings["layout"]["grams"] == "chars":

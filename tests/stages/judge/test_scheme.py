@@ -6,7 +6,6 @@ import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +16,11 @@ from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.judge import scheme as scheme_module
-from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
-BASE = SchemeConfig()
+BASE = SchemeConfig(fields=FieldLines(2, (0, 1)), signature=SignatureConfig("sentences", 3))
 CHANGES: dict[str, list[tuple[str, object]]] = {
     "text": [("profile", "plain"), ("body_rule", "letters"), ("drop", ("广告",)), ("compare", ("links",))],
     "features": [
@@ -47,9 +46,15 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
     ],
     "digest": [("method", "blake2b"), ("seed", 1)],
     "fields": [("count", 3), ("compared", (1, 0))],
+    "signature": [
+        ("kind", "segments"),
+        ("hashes", 4),
+        ("joined", False),
+        ("cut", "length"),
+        ("rarest", 3.0),
+        ("commonest", 1.0),
+    ],
 }
-OPTIONAL = {"fields": FieldLines(2, (0, 1))}
-"""Parts that a scheme may lack; their changes are those of a scheme that has them."""
 # Needs the opencc extra: a test of its own.
 WITH_EXTRA = {("text", "fold_variants")}
 
@@ -59,23 +64,20 @@ def id_of(config: SchemeConfig) -> str:
 
 
 def changed(part: str, name: str, value: object) -> SchemeConfig:
-    return replace(BASE, **{part: replace(part_of(part), **{name: value})})
-
-
-def part_of(part: str) -> Any:
-    return OPTIONAL.get(part, getattr(BASE, part))
+    return replace(BASE, **{part: replace(getattr(BASE, part), **{name: value})})
 
 
 def test_every_setting_is_among_the_changes() -> None:
     named = {(part, name) for part, changes in CHANGES.items() for name, _ in changes}
-    every = {(part.name, setting.name) for part in fields(BASE) for setting in fields(part_of(part.name))}
+    every = {
+        (part.name, setting.name) for part in fields(BASE) for setting in fields(getattr(BASE, part.name))
+    }
     assert named == every - WITH_EXTRA
 
 
 def test_each_changed_setting_gives_another_id() -> None:
     ids = {id_of(changed(part, name, value)) for part, changes in CHANGES.items() for name, value in changes}
-    ids |= {id_of(replace(BASE, **{part: value})) for part, value in OPTIONAL.items()}
-    assert len(ids) == sum(map(len, CHANGES.values())) + len(OPTIONAL)
+    assert len(ids) == sum(map(len, CHANGES.values()))
     assert id_of(BASE) not in ids
 
 
@@ -111,7 +113,7 @@ def test_jieba_data_counts_where_keywords_are_used_alone(monkeypatch: pytest.Mon
 
 
 def test_id_is_short_hex_and_the_same_in_another_process(root: Path) -> None:
-    here = id_of(BASE)
+    here = id_of(SchemeConfig())
     assert len(here) == 16
     assert int(here, 16) >= 0
     code = "from twinsieve.stages.judge.scheme import Scheme, SchemeConfig; print(Scheme(SchemeConfig()).scheme_id)"
