@@ -161,6 +161,7 @@ def test_frames_and_mappings_of_columns_are_judged_alike(make: Any) -> None:
     assert [row + 1 for row in np.flatnonzero(verdicts.kept)] == _KEPT
     assert (verdicts[1].leader, verdicts[1].distance) == (0, 0)
     assert verdicts[6].stage == "no_text"
+    assert [row + 1 for row in range(6) if "no_features" in verdicts[row].notes] == [5, 6]
     if not isinstance(make(columns), dict):
         frame = Sieve(settings=_near_only()).dedup(make(columns))
         assert list(frame["id"].to_pylist() if hasattr(frame, "num_columns") else frame["id"]) == _KEPT
