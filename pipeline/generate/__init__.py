@@ -1,1 +1,1 @@
-"""A made-up stream of posts with known duplicates, in five languages."""
+"""Made-up streams of posts and of news articles with known duplicates."""
