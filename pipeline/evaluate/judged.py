@@ -14,7 +14,7 @@ from rich.text import Text
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.evaluate.truth import read_lines
 from twinsieve.pipeline.messages.columns import similarity_at
-from twinsieve.stages.contract import Kind, SieveConfig, Window
+from twinsieve.stages.contract import Batch, Kind, SieveConfig, Window
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -110,7 +110,15 @@ def read_judged(path: Path) -> list[JudgedPair]:
 def judge_pairs(
     pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme: SchemeConfig, sieve: SieveConfig
 ) -> list[JudgedVerdict]:
-    """Each pair in a scope of its own, so that no pair meets another. texts: by id
+    """The verdict on each pair. texts: by id
+
+    raises: UsageError if a text is missing
+    """
+    return verdicts_of(pairs, batch_of_pairs(pairs, texts, scheme), sieve)
+
+
+def batch_of_pairs(pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme: SchemeConfig) -> Batch:
+    """Two rows a pair, the earlier message first, in a scope of its own, so that no pair meets another.
 
     raises: UsageError if a text is missing
     """
@@ -119,10 +127,14 @@ def judge_pairs(
             if name not in texts:
                 raise UsageError(f"a judged pair names {name!r}, which the input does not hold")
     both = [texts[name] for pair in pairs for name in (pair.earlier, pair.later)]
-    if not both:
+    return batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
+
+
+def verdicts_of(pairs: Sequence[JudgedPair], batch: Batch, sieve: SieveConfig) -> list[JudgedVerdict]:
+    """The verdicts on pairs from their batch, under one more configuration. batch: of `batch_of_pairs`"""
+    if not pairs:
         return []
-    batch = batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
-    window = Window(len(both))
+    window = Window(len(batch))
     exact, near = replace(sieve.exact, window=window), replace(sieve.near, window=window)
     judged = BatchSieve(replace(sieve, exact=exact, near=near, scoped=True)).judge(batch)
     verdicts = []
