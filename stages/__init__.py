@@ -1,1 +1,1 @@
-"""The pure half of twinsieve: arrays in, verdicts out; no Kafka, clock, file, log or configuration."""
+"""The pure half of twinsieve: arrays in, verdicts out. It uses no Kafka, clock, file, log or settings."""

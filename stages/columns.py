@@ -1,7 +1,7 @@
-"""Columns of n messages: dtype, shape and meaning are declared once; only this file selects and joins rows.
+"""Columns of n messages. dtype, shape and meaning are declared once; this file alone selects and joins rows.
 
-A set of columns is a dataclass that derives from `Columns`. The annotation of each field says how it is kept,
-the text below it what it means:
+A set of columns is a dataclass that derives from `Columns`. The annotation of each field declares how the
+column is stored; the text below the field says what the column means:
 
 >>> @dataclass(slots=True)
 ... class Words(Columns):
@@ -12,8 +12,8 @@ the text below it what it means:
 >>> words.take(np.array([False, True]))
 Words(ids=array([8], dtype=uint64), starts=array([0, 2]), letters=array([98, 99], dtype=uint32))
 
-`pipeline.wire.columns` writes and reads them in the order of declaration. A new column is its declaration
-and what fills it.
+`pipeline.wire.columns` writes and reads the columns in the order of their declaration. To add a column,
+declare it in its set and fill it; the code that selects, joins or sends rows needs no change.
 """
 
 from __future__ import annotations
@@ -47,19 +47,20 @@ _NONE: Mapping[str, int] = {}
 
 
 class Sent(Enum):
-    """How a column stands in the blocks that the roles send each other."""
+    """How a column is stored in the blocks that the processes (worker and index) send to each other."""
 
     COMPRESSED = "compressed"
     PLAIN = "plain"
-    """not compressed: hashes would not get smaller"""
+    """sent without compression: compression does not make hashes smaller"""
     NOT = "not"
-    """left out; the reader gets `fill`"""
+    """not sent; the reader fills the column with `Column.fill`"""
 
 
 class Dim(NamedTuple):
-    """A length that depends on settings; it is sent in front of the rows, as `code` of `struct` says.
+    """One length of a column's shape that depends on the settings. It is sent before the rows.
 
-    usual: the length where no row tells it
+    code: format character of `struct` with which the length is sent
+    usual: the length if nobody passes another one
     """
 
     name: str
@@ -69,10 +70,10 @@ class Dim(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """The declaration that every kind of column has.
+    """The declaration of a column; base of all kinds of columns below.
 
-    dtype: of its values; shape: of one entry
-    fill: value of an unknown entry
+    dtype: dtype of the values; shape: shape of one entry
+    fill: value of an entry that is unknown; sent: how the column is sent
     """
 
     dtype: str
@@ -81,10 +82,10 @@ class Column:
     sent: Sent = Sent.COMPRESSED
 
     is_by_row: ClassVar[bool] = False
-    """It has one entry a row."""
+    """Whether this kind of column has exactly one entry for each row."""
 
     def sizes(self, dims: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape in numbers; each `Dim` as given, else as usual."""
+        """The shape as numbers: each `Dim` becomes its length in `dims`, or its usual length."""
         if self._is_fixed:
             return cast("tuple[int, ...]", self.shape)
         return tuple(
@@ -96,25 +97,29 @@ class Column:
         return not any(isinstance(size, Dim) for size in self.shape)
 
     def blank(self, rows: int, fill: int, dims: Mapping[str, int]) -> Array:
-        """`rows` entries that are all `fill`; an empty array where a row has no entry (packed, pooled)."""
+        """`rows` entries that are all `fill`; an empty array for columns without one entry a row."""
         shape = (rows if self.is_by_row else 0, *self.sizes(dims))
-        # Blocks have few rows where messages are few, so that each call of NumPy shows.
+        # With few messages a block has few rows. Then each call of NumPy is a measurable part of the time,
+        # and `zeros` is the faster call.
         return np.full(shape, fill, self.dtype) if fill else np.zeros(shape, self.dtype)
 
     def take(self, owner: Any, name: str, which: Which) -> Array:
-        """The entries of some of the owner's rows."""
+        """The entries of the selected rows. owner: the set of columns; name: its field with this column"""
         return cast("Array", getattr(owner, name)[which])
 
     def concat(self, owners: Sequence[Any], name: str) -> Array:
-        """The entries of all owners."""
+        """The entries of all owners, one owner after another."""
         return np.concatenate([getattr(owner, name) for owner in owners])
 
     def put(self, _owner: Any, name: str, _which: Which, _rows: Any) -> None:
-        """Write the entries of `rows` over some of the owner's. raises: TypeError where rows have no room"""
+        """Overwrite the owner's entries of the selected rows with those of `rows`.
+
+        raises: TypeError if the entries of this column have no fixed place for each row
+        """
         raise TypeError(f"{name} has no room of its own for each row")
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
-        """The contradiction to the declaration, None without one."""
+        """In which way the array contradicts its declaration, or None if it fits. rows: number of rows"""
         array, dtype = getattr(owner, name), np.dtype(self.dtype)
         if array.dtype != dtype:
             return f"{name} is {array.dtype}, not {dtype}"
@@ -130,7 +135,7 @@ class Column:
 
 @dataclass(frozen=True)
 class PerRow(Column):
-    """One entry a row: an array [n, *shape]."""
+    """A column with one entry for each row: an array [n, *shape]."""
 
     is_by_row: ClassVar[bool] = True
 
@@ -140,10 +145,10 @@ class PerRow(Column):
 
 @dataclass(frozen=True)
 class Starts(Column):
-    """Where the rows of `Packed` columns begin: int64[n + 1].
+    """Where each row of the `Packed` columns begins: int64[n + 1].
 
-    dtype: of the lengths that are sent in their place
-    max_sent: a longer row is cut to this length where it is sent; None: it never is
+    dtype: dtype on the wire, which carries the lengths of the rows instead of their starts
+    max_sent: longer rows are cut to this length before they are sent; None: rows are sent whole
     """
 
     max_sent: int | None = None
@@ -170,9 +175,9 @@ class Starts(Column):
 
 @dataclass(frozen=True)
 class Packed(Column):
-    """Values of all rows end to end.
+    """A column in which the values of all rows stand end to end.
 
-    by: the `Starts` that tell them apart: row i is values[starts[i]:starts[i + 1]]
+    by: name of the `Starts` column; row i is values[starts[i]:starts[i + 1]]
     """
 
     by: str = "starts"
@@ -188,7 +193,7 @@ class Packed(Column):
         return values[first + np.arange(len(first))]
 
     def concat(self, owners: Sequence[Any], name: str) -> Array:
-        # Values behind the last row belong to no row.
+        # The array may be longer than its rows: values after the end of the last row belong to no row.
         return np.concatenate([getattr(owner, name)[: getattr(owner, self.by)[-1]] for owner in owners])
 
     def fault(self, owner: Any, name: str, rows: int) -> str | None:
@@ -199,7 +204,10 @@ class Packed(Column):
 
 @dataclass(frozen=True)
 class Pooled(Column):
-    """Entries that few rows have: an array [m, *shape]; `by` names the `Places` of the rows in it."""
+    """A column for entries that only few rows have: an array [m, *shape].
+
+    by: name of the `Places` column, which holds the place of each row's entry in this array
+    """
 
     by: str = ""
 
@@ -218,7 +226,7 @@ class Pooled(Column):
 
 
 def places_of(has_entry: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """int64[n]: the place of each row that holds an entry in a pool of all of them, -1 for the others.
+    """int64[n]: the places of the rows that have an entry, numbered from 0 in row order; -1 for the others.
 
     >>> places_of(np.array([False, True, True])).tolist()
     [-1, 0, 1]
@@ -228,7 +236,10 @@ def places_of(has_entry: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Places(PerRow):
-    """One entry a row: its place in the `Pooled` column `of`, -1 for none; `take` numbers them from 0."""
+    """A column with, for each row, the place of its entry in the `Pooled` column `of`, or -1 for no entry.
+
+    `take` numbers the places from 0 again, in the order of the selected rows.
+    """
 
     fill: int = -1
     of: str = ""
@@ -240,7 +251,7 @@ class Places(PerRow):
         getattr(owner, name)[which] = self._behind(rows, name, len(getattr(owner, self.of)))
 
     def _behind(self, owner: Any, name: str, before: int) -> Array:
-        """The places, in a pool that has this number of other entries first."""
+        """The owner's places in a larger pool, in which `before` other entries come first."""
         places = getattr(owner, name)
         return np.where(places < 0, -1, places + before).astype(self.dtype)
 
@@ -253,20 +264,21 @@ class Places(PerRow):
 
 
 def once_a_kind(answer: Callable[[type[Columns]], Answer]) -> Callable[[type[Columns]], Answer]:
-    """Compute the answer once for each kind of columns."""
+    """Decorator: compute a function's result once for each columns class and cache it."""
     return cast("Callable[[type[Columns]], Answer]", cache(answer))
 
 
 class Columns:
-    """n rows; base of dataclasses of columns, or of sets of columns of the same rows."""
+    """n rows of columns; base of dataclasses whose fields are columns or other `Columns` of the same rows."""
 
     __slots__ = ()
 
     @classmethod
     def blank(cls, rows: int, *, fill: Mapping[str, int] = _NONE, dims: Mapping[str, int] = _NONE) -> Self:
-        """`rows` rows of unknown entries.
+        """`rows` rows in which every entry is unknown.
 
-        fill: by column, other values than its own; dims: by `Dim`, lengths other than usual
+        fill: by column name, a value in place of `Column.fill`
+        dims: by the name of a `Dim`, a length in place of its usual one
         """
         arrays: dict[str, Any] = {}
         for name, column in declared(cls).items():
@@ -278,7 +290,7 @@ class Columns:
 
     @classmethod
     def concat(cls, parts: Sequence[Self]) -> Self:
-        """The rows of all parts in order; at least one part."""
+        """The rows of all parts, one part after another. parts: at least one"""
         arrays: dict[str, Any] = {}
         for name, column in declared(cls).items():
             if isinstance(column, Column):
@@ -288,7 +300,7 @@ class Columns:
         return cls(**arrays)
 
     def take(self, which: Which) -> Self:
-        """Some of the rows, in the order given. A slice shares memory where it can."""
+        """The selected rows, in the order of `which`. A slice shares memory with this set where possible."""
         arrays: dict[str, Any] = {}
         for name, column in declared(type(self)).items():
             if isinstance(column, Column):
@@ -298,7 +310,10 @@ class Columns:
         return type(self)(**arrays)
 
     def for_kernels(self) -> Self:
-        """The same rows in contiguous arrays that can be written: others would compile a kernel once more."""
+        """The same rows in contiguous, writable arrays.
+
+        Numba compiles a kernel once more for arrays that are read-only or not contiguous.
+        """
         arrays: dict[str, Any] = {}
         for name in declared(type(self)):
             array = getattr(self, name)
@@ -309,15 +324,15 @@ class Columns:
         return type(self)(**arrays)
 
     def slice(self, low: int, high: int) -> Self:
-        """Rows low…high, which share memory where they can."""
+        """Rows low to high (exclusive), which share memory with this set where possible."""
         return self.take(slice(low, high))
 
     def put(self, which: Which, rows: Columns) -> None:
-        """Write the rows over some of these. Entries of a pool that no row has any more stay until `take`.
+        """Overwrite the selected rows with `rows`. Replaced entries of a pool stay in it until `take`.
 
-        raises: TypeError for sets with packed columns
+        raises: TypeError if a column is packed
         """
-        # Pools come last: places are counted from the pool's length before.
+        # Pools come last: `Places.put` needs the length that the pool has before its own `put`.
         for name, column in sorted(
             declared(type(self)).items(), key=lambda item: isinstance(item[1], Pooled)
         ):
@@ -327,11 +342,14 @@ class Columns:
                 getattr(self, name).put(which, getattr(rows, name))
 
     def check(self) -> None:
-        """Compare with the declaration. raises: ValueError naming the column that contradicts it"""
+        """Compare all columns with their declarations.
+
+        raises: ValueError, which names the column that contradicts its declaration
+        """
         self._check(len(self))
 
     def _check(self, rows: int) -> None:
-        # Starts come first: others are measured by them.
+        # Starts come first: the check of a packed column uses them.
         for name, column in sorted(
             declared(type(self)).items(), key=lambda item: type(item[1]) is not Starts
         ):
@@ -349,7 +367,7 @@ class Columns:
 
 @once_a_kind
 def _counting_field(kind: type[Columns]) -> tuple[str, bool]:
-    """The first field whose length tells the number of rows, and whether it is `Starts`."""
+    """The first field whose length gives the number of rows, and whether that field is a `Starts` column."""
     for name, column in declared(kind).items():
         if not isinstance(column, Packed | Pooled):
             return name, isinstance(column, Starts)
@@ -358,7 +376,7 @@ def _counting_field(kind: type[Columns]) -> tuple[str, bool]:
 
 @once_a_kind
 def declared(kind: type[Columns]) -> Mapping[str, Column | type[Columns]]:
-    """What each field of a set of columns holds, in the order of declaration.
+    """The declaration of each field of a columns class, by field name, in the order of declaration.
 
     raises: TypeError for a field that is neither a column nor a set of columns
     """
@@ -375,7 +393,7 @@ def declared(kind: type[Columns]) -> Mapping[str, Column | type[Columns]]:
 
 
 def starts_of(lengths: Array) -> NDArray[np.int64]:
-    """int64[n + 1]: where rows of these lengths begin that stand end to end, and where the last one ends."""
+    """int64[n + 1]: where each row begins if rows of these lengths stand end to end; last: where they end."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts

@@ -1,22 +1,24 @@
-"""Compiled kernels on disk: a folder for each content of the sources, so that no kernel outlives its sources.
+"""Compiled kernels on disk: each version of the sources has a folder, so that no kernel outlives its sources.
 
-Numba's own cache looks at the file of a kernel alone. A kernel that calls a function of another file would
-be loaded as it was, and judge by the rules of the version before. Here the name of the folder is a hash of
-all sources of `stages`, of Numba, llvmlite, Python and the CPU, so an upgrade begins in a new folder. A
-process searches for kernels
+Numba's own cache checks only the source file of a kernel. After a change in another file that the kernel
+calls, it would load the old machine code, which judges by the old rules. Here the folder name is a hash of
+all sources of `stages`, and of the versions of Numba, llvmlite, Python and the CPU, so each upgrade begins
+with a new folder. A process searches for kernels
 
-1. in `twinsieve/kernels`, which a wheel may carry; nothing is ever written there
+1. in `twinsieve/kernels`, which a wheel may contain; nothing is ever written there
 2. in `$NUMBA_CACHE_DIR`, else `$XDG_CACHE_HOME/twinsieve`, else `~/.cache/twinsieve`
 
-and in each of them first for those for just this CPU, then for any CPU of its kind (`portable_cpu`). A
-kernel that is in neither place is compiled and written to the second. If that fails, a warning says so.
+In each place it looks first for kernels for exactly this CPU, then for kernels for all CPUs of its type
+(`portable_cpu`). A kernel that is in neither place is compiled and written to the second place. If writing
+fails, a warning is logged.
 
-A kernel is code. A checksum shows damage, not who wrote a file. So a file of the second place is run only if
-it and its folder belong to this user or root, and no other user may write to them. Folders and files are made
-for their owner alone, whatever the umask. Kernels in the package are trusted as its sources are.
+A kernel is executable code, and a checksum detects damage but not who wrote a file. So a file in the second
+place is used only if the file and its folder belong to this user or to root, and no other user may write to
+them. Folders and files are created with access for their owner only, whatever the umask is. Kernels in the
+package are trusted like the package's sources.
 
-This is the one module of `stages` that reads files and the environment (tests/house). Its uses of what Numba
-keeps private are in `numba_private`.
+This is the only module of `stages` that reads files and the environment (tests/house). Its calls of private
+parts of Numba are in `numba_private`.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ _SOURCES = Path(__file__).absolute().parent
 _PREFIX = "kernels-"
 _FOLDER = re.compile(rf"{_PREFIX}[0-9a-f]{{32}}")
 _FILE = re.compile(r"(.+\.kernel|.+\.ready|written)(\.[0-9a-f]{12})?")
-"""Names of folders that are made here, and of the files in them, partly written ones too."""
+"""`_FOLDER`: names of the folders that this module makes. `_FILE`: names of the files in them, including
+files that were not written to the end."""
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUM_BYTES = 16
@@ -62,7 +65,10 @@ _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
 
 
 class Folders(NamedTuple):
-    """read: where kernels are looked for, in this order; write: where new ones go, None for nowhere."""
+    """The folders of kernels of this process.
+
+    read: folders to search, in this order; write: folder for new kernels, or None
+    """
 
     read: tuple[Path, ...]
     write: Path | None
@@ -70,10 +76,10 @@ class Folders(NamedTuple):
 
 @cache
 def folders() -> Folders:
-    """Where this process looks for kernels. The call makes no folder."""
+    """The folders of kernels that this process uses. The call creates no folder."""
     own = own_target()
     targets = [own]
-    # A CPU named in the environment gets kernels for that one and no other.
+    # If the environment names a CPU, use only kernels for that CPU.
     if _config.CPU_NAME is None and _config.CPU_FEATURES is None:
         targets.append(MachineTarget(own.triple, portable_cpu(), ""))
     root = cache_root()
@@ -83,10 +89,10 @@ def folders() -> Folders:
 
 
 def cache_root() -> Path | None:
-    """The folder of this user's folders of kernels; None where neither a variable nor a home names one."""
+    """The folder that contains this user's folders of kernels; None without a variable and a home folder."""
     for variable, below in (("NUMBA_CACHE_DIR", ""), ("XDG_CACHE_HOME", "twinsieve")):
         named = os.environ.get(variable)
-        # XDG_CACHE_HOME counts only as an absolute path, by its specification.
+        # By its specification, XDG_CACHE_HOME is ignored unless it is an absolute path.
         if named and (variable == "NUMBA_CACHE_DIR" or os.path.isabs(named)):
             return Path(named).absolute() / below
     try:
@@ -96,13 +102,13 @@ def cache_root() -> Path | None:
 
 
 def folder_name(target: MachineTarget) -> str:
-    """Name of the folder for these sources, this Numba, llvmlite and Python, and that CPU."""
+    """Name of the folder for kernels for `target`, made by these sources, Numba, llvmlite and Python."""
     return _PREFIX + blake2b(f"{_origin()} {tuple(target)}".encode(), digest_size=16).hexdigest()
 
 
 @cache
 def _origin() -> str:
-    """Everything beside the CPU that compiled kernels depend on."""
+    """Everything except the CPU that compiled kernels depend on, as one text."""
     summed = blake2b(digest_size=16)
     for path in sorted(_SOURCES.rglob("*")):
         if path.suffix == ".py" or path.parent.name == "data":
@@ -113,26 +119,26 @@ def _origin() -> str:
 
 
 def portable_cpu() -> str:
-    """CPU name for kernels that run on any machine like this one: `x86-64-v3` where it can, else `generic`.
+    """CPU name for kernels that also run on other machines: `x86-64-v3` if this CPU has it, else `generic`.
 
-    Kernels for x86-64-v3 make fingerprints as fast as those for the machine's own CPU, kernels for `generic`
-    take 2.5 times as long.
+    Kernels for x86-64-v3 make fingerprints as fast as kernels for the machine's own CPU. Kernels for
+    `generic` take 2.5 times as long.
     """
     has = llvm.get_host_cpu_features()
     return "x86-64-v3" if all(has.get(name) for name in _V3) else "generic"
 
 
 def portable_cpus() -> list[str]:
-    """The CPU names for which this machine can compile kernels that other machines use, fastest first."""
+    """The CPU names for which this machine can compile kernels for other machines, fastest first."""
     return list(dict.fromkeys([portable_cpu(), "generic"]))
 
 
 class KernelFiles:
-    """The files of one kernel in the folders, one for each list of argument types.
+    """The files of one kernel: in each folder, one for each list of argument types.
 
-    A file is the sum of its content (16 bytes), then a pickle of what Numba compiled. A file that is
-    damaged, cannot be read or may be from another user counts as absent. Files are replaced whole, so
-    processes may write one at once.
+    A file holds a checksum (16 bytes), then a pickle of Numba's compile result. A file that is damaged,
+    cannot be read or may be from another user counts as absent. Each write replaces the whole file at once,
+    so several processes may write the same file.
     """
 
     def __init__(self, kernel: str) -> None:
@@ -140,12 +146,12 @@ class KernelFiles:
 
     @property
     def folder(self) -> str | None:
-        """The folder that is written to."""
+        """The folder for new files, or None."""
         write = folders().write
         return None if write is None else str(write)
 
     def load(self, types: str) -> Any:
-        """What was saved for these argument types, unpickled, or None."""
+        """The object that was saved for these argument types, or None."""
         for folder in folders().read:
             kept = _read(folder, self.file_name(types))
             if kept is not None:
@@ -154,7 +160,7 @@ class KernelFiles:
         return None
 
     def save(self, types: str, content: bytes) -> None:
-        """Write a pickle; where that fails, warn once and continue."""
+        """Write a pickle. If that fails, warn once and continue."""
         _write(self.file_name(types), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
 
     def file_name(self, types: str) -> str:
@@ -163,7 +169,7 @@ class KernelFiles:
 
 
 def _read(folder: Path, name: str) -> Any:
-    """What was kept of a kernel; None if it is not there, damaged or may be from another user."""
+    """The object in the file of a kernel; None if the file is absent, damaged or may be from another user."""
     whole = _content(folder, name) or b""
     if blake2b(whole[_SUM_BYTES:], digest_size=_SUM_BYTES).digest() != whole[:_SUM_BYTES]:
         return None
@@ -175,8 +181,9 @@ def _read(folder: Path, name: str) -> Any:
 
 
 def _content(folder: Path, name: str) -> bytes | None:
-    """What is in a file of ours; None if it is not there, not readable or may be from another user."""
-    # Opened once, and checked through the descriptor: a name may lead elsewhere the next time.
+    """The content of a file; None if the file is absent, not readable or may be from another user."""
+    # The owner is checked through the open descriptor: at a second look-up, the name could lead to another
+    # file.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | _follow(folder)
     try:
         with _opened(folder) as place, os.fdopen(os.open(name, flags, dir_fd=place), "rb") as file:
@@ -190,15 +197,17 @@ def _content(folder: Path, name: str) -> bytes | None:
 
 
 def _follow(folder: Path) -> int:
-    """Flag for opening a folder of kernels and its files: only an installer may have laid links."""
+    """Flag for opening a folder of kernels and its files. Links are followed only in the package, because an
+    installer may have made them."""
     return 0 if folder.parent == _CARRIED else os.O_NOFOLLOW
 
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """A descriptor of a folder of kernels.
+    """Context manager: an open descriptor of a folder of kernels.
 
-    raises: OSError if it is not there, `_NotTrustedError` once a warning has named it
+    raises: OSError if the folder does not exist; `_NotTrustedError` if another user may have written to it,
+        after a warning that names it
     """
     try:
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | _follow(folder))
@@ -217,24 +226,24 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 class _NotTrustedError(OSError):
-    """Another user may have written there."""
+    """The folder is not used, because another user may have written to it."""
 
 
 def _is_trusted(folder: Path, status: os.stat_result) -> bool:
-    """Whether nobody but this user and root can have written what is open."""
-    # A user who may write to the package may change its sources as well.
+    """Whether only this user and root can have written the open file or folder. status: its `os.fstat`"""
+    # The package needs no check: a user who may write to it could change its sources as well.
     return folder.parent == _CARRIED or (
         status.st_uid in (0, os.geteuid()) and not status.st_mode & _OTHERS_MAY_WRITE
     )
 
 
 def writable() -> bool:
-    """Whether compiled kernels can be kept; if not, one warning was logged."""
+    """Whether compiled kernels can be saved. If not, a warning was logged once."""
     return _write("written", b"")
 
 
 def _write(name: str, content: bytes) -> bool:
-    """Whether the file is in the folder now."""
+    """Write a file to the folder for new kernels. returns: whether that succeeded"""
     folder = folders().write
     if folder is None:
         _warn_once("there is no folder to keep compiled kernels in")
@@ -262,7 +271,7 @@ def _write(name: str, content: bytes) -> bool:
 
 
 def _make(folder: Path) -> None:
-    """Make the folder, and those above it that are missing, for this user alone. raises: OSError"""
+    """Make the folder and its missing parents, with access for this user only. raises: OSError"""
     if not folder.parent.is_dir():
         _make(folder.parent)
     with suppress(FileExistsError):
@@ -290,7 +299,10 @@ def _warn_not_trusted(folder: Path) -> None:
 
 @cache
 def _mark_as_used(folder: Path) -> None:
-    """Set the folder's time to now if it is over a day old; only ours, and only where that is allowed."""
+    """Set the folder's modification time to now if it is over a day old.
+
+    Skip the package's own folder, and ignore a missing permission.
+    """
     if folder.parent == _CARRIED:
         return
     with suppress(OSError):
@@ -299,11 +311,12 @@ def _mark_as_used(folder: Path) -> None:
 
 
 def _remove_unused(root: Path) -> None:
-    """Remove folders of kernels unused for 30 days; called only when a new one is made.
+    """Remove folders of kernels that nobody used for 30 days. It runs only when a new folder is made.
 
-    By use and not by number: Pythons, versions and kinds of CPU that share a home would push each other
-    out. A process that loads from such a folder just now finds its files absent, and compiles. A folder with
-    anything in it that is not made here stays, and so do those of other users: the root may be shared.
+    A limit on the number of folders would not work: several Pythons, versions and CPUs that share a home
+    would remove each other's folders. A process that is loading from a removed folder finds its files absent,
+    and compiles. The root may be shared, so folders of other users stay, and so does a folder that contains
+    any file not made here.
     """
     with suppress(OSError):
         for folder in filter(_FOLDER.fullmatch, os.listdir(root)):
@@ -326,12 +339,15 @@ def _remove_if_unused(folder: Path) -> None:
 
 
 def kept_in(part: str) -> Path | None:
-    """The folder with all kernels of this part (`judge/kernel_parts.py`); None before they are compiled."""
+    """The folder with all kernels of a part (`judge/kernel_parts.py`); None before they are compiled."""
     return next((folder for folder in folders().read if _content(folder, f"{part}.ready") is not None), None)
 
 
 def mark_as_ready(part: str) -> None:
-    """Let `kept_in` name the folder that is written to. The mark names the files that are there by now."""
+    """Record that the folder for new kernels has all kernels of a part; `kept_in` then returns that folder.
+
+    The record is a file that lists the kernel files which the folder contains now.
+    """
     folder = folders().write
     names = sorted(path.name for path in folder.glob("*.kernel")) if folder is not None else []
     _write(f"{part}.ready", "\n".join(names).encode())

@@ -1,7 +1,7 @@
-"""The nouns that stages hand to each other: columns of n messages, in log order.
+"""The types that the stages pass to each other: columns of n messages, in log order.
 
 A batch flows `list[str]` → `Bodies` → `Fingerprints` → `Batch` → `Verdicts`. The annotation of each column
-gives its dtype and the shape of one entry, the text below it its meaning (stages/columns.py).
+gives its dtype and the shape of one entry; the text below gives its meaning (stages/columns.py).
 """
 
 from __future__ import annotations
@@ -16,36 +16,41 @@ from numpy.typing import NDArray
 from twinsieve.stages.columns import Columns, Dim, Packed, PerRow, Places, Pooled, Sent, Starts
 
 MIN_NEAR_LENGTH = 8
-"""Bodies with fewer characters are compared exactly only (near_quality: short text moves too many bits)."""
+"""Bodies with fewer characters get the exact stage only: in a short text, one edit changes too many bits."""
 
 STORED_LENGTH = 512
-"""Characters of a body that the ring keeps and exact verification reads."""
+"""The ring stores this many first characters of a body, and the exact comparison of texts reads them."""
 
 PARITY_BELOW = 40
-"""Bodies with fewer characters carry parities in their signature, others one-bit MinHash."""
+"""The signature of a body with fewer characters holds parity bits; otherwise it holds one-bit MinHash."""
 
 SKETCH_FROM = 256
-"""Bodies of this many characters or more have a sketch."""
+"""Bodies of this many characters or more have a sketch (MinHash values of the whole body)."""
 
 DETAIL_LENGTH = 24
-"""Characters of either body that a verdict holds of the place in which they differ."""
+"""Characters that a verdict holds of each body, from the place in which the two differ."""
 
 SIMILARITY_SCALE = 10_000
-"""`similarity` settings are integers out of this, so that integer arithmetic decides."""
+"""Similarities in settings are integers from 0 to this scale, so that integer arithmetic decides."""
 
 MAX_WINDOW = 16_000_000
-"""Bucket entries hold a kept index modulo 2 ** 24; the rest of that range tells stale entries apart."""
+"""Largest window with buckets, in messages. A bucket entry holds its kept index modulo 2 ** 24; the values
+of that range beyond the window mark entries that are stale."""
 
 MAX_RING = 2**30
-"""Where there are no buckets: slots of the ring are 32-bit."""
+"""Largest window without buckets, in messages: slot numbers of the ring are 32-bit integers."""
 
 MAX_DISTANCE = 7
 MAX_TABLES = 128
-"""Of hamming mode."""
+"""Limits of the method hamming: distance in bits, and number of tables."""
 
 
 class Kind(IntEnum):
-    """What became of a message."""
+    """The verdict on a message.
+
+    UNIQUE: no kept message is its leader; EXACT: it has the key of its leader; NEAR: it is alike to its
+    leader REPLAYED: its position was judged before; UNREADABLE: it cannot be processed
+    """
 
     UNIQUE = 0
     EXACT = 1
@@ -55,45 +60,48 @@ class Kind(IntEnum):
 
 
 class Flag(IntFlag):
-    """What a reader of a verdict should know beside its kind."""
+    """Additional facts about a verdict, as bits."""
 
     NONE = 0
     UNCONFIRMED = 1
-    """exact by a Bloom hit older than the ring: taken at the filter's word, no leader is known"""
+    """exact, but only the Bloom filter says so: the earlier message has left the ring, so nothing can
+    confirm the hit, and the leader is unknown"""
     ESTIMATED = 2
-    """near by whole-body estimate, as a body exceeds STORED_LENGTH characters"""
+    """near, but the similarity is an estimate, because a body has more than STORED_LENGTH characters"""
     LATE = 16
-    """unique, but too late to become a leader (`late: judge`)"""
+    """unique, but the message came too late to become a leader (`late: judge`)"""
 
 
 NO_TIME = -(2**63)
-"""In a time column: the message has none."""
+"""Value of a time column if the message has no time."""
 
 NO_LEADER = -(2**63)
-"""In a leader column: no kept message is named."""
+"""Value of a leader column if there is no leader or it is unknown."""
 
 
 @dataclass(slots=True)
 class Bodies(Columns):
     """Normalised texts of n messages.
 
-    The key text of a row of the near stage is its body, behind which stand the references that `text.compare`
-    asks for; of an `exact_only` row it is the body with symbols and references, or the raw text.
+    The key text is what the exact stage compares. For a row of the near stage it is the body, followed by the
+    references that `text.compare` selects (links, mentions, tags). For an `exact_only` row it is the body
+    with its symbols, followed by the references, or the raw text.
     """
 
     chars: Annotated[NDArray[np.uint32], Packed("<u4", by="starts")]
-    """code points of the key text"""
+    """code points of the key texts"""
     starts: Annotated[NDArray[np.int64], Starts("<u2", max_sent=STORED_LENGTH)]
-    """row i is chars[starts[i]:starts[i + 1]]"""
+    """the key text of row i is chars[starts[i]:starts[i + 1]]"""
     word_starts: Annotated[NDArray[np.uint8], Packed("u1", by="starts")]
-    """for each character 1 where a word of a space-separated script, or a run of characters of an unspaced
-    script, begins in the source text"""
+    """1 for each character with which a word of a space-separated script, or a run of characters of an
+    unspaced script, begins in the source text; else 0"""
     body_lengths: Annotated[NDArray[np.int32], PerRow("<i4")]
-    """characters of the body; of exact-only rows perhaps fewer than the key's"""
+    """number of characters of the body; in exact-only rows the key text may be longer"""
     own_lengths: Annotated[NDArray[np.int32], PerRow("<i4")]
-    """body characters before a shared card (poll, article); = body_lengths without one"""
+    """number of body characters before a shared card (poll, article); body_lengths if there is no card"""
     exact_only: Annotated[NDArray[np.bool_], PerRow("?")]
-    """body shorter than MIN_NEAR_LENGTH, or made of digits (and their separators) alone"""
+    """the row gets the exact stage only: its body is shorter than MIN_NEAR_LENGTH, or holds nothing but
+    digits and their separators"""
 
     def text(self, row: int) -> str:
         """The key text of one row, for messages and tests."""
@@ -103,32 +111,34 @@ class Bodies(Columns):
 
 @dataclass(slots=True)
 class Fingerprints(Columns):
-    """What the two stages compare, for n messages."""
+    """The fingerprints of n messages, by which the exact and the near stage find and compare messages."""
 
     digests: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
-    """128-bit digest of the key text (or of the exact fields)"""
+    """128-bit digest of the key text, or of the fields that the exact key is made of"""
     simhashes: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
-    """128-bit SimHash; [:, 0] alone is the 64-bit one; see `has_simhash`"""
+    """128-bit SimHash; column [:, 0] is the 64-bit SimHash; valid only if `has_simhash`"""
     has_simhash: Annotated[NDArray[np.bool_], PerRow("?")]
-    """False where no feature was found: no fingerprint, never fingerprint 0"""
+    """False if the text has no feature; the row then has no SimHash, and its zeros must not be compared"""
     weak_bits: Annotated[
         NDArray[np.uint8], PerRow("u1", (Dim("tables", "B"), Dim("weak", "B")), sent=Sent.PLAIN)
     ]
-    """for each SimHash table its least certain bits, weakest first (ties to the lowest bit), as bit numbers
-    inside the table's key"""
+    """for each SimHash table the least certain bits of its key, as bit numbers inside the key, least certain
+    first; of equally certain bits the lowest comes first"""
     band_keys: Annotated[NDArray[np.uint32], PerRow("<u4", (Dim("bands", "H"),), sent=Sent.PLAIN)]
-    """MinHash bands; meaningless for exact-only rows"""
+    """keys of the MinHash bands; not used for exact-only rows"""
     bags: Annotated[NDArray[np.uint8], PerRow("u1", (Dim("bag", "B", usual=32),), sent=Sent.PLAIN)]
-    """char bag: 64 bins of 4 bits, bin 2b in the low half of byte b, saturating at 15"""
+    """char bag: counts of hashed characters in 64 bins of 4 bits; bin 2b is the low half of byte b; a count
+    stops at 15"""
     signatures: Annotated[NDArray[np.uint32], PerRow("<u4", sent=Sent.PLAIN)]
-    """parity of hashed character counts below PARITY_BELOW characters, one-bit MinHash from there on"""
+    """for a body below PARITY_BELOW characters, the parities of its hashed character counts; for a longer
+    body, one-bit MinHash"""
     sketches: Annotated[NDArray[np.uint8], Pooled("u1", (64,), by="sketch_rows", sent=Sent.PLAIN)]
-    """whole-body MinHash values, 8 bits each, of long bodies"""
+    """MinHash values of whole long bodies, 8 bits each"""
     sketch_rows: Annotated[NDArray[np.int32], Places("<i4", of="sketches")]
-    """row in `sketches`, or -1 for bodies that need none"""
+    """row in `sketches`, or -1 for a body that needs no sketch"""
     tallies: Annotated[NDArray[np.uint64], PerRow("<u8")]
-    """what the numbers and negations of a body beyond STORED_LENGTH characters come to
-    (`stages.differ.tails`); 0 for shorter ones"""
+    """number of negations and sum of the number hashes of a body with more than STORED_LENGTH characters
+    (`stages.differ.tails`); 0 for shorter bodies"""
 
 
 @dataclass(slots=True)
@@ -136,11 +146,12 @@ class Batch(Columns):
     """n readable messages in log order, ready to be judged."""
 
     positions: Annotated[NDArray[np.int64], PerRow("<i8", sent=Sent.NOT)]
-    """the caller's name for each message: a line number; a packed partition and offset"""
+    """the caller's identifier of each message, for example a line number, or partition and offset packed"""
     times_ms: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_TIME)]
     """message time in ms since 1970, or NO_TIME"""
     arrivals_ms: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_TIME, sent=Sent.NOT)]
-    """clock of arrival, which bounds a message's time; NO_TIME for no bound"""
+    """time of arrival in ms; a message time may be at most `TimeConfig.max_ahead_ms` later; NO_TIME: no
+    such bound"""
     ids: Annotated[NDArray[np.uint64], PerRow("<u8", sent=Sent.PLAIN)]
     """hash of the message's id, 0 for none"""
     scopes: Annotated[NDArray[np.uint64], PerRow("<u8")]
@@ -151,39 +162,44 @@ class Batch(Columns):
 
 @dataclass(slots=True)
 class Verdicts(Columns):
-    """What the sieve says of n messages."""
+    """The verdicts of the sieve on n messages."""
 
     leaders: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_LEADER)]
     """position of the leader, or NO_LEADER"""
     matched: Annotated[NDArray[np.int32], PerRow("<i4")]
-    """twice the length of the longest common subsequence (near, text); else 0"""
+    """near under the method text: twice the length of the longest common subsequence with the leader;
+    else 0"""
     compared: Annotated[NDArray[np.int32], PerRow("<i4")]
-    """summed length of both bodies; similarity = matched / compared"""
+    """near under the method text: sum of both body lengths, so similarity = matched / compared; else 0"""
     distances: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
-    """bits of SimHash distance (near, hamming); else -1"""
+    """near under the method hamming: differing bits of both SimHashes; else -1"""
     kinds: Annotated[NDArray[np.uint8], PerRow("u1")]
-    """`Kind`"""
+    """the verdict, a `Kind`"""
     flags: Annotated[NDArray[np.uint8], PerRow("u1")]
-    """`Flag`"""
+    """bits of `Flag`"""
     reasons: Annotated[NDArray[np.uint8], PerRow("u1")]
-    """number of the `Rule` (`stages/differ/rules.py`) that kept a unique message apart from the most alike
-    one that would have led it; else 0"""
+    """for a unique message that is alike to a kept one: number of the `Rule` (`stages/differ/rules.py`) that
+    keeps the two apart, for the most similar kept message; else 0"""
     apart_from: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_LEADER)]
-    """position of that one, or NO_LEADER"""
+    """position of the kept message that `reasons` is about, or NO_LEADER"""
     details: Annotated[NDArray[np.uint32], Pooled("<u4", (2, DETAIL_LENGTH), by="detail_rows")]
-    """code points of the earlier and of the later body in the one place that keeps them apart, then 0"""
+    """code points of the earlier and the later body at the one place that keeps them apart, followed by
+    zeros"""
     detail_rows: Annotated[NDArray[np.int32], Places("<i4", of="details")]
-    """row in `details`; -1 where no single place decides, or `NearConfig.details` is off"""
+    """row in `details`; -1 if no single place decides, or if `NearConfig.details` is off"""
 
     def similarity(self, row: int) -> float:
-        """0…1, or 0.0 where the row was not compared by text."""
+        """Similarity of a row to its leader, 0…1; 0.0 if the row is not near by text."""
         compared = int(self.compared[row])
         return int(self.matched[row]) / compared if compared else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How much is remembered: at most `messages` kept ones, none older than `age_ms` (None: no age limit)."""
+    """How many kept messages are remembered, and how long.
+
+    messages: greatest number; age_ms: greatest age, None for no limit
+    """
 
     messages: int
     age_ms: int | None = None
@@ -193,12 +209,13 @@ class Window:
 class BandLayout:
     """Shape of the candidate index; part of the fingerprint scheme.
 
-    bands × rows MinHash values of `grams`: `chars` are all characters and pairs; `by_script` are these of
-    unspaced scripts, pairs and triples of the others, of which any two texts share most letters.
-    `tables` SimHash keys of `key_bits` out of 128 bits, probed at the
-    2 ** weak keys that differ in the `weak` least certain bits; bit j of table t is bit
-    (t * 128 // tables + j) % 128 of the SimHash. SimHash keys serve bodies of at least
-    `simhash_from` characters.
+    bands, rows: each body has `bands` MinHash keys, each made of `rows` MinHash values of its grams
+    grams: `chars`: all characters and all pairs of neighbours. `by_script`: the same for unspaced scripts,
+        but pairs and triples for the others, because any two texts in such a script share most letters
+    tables, key_bits: each body has `tables` SimHash keys of `key_bits` bits; bit j of the key of table t is
+        bit (t * 128 // tables + j) % 128 of the SimHash
+    weak: a look-up in a table tries the 2 ** weak keys that differ in the `weak` least certain bits
+    simhash_from: only bodies of at least this many characters use SimHash keys
     """
 
     bands: int = 24
@@ -212,7 +229,11 @@ class BandLayout:
 
 @dataclass(frozen=True, slots=True)
 class ExactConfig:
-    """Settings of the exact stage; `trie` is exact, `bloom` has `error_rate` over all its generations."""
+    """Settings of the exact stage.
+
+    method: `trie` is exact; `bloom` has false hits; `none` switches the stage off
+    error_rate: probability of a false hit in any generation of the Bloom filter
+    """
 
     method: Literal["bloom", "trie", "none"] = "bloom"
     error_rate: float = 1e-6
@@ -220,7 +241,7 @@ class ExactConfig:
 
 
 class Range(NamedTuple):
-    """A limit that settings may name: what it does, and the whole numbers that it may be."""
+    """Annotation of a limit that is a whole number. line: what it limits; low, high: its bounds"""
 
     line: str
     low: int = 0
@@ -228,23 +249,24 @@ class Range(NamedTuple):
 
 
 class PerMille(NamedTuple):
-    """A limit that settings may name, there as a share from 0 to 1: what it does."""
+    """Annotation of a limit out of 1000; settings write it as a share from 0 to 1. line: what it limits"""
 
     line: str
 
 
 OFF, GUARDS, FULL = 0, 1, 2
 LEVELS = ("off", "guards", "full")
-"""Of `near.differences`, by number."""
+"""Values of the setting `near.differences`, by level number."""
 
 
 class Differences(NamedTuple):
-    """What keeps two bodies apart that are alike enough (docs/DIFFERENCES.md); kernels take it as it is.
+    """Which differences keep two bodies apart although they are similar enough (docs/DIFFERENCES.md).
 
-    level: OFF; GUARDS, all rules but amounts; FULL, all rules
+    Kernels take this tuple as it is.
+    level: OFF: no rule; GUARDS: all rules except those of the category amount; FULL: all rules
 
-    The rest are limits of amounts: the keys of `near.limits`, with their bounds and defaults. Shares are out
-    of 1000. A word of a spaced script counts as up to four characters.
+    The other fields are the limits of the amount rules: the keys of `near.limits`, with bounds and defaults.
+    Shares are out of 1000. A word of a spaced script counts as up to four characters.
     """
 
     level: int = GUARDS
@@ -273,13 +295,19 @@ class Differences(NamedTuple):
 class NearConfig:
     """Settings of the near stage.
 
-    similarity: out of SIMILARITY_SCALE
-    words: YAML text of a user's own lists of words, beside ours
-    details: verdicts hold what differs (`Verdicts.details`)
-    candidates: `index` finds through bands and tables with measured recall, `scan` compares with all
-    bucket_load: expected entries per 8-entry bucket when the window is full
-    distances: hamming mode, ascending (from_length, k ≤ 7) steps; shorter bodies are exact-only
-    blocks: hamming mode, parts a 64-bit fingerprint is cut into, 0 for k + 2; tables = C(blocks, k)
+    method: `text` compares texts, `hamming` compares SimHashes, `none` switches the stage off
+    similarity: least similarity of a duplicate, out of SIMILARITY_SCALE
+    words: YAML text of a user's lists of words, which are added to the built-in lists
+    details: whether verdicts show what differs (`Verdicts.details`)
+    same_id: whether an alike message with the same id as the leader is dropped, or passes
+    candidates: `index` looks candidates up in bands and tables (its recall is measured); `scan` compares
+        each message with all kept ones
+    bucket_load: expected number of entries of an 8-entry bucket when the window is full
+    distances: for hamming: steps (from_length, k), lengths ascending, k ≤ 7; from a body length of
+        from_length on, k differing bits are allowed; shorter bodies than the first step are exact-only
+    blocks: for hamming: number of parts into which a 64-bit fingerprint is cut, 0 for k + 2; there are
+        C(blocks, k) tables
+    shards: number of threads
     """
 
     method: Literal["text", "hamming", "none"] = "text"
@@ -298,8 +326,12 @@ class NearConfig:
 
 @dataclass(frozen=True, slots=True)
 class TimeConfig:
-    """Stream time: `max_ahead_ms` clamps a message to its arrival; a message more than `late_after_ms`
-    behind stream time is late, and under `late: judge` never becomes a leader."""
+    """Settings of stream time, the latest message time so far.
+
+    max_ahead_ms: a message time later than its arrival plus this is cut to that sum
+    late: `insert`: late messages are treated like others; `judge`: late messages never become leaders
+    late_after_ms: a message is late if its time is more than this behind stream time
+    """
 
     max_ahead_ms: int = 300_000
     late: Literal["insert", "judge"] = "insert"
@@ -308,12 +340,12 @@ class TimeConfig:
 
 @dataclass(frozen=True, slots=True)
 class SieveConfig:
-    """Everything a verdict depends on beside the input.
+    """Everything except the input that a verdict depends on.
 
-    scheme_id: hash of all that shapes fingerprints (profile, features, seeds, tables of the Unicode version);
-        state of another scheme is refused
-    scoped: messages carry scopes; adds a column to the ring
-    key_is_text: the exact key is the key text, so that a confirmed hit can compare text
+    scheme_id: hash of everything that determines fingerprints (profile, features, seeds, Unicode tables); a
+        saved state of another scheme is refused
+    scoped: messages carry scopes, so the ring has a column for them
+    key_is_text: the exact key is the key text; then a hit in the ring is confirmed by comparing texts
     """
 
     exact: ExactConfig = field(default_factory=ExactConfig)
@@ -329,9 +361,10 @@ class SieveConfig:
 class SieveStats:
     """How full the sieve is.
 
-    kept: messages kept since the beginning; held: entries in the ring; capacity: of the ring
-    stream_time_ms, oldest_time_ms: stream time, and the time of the ring's oldest entry; None without times
-    bytes_used: of all arrays, growing only while the window fills
+    kept: messages kept since the beginning; held: entries in the ring now; capacity: slots of the ring
+    stream_time_ms, oldest_time_ms: stream time, and the time of the oldest entry in the ring; None if no
+        message had a time
+    bytes_used: bytes of all arrays; they grow only until the window is full
     """
 
     kept: int

@@ -1,4 +1,4 @@
-"""The errors, as a tree. Each folder declares those that only it and the folders above it raise.
+"""All errors, as a tree. A folder declares the errors that only it and the folders above it raise.
 
 SieveError
 ├── UsageError      the call cannot be fulfilled
@@ -7,10 +7,11 @@ SieveError
 ├── FileError       a file or stream cannot be read or written; `pipeline/files/`
 └── BrokerError     the message broker refused or is away; `pipeline/broker/records.py`
 
-Misuse (`UsageError`, `ConfigError`) ends a command with exit code 2, the rest with 1; a service that meets a
-lasting error ends with 3.
-Every text says what is wrong, where, and what to do, in one line. What may be secret in an address is taken
-out of every text here, and of other texts for people by `without_secrets`: one place decides what is shown.
+Misuse (`UsageError`, `ConfigError`) ends a command with exit code 2, every other error with 1. A service that
+meets a lasting error ends with 3.
+Each message says what is wrong, where, and what to do, in one line. Addresses can contain secrets. Errors
+remove them from their messages here; other texts for people pass through `without_secrets`. So one place
+decides what is shown.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ import re
 _SCHEME = r"[a-z][a-z0-9+.-]*"
 _ADDRESS = re.compile(rf"(?:{_SCHEME}::)*{_SCHEME}://", re.IGNORECASE)
 _BEGIN = rf"(?:{_SCHEME}::){{0,8}}{_SCHEME}(?<=..):/+"
-"""How an address begins, also after a path function shortened `//`; a drive has one letter."""
+"""How an address begins, even if a path function has shortened `//` to `/`. A scheme has at least two
+characters, so that a Windows drive (`C:/`) is not an address."""
 _SHOWN = re.compile(_BEGIN, re.IGNORECASE)
 _IN_TEXT = re.compile(rf"(?:{_BEGIN}|://)[^\s'\"]*", re.IGNORECASE)
 _PLACE = re.compile(r"([^:\[\]]*|\[[0-9a-f:.]+\])(:\d*)?", re.IGNORECASE)
 _ENDS_PATH = re.compile(r"[?#;]")
 _ENCODED = re.compile(r"%(?:25)*(?:40|3f|23|3b|3a)", re.IGNORECASE)
-"""`@`, `?`, `#`, `;` or `:`, encoded once or more often: a secret may stand before or behind it."""
+"""`@`, `?`, `#`, `;` or `:`, percent-encoded once or several times. A secret may stand before or after it."""
 _NAMED = re.compile(r"(?:sig|signature|token|key|secret|passw\w*|pwd|credential|auth\w*)=", re.IGNORECASE)
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address, not a path.
+    """Whether a file name is an address and not a path.
 
     >>> is_address("s3://bucket/a.csv"), is_address("simplecache::s3://bucket/a.csv"), is_address("C:/a.csv")
     (True, True, False)
@@ -40,14 +42,14 @@ def is_address(name: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """The address without what may be secret: user, password, query and fragment; a path as it is.
+    """The address without its parts that may be secret: user, password, query, fragment. A path is unchanged.
 
     >>> shown("https://me:secret@host/posts.csv?token=abc#x"), shown("a?b.csv")
     ('https://host/posts.csv', 'a?b.csv')
     >>> shown("filecache::s3://key:secret@bucket/posts.csv")
     'filecache::s3://bucket/posts.csv'
 
-    Where the secret part is not clear, only the scheme is left.
+    If it is not clear which part is secret, only the scheme is left.
     >>> shown("https://me:sec/ret@host/posts.csv"), shown("s3://key%3Asecret%40bucket/x"), shown("az://c/sig=secret/x")
     ('https://…', 's3://…', 'az://…')
     """
@@ -55,7 +57,7 @@ def shown(name: str) -> str:
     if match is None:
         return name
     rest = name[match.end() :]
-    # An IPv6 address has a pair of colons of its own.
+    # An IPv6 address in brackets contains `::` itself. So look for the `::` of a chain after the bracket.
     end_of_host = rest.find("]") + 1 if rest.rpartition("@")[2].startswith("[") else 0
     first, chain, _ = rest[end_of_host:].partition("::")
     rest = rest[:end_of_host] + first
@@ -70,7 +72,7 @@ def shown(name: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The text with every address in it as it may be shown.
+    """The text in which each address is replaced by `shown(address)`.
 
     >>> without_secrets("cannot read 's3://key:secret@bucket/x': denied")
     "cannot read 's3://bucket/x': denied"
@@ -79,18 +81,19 @@ def without_secrets(text: str) -> str:
 
 
 def _shown_in_text(match: re.Match[str]) -> str:
-    # Without a scheme it is the rest of an address that was cut, as YAML cuts one behind `&`.
+    # A match without a scheme is the rest of an address that was cut. For example, YAML cuts at `&`.
     return shown(match[0]) if match[0][0] != ":" else "://…"
 
 
 NEW_STATE = "begin with a state file that does not exist yet"
-"""What to do where a saved state no longer fits: an empty file is not a state, and is refused."""
+"""Advice for a saved state that no longer fits. An empty file would not help: it is not a state either."""
 
 
 class SieveError(Exception):
-    """Base of everything twinsieve raises on purpose.
+    """Base of all errors that twinsieve raises on purpose.
 
-    exit_code: of a command that it ends; lasting: a service that is started again meets it again
+    exit_code: exit code of a command that this error ends
+    lasting: the error comes back if the service is started again
     """
 
     exit_code = 1
@@ -102,7 +105,7 @@ class SieveError(Exception):
         )
 
     def lines(self) -> list[str]:
-        """What a terminal shows."""
+        """The lines that a terminal shows."""
         return [f"twinsieve: {self}"]
 
 
@@ -113,7 +116,7 @@ class UsageError(SieveError):
 
 
 class StateError(SieveError):
-    """A saved state cannot be used; the text names the file or section and what to do."""
+    """A saved state cannot be used; the message names the file or section, and says what to do."""
 
     def __init__(self, message: str, *, lasting: bool = True) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The head of every file of state: what it is, of which format, and a JSON header that is whole or refused.
+"""The first bytes of every state file: type of the file, format version, and a JSON header with a checksum.
 
 magic · format version (u16) · header length (u32) · header CRC-32 (u32), little-endian · header: JSON
 """
@@ -19,10 +19,12 @@ _MAX_HEADER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class StateHeader:
-    """A kind of file.
+    """Reads and writes the first bytes of one type of state file.
 
-    versions: formats that are read; the last one is written
-    kind: "a twinsieve state"; new_start: how to begin without the file, after "or"
+    magic: the first bytes, which identify the type; versions: formats that can be read; the last one is
+        written
+    kind: the type as error messages name it, such as "a twinsieve state"
+    new_start: advice in error messages, after "or": how to begin without the file
     """
 
     magic: bytes
@@ -31,11 +33,14 @@ class StateHeader:
     new_start: str
 
     def write(self, write: Callable[[bytes], object], header: bytes) -> None:
-        """Write the head. header: JSON"""
+        """Write magic, numbers and header. header: JSON"""
         write(self.magic + _NUMBERS.pack(self.versions[-1], len(header), zlib.crc32(header)) + header)
 
     def read(self, stream: BinaryIO) -> bytes:
-        """The JSON header. raises: StateError for another file, another format, a damaged or cut header"""
+        """The JSON header.
+
+        raises: StateError if the file is of another type or format, or if the header is damaged or cut
+        """
         head = stream.read(len(self.magic) + _NUMBERS.size)
         if len(head) < len(self.magic) + _NUMBERS.size or not head.startswith(self.magic):
             raise StateError(f"is not {self.kind}; name the right file, or {self.new_start}")

@@ -1,4 +1,4 @@
-"""What kernels of all stages use: machine instructions that Numba has no name for, and hashing."""
+"""Functions that kernels of all stages use: hashing, and machine instructions that Numba does not offer."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
 
-# Numba turns these into functions of fewer arguments, which a type checker cannot follow.
+# Numba turns a decorated function into one with fewer arguments. A type checker cannot follow that.
 _intrinsic: Any = intrinsic
 cgutils: Any = _numba_cgutils
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 by the golden ratio, odd: its multiples spread neighbouring keys over the whole range.
+"""2^64 divided by the golden ratio, rounded to an odd number. Multiplication by it spreads neighbouring keys
+over the whole range.
 
 source: Knuth, The Art of Computer Programming 3, section 6.4
 """
 FNV_OFFSET, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-"""Of a hash that takes one number after the other: value = (value ^ number) * FNV_PRIME.
+"""Constants of a hash over a sequence of numbers. It starts with value = FNV_OFFSET; then for each number
+value = (value ^ number) * FNV_PRIME.
 
 source: RFC 9923, FNV-1a of 64 bits
 """
@@ -31,7 +33,7 @@ source: RFC 9923, FNV-1a of 64 bits
 
 @kernel
 def mix64(x: np.uint64) -> np.uint64:
-    """Well-mixed uint64 of a uint64; a bijection.
+    """A well-mixed hash of x, uint64; different numbers have different hashes.
 
     source: Stafford's variant 13 of the MurmurHash3 finaliser, as in SplitMix64
 
@@ -47,9 +49,10 @@ def mix64(x: np.uint64) -> np.uint64:
 
 @kernel(callee=True)
 def cell_of(keys: NDArray[np.uint64], key: np.uint64) -> np.int64:
-    """The cell that holds a key, or the empty one where it belongs.
+    """The cell of a hash table that holds the key, or else the empty cell in which to insert it.
 
-    keys: uint64[2**k], k at most 32, 0 for an empty cell, never full; key: not 0
+    keys: uint64[2**k], k at most 32, the table; 0 is an empty cell, and at least one cell must be empty
+    key: not 0
     """
     mask = np.int64(len(keys) - 1)
     cell = np.int64((key * GOLDEN) >> np.uint64(32)) & mask
@@ -60,7 +63,10 @@ def cell_of(keys: NDArray[np.uint64], key: np.uint64) -> np.int64:
 
 @_intrinsic
 def prefetch(_typing: Any, array: Any, index: Any) -> Any:
-    """Hint that `array[index]` (one dimension) will be read soon; changes nothing and never faults."""
+    """Tell the processor that `array[index]` will be read soon. array: one dimension
+
+    It changes no value, and an index outside of the array is no error.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array_type = signature.args[0]
@@ -81,7 +87,7 @@ def prefetch(_typing: Any, array: Any, index: Any) -> Any:
 
 @_intrinsic
 def popcount(_typing: Any, value: Any) -> Any:
-    """Number of one bits of an unsigned integer, in the same type."""
+    """Number of bits that are 1 in an unsigned integer, as the same type."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])

@@ -1,11 +1,12 @@
-"""`@kernel`: the one way in which functions are compiled.
+"""`@kernel`: the decorator with which every compiled function is declared.
 
-Kernels take tuples of arrays and call each other row by row. With Numba's reference counting each call
-counts every array of the tuple up and down, atomically: a judged message cost 41 µs with it, 2.9 without.
-Most kernels allocate nothing and keep nothing, so there is nothing to count.
+Kernels take tuples of arrays and call each other for each row. Numba's reference counting would increment and
+decrement the count of every array at each call, atomically: judging a message took 41 µs with counting, and
+2.9 µs without. Most kernels neither allocate nor store arrays, so they need no counting.
 
-A kernel that only kernels call is a *callee*: it has neither an entry for Python, which takes every array
-of the tuples apart, nor machine code of its own (`numba_private.py`). That halves the time to compile.
+A *callee* is a kernel that only other kernels call. It has no entry for calls from Python (such an entry
+unpacks every array of the tuples) and no machine code of its own (`numba_private.py`). That halves the
+compile time.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ _config: Any = config  # untyped in Numba
 
 ZERO = cast("int", np.int64(0))
 NO, YES = cast("bool", np.bool_(False)), cast("bool", np.bool_(True))
-"""0, False, True as arguments of a kernel. A literal has a type of its own, which compiles it once more."""
+"""0, False and True as arguments of a kernel. For Numba, a literal has another type than these values, so a
+call with a literal would compile the kernel once more."""
 
 
 class Kernel(CalledByKernels):
-    """A function that Numba's dispatcher is made of at its first use, by Python or by a kernel.
+    """A decorated function. Its Numba dispatcher is made when Python or another kernel first uses it.
 
-    A process calls a dozen of more than a hundred, and loads them with their callees inside. Making all
-    dispatchers took a twentieth of a start.
+    A process calls a dozen of more than a hundred kernels; their machine code includes the callees. So most
+    dispatchers are never needed, and making all of them took 5 % of the start of a process.
     """
 
     def __init__(self, function: Callable[..., Any], *, callee: bool, options: dict[str, Any]) -> None:
@@ -43,8 +45,8 @@ class Kernel(CalledByKernels):
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Numba's."""
-        # Numba also makes an entry for C, which is never called; that took a fifth of the time to compile.
+        """Numba's dispatcher of the function; made at the first access."""
+        # Numba would also make an entry for C. Nothing calls it, and it took a fifth of the compile time.
         own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": self._callee}
         dispatcher = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
         if self._callee:
@@ -56,7 +58,8 @@ class Kernel(CalledByKernels):
         return self.dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        # Numba looks for the dispatcher's attributes; Python's own lookups must not make it.
+        # Numba reads attributes of the dispatcher here. Python itself looks up dunder names; these look-ups
+        # must not create the dispatcher.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dispatcher, name)
@@ -69,10 +72,10 @@ def kernel(*, callee: bool = ..., allocates: bool = ...) -> Callable[[_Function]
 def kernel(
     function: _Function | None = None, *, callee: bool = False, allocates: bool = False
 ) -> _Function | Callable[[_Function], _Function]:
-    """Compile a function at its first call, or load what an earlier process compiled.
+    """Decorator: compile a function at its first call, or load the code that an earlier process compiled.
 
-    callee: only other kernels call it; a call from Python is a TypeError
-    allocates: it makes arrays of its own, so Numba counts references in it
+    callee: only other kernels call the function; a call from Python is a TypeError
+    allocates: the function creates arrays, so Numba must count references in it
     """
     options = {} if allocates else UNCOUNTED
 

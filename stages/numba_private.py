@@ -1,15 +1,15 @@
-"""Every use of what Numba and llvmlite keep private; no other file has one (`tests/house`).
+"""All uses of private parts of Numba and llvmlite; no other file uses them (`tests/house`).
 
-All of them were written for Numba 0.68 and not tested with another version: `require_version` refuses any
-other when this module is imported, before one of them is used.
+This file is written for Numba 0.68 and not tested with other versions. So when it is imported,
+`require_version` refuses any other version before a private part is used.
 
-A kernel that only kernels call is a *callee*: no entry for Python, and no machine code of its own. Numba
-makes machine code of every kernel, although each kernel already contains those that it calls. A callee stays
-as LLVM's code, for its callers to take in: it is optimised and made into machine code once for each entry,
-not once more for each level of calls.
+An *entry* is a kernel that Python calls; a *callee* is a kernel that only other kernels call. Numba makes
+machine code of every kernel, although the machine code of each kernel already includes the kernels that it
+calls. Here a callee has no entry for Python and no machine code: it stays LLVM code, which its callers
+include. So it is optimised and compiled once for each entry, and not again for each level of calls.
 """
 
-# ruff: noqa: E402 (names that another version lacks are imported after the version check)
+# ruff: noqa: E402 (the version check stands before imports of names that other versions lack)
 from __future__ import annotations
 
 import re
@@ -23,11 +23,11 @@ import numba
 from twinsieve.stages.errors import UsageError
 
 REQUIREMENT = "numba>=0.68,<0.69"
-"""As in pyproject.toml."""
+"""The requirement as pyproject.toml states it."""
 
 
 def require_version() -> None:
-    """Check that this file fits this Numba. raises: UsageError"""
+    """Check that the installed Numba is a version that this file fits. raises: UsageError"""
     if re.match(r"0\.68\.\d", numba.__version__) is None:
         raise UsageError(
             f"Numba {numba.__version__} is installed, and how kernels are compiled and kept fits Numba 0.68 "
@@ -40,7 +40,7 @@ require_version()
 from numba.core import caching, codegen, compiler, registry, serialize
 from numba.core.runtime import nrt
 
-# Numba is typed here and there.
+# Only parts of Numba have type annotations.
 _Library: Any = codegen.JITCodeLibrary
 _Dispatcher: Any = registry.CPUDispatcher
 _Compiler: Any = compiler.Compiler
@@ -50,11 +50,11 @@ _cpu: Any = registry.cpu_target
 _runtime: Any = nrt
 
 UNCOUNTED = {"_nrt": False}
-"""The option of `njit` that leaves out the counting of references. Such a kernel cannot allocate."""
+"""The option of `njit` that switches reference counting off. Without counting, a kernel cannot allocate."""
 
 
 class MachineTarget(NamedTuple):
-    """What machine code is made for: LLVM's triple, CPU name and features, as Numba gives them."""
+    """The machine for which code is compiled: LLVM's triple, CPU name and CPU features, in Numba's terms."""
 
     triple: str
     cpu: str
@@ -62,12 +62,12 @@ class MachineTarget(NamedTuple):
 
 
 def own_target() -> MachineTarget:
-    """What Numba compiles for in this process."""
+    """The target that Numba compiles for in this process."""
     return MachineTarget(*_cpu.target_context.codegen().magic_tuple())
 
 
 class CalledByKernels:
-    """Base of an object that a kernel calls as the dispatcher in its `dispatcher`."""
+    """Base of an object that stands for a Numba dispatcher: kernels that call it call its `dispatcher`."""
 
     dispatcher: Any
 
@@ -77,29 +77,29 @@ class CalledByKernels:
 
 
 class KernelStore(Protocol):
-    """The kept files of one kernel; `types` stands for a list of argument types."""
+    """The files with the compile results of one kernel. types: the argument types of one result, as text"""
 
     @property
     def folder(self) -> str | None:
-        """The folder that is written to."""
+        """The folder for new files, or None."""
 
     def load(self, types: str) -> Any:
-        """What was saved for these types, unpickled, or None."""
+        """The object that was saved for these types, or None."""
 
     def save(self, types: str, content: bytes) -> None:
-        """Keep a pickle for these types."""
+        """Write a pickle for these types."""
 
 
 def keep(dispatcher: Any, files: KernelStore) -> None:
-    """Let one kernel be loaded from its files, and written to them once it is compiled."""
+    """Make a dispatcher load its kernel from the files, and write it to them after compiling it."""
     library = _kept_callee if isinstance(dispatcher, Callee) else _kept_entry
     dispatcher._cache = _KernelCache(files, library)
 
 
 class _KernelCache(caching._Cache):
-    """One kernel's files, in the form that Numba expects: pickles of its compile results.
+    """Adapter: the files of one kernel as a Numba cache. A file is a pickle of a compile result.
 
-    library: makes the library of what `serialize_using_object_code` gave
+    library: function that makes a code library of the output of `serialize_using_object_code`
     """
 
     def __init__(self, files: KernelStore, library: Callable[[Any, Any, Any], Any]) -> None:
@@ -109,7 +109,7 @@ class _KernelCache(caching._Cache):
 
     @property
     def cache_path(self) -> str | None:
-        """The folder that is written to."""
+        """The folder for new files, or None."""
         return self._files.folder
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -121,7 +121,7 @@ class _KernelCache(caching._Cache):
         return self._rebuilt(target_context, reduced)
 
     def _rebuilt(self, target_context: Any, reduced: tuple[Any, ...]) -> Any:
-        """The compile result of what `_without_ballast` left, as Numba itself makes it."""
+        """The compile result, rebuilt as Numba does it. reduced: what `_without_ballast` returned"""
         kept, function, environment, signature, object_mode, lifted, annotation, *loaded = reduced
         reload_init, environments = loaded
         for load in reload_init:
@@ -146,7 +146,7 @@ class _KernelCache(caching._Cache):
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write a compile result; where that fails, warn once and continue."""
+        """Write a compile result. If that fails, warn once and continue."""
         if self._enabled and not (
             data.library.has_dynamic_globals or any(not loop.can_cache for loop in data.lifted)
         ):
@@ -161,14 +161,14 @@ class _KernelCache(caching._Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        """Forget nothing: kernels of other sources are in other folders."""
+        """Do nothing: kernels of other sources are in other folders, so no file here is outdated."""
 
 
 def _without_ballast(data: Any) -> tuple[Any, ...]:
-    """What is written of a compile result: as Numba does, less what no kernel needs once it is compiled.
+    """The parts of a compile result that are written: what Numba writes, without two parts.
 
-    That is the text of its types, and environments without constants: to load one imports the module of a
-    function that was inlined, and with all of them half of Numba.
+    A compiled kernel needs neither the text of its types nor environments that hold no constants. Loading
+    such an environment would import the module of an inlined function; all of them import half of Numba.
     """
     *most, environments = data._replace(type_annotation="")._reduce()
     return (*most, tuple(referenced for referenced in environments if referenced.consts))
@@ -176,17 +176,17 @@ def _without_ballast(data: Any) -> tuple[Any, ...]:
 
 @cache
 def _name_functions_of_the_runtime() -> None:
-    """Tell LLVM the addresses of Numba's functions for memory, which kept machine code calls by name.
+    """Tell LLVM the addresses of Numba's memory functions, which loaded machine code calls by name.
 
-    `rtsys.initialize` does so too, and then compiles what only kernels that are compiled link with: 27 MB
-    of LLVM's code come into memory for that. Numba calls it by itself before it compiles anything.
+    Numba's `rtsys.initialize` does this too. But it also compiles helpers that only newly compiled kernels
+    need, and loads 27 MB of LLVM code for it. Numba itself calls it before it compiles a kernel.
     """
     for name, address in _runtime._nrt.c_helpers.items():
         llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _EntryLibrary(_Library):  # type: ignore[misc]
-    """Machine code that was kept. Its LLVM code is parsed only if a kernel that is compiled now calls it."""
+    """A library of loaded machine code. Its LLVM code is parsed only if a newly compiled kernel calls it."""
 
     def __init__(self, target: Any, name: str, machine_code: bytes, llvm_code: bytes) -> None:
         super().__init__(target, name)
@@ -203,26 +203,26 @@ class _EntryLibrary(_Library):  # type: ignore[misc]
 
 
 def _kept_entry(target_context: Any, kept: tuple[str, str, tuple[bytes, bytes]], function: Any) -> Any:
-    """The library of a kernel that Python calls, of what Numba's library of it gave to be kept.
+    """The code library of an entry.
 
-    function: what Numba knows of the kernel
+    kept: what `serialize_using_object_code` of Numba's library returned; function: Numba's descriptor
     """
     name, _, code = kept
     library = _EntryLibrary(target_context.codegen(), name, *code)
-    # Numba takes these names from the LLVM code, which is not parsed.
+    # Numba would take these names from the LLVM code, but that is not parsed here.
     symbols = {function.llvm_func_name, function.llvm_cpython_wrapper_name}
     library.codegen._engine._defined_symbols |= symbols
     return library
 
 
 class Callee(_Dispatcher):  # type: ignore[misc]
-    """Numba's dispatcher, for kernels alone. Without this, a call from Python would jump to address 0."""
+    """The dispatcher of a callee. It refuses calls from Python, which would otherwise jump to address 0."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options, pipeline_class=_CalleeCompiler)
 
     def add_overload(self, compiled: Any) -> None:
-        """Let kernels find what was compiled for these argument types, and Python not."""
+        """Add a compile result for its argument types. Kernels find it there, calls from Python do not."""
         self.overloads[tuple(compiled.signature.args)] = compiled
 
     def _compile_for_args(self, *_arguments: Any, **_named: Any) -> Any:
@@ -230,10 +230,10 @@ class Callee(_Dispatcher):  # type: ignore[misc]
 
 
 class _CalleeCompiler(_Compiler):  # type: ignore[misc]
-    """Numba's compiler, which then compiles into a library of ours."""
+    """Numba's compiler, but the code goes into a `_CalleeLibrary`."""
 
     def compile_extra(self, func: Any) -> Any:
-        """What Numba makes of a function; TypeError if that needs Python's objects, which callees lack."""
+        """Numba's compile result of a function. raises: TypeError if the code needs Python objects"""
         self.state.library = _CalleeLibrary(self.state.targetctx.codegen(), func.__qualname__)
         result = super().compile_extra(func)
         if result.environment.consts:
@@ -242,22 +242,22 @@ class _CalleeCompiler(_Compiler):  # type: ignore[misc]
 
 
 class _NoAddresses:
-    """Stands where Numba would write the addresses of its objects into machine code."""
+    """Placeholder for Numba's code generator; it ignores addresses that Numba writes into machine code."""
 
     def set_env(self, _name: str, _environment: Any) -> None:
         return
 
 
 class _CalleeLibrary(_Library):  # type: ignore[misc]
-    """Code that others take in; it is never made into machine code by itself."""
+    """LLVM code that other libraries include; it never becomes machine code by itself."""
 
     codegen = _NoAddresses()
 
     def _optimize_final_module(self) -> None:
-        """Nothing: the entries that take this in are optimised with all that they contain.
+        """Do nothing: the entries that include this code are optimised together with it.
 
-        Numba optimises each kernel together with its callees, so a callee six calls deep was optimised six
-        times. All kernels compile in 58 CPU seconds instead of 80 so, and run as fast.
+        Numba optimises each kernel together with its callees, so it optimised a callee six calls deep six
+        times. Without that, all kernels compile in 58 CPU seconds instead of 80, and run equally fast.
         """
 
     def _finalize_final_module(self) -> None:
@@ -265,17 +265,17 @@ class _CalleeLibrary(_Library):  # type: ignore[misc]
         self._finalized = True
 
     def get_pointer_to_function(self, _name: str) -> int:
-        """0, as there is no machine code."""
+        """0, because there is no machine code."""
         self._ensure_finalized()
         return 0
 
     def serialize_using_object_code(self) -> tuple[str, str, bytes]:
-        """The code, for `_kept_callee`."""
+        """Name, type and LLVM code of the callee, as `_kept_callee` takes them."""
         return self.name, "callee", self._get_module_for_linking().as_bitcode()
 
 
 def _kept_callee(target_context: Any, kept: tuple[str, str, bytes], _function: Any) -> Any:
-    """The library of a callee, of what it gave to be kept."""
+    """The code library of a callee. kept: what its `serialize_using_object_code` returned"""
     name, _, code = kept
     library = _CalleeLibrary(target_context.codegen(), name)
     library._shared_module = llvm.parse_bitcode(code)

@@ -1,9 +1,9 @@
-"""Arrays whose memory the machine gives page by page, at the first write to each page.
+"""Arrays of zeros whose memory the operating system assigns page by page, at the first write to each page.
 
-Linux gives the large arrays of NumPy in pages of 2 MiB. Random access to a full table is faster so, as the
-processor finds more of the table by one entry of its page cache (TLB). But a single write takes 2 MiB: ten
-kept messages, at random places of a table of 206 MB, took 190 MB of memory and the time to clear them. In
-pages of 4 KiB they take what they touch.
+Linux backs large NumPy arrays with pages of 2 MiB. Random access to a full table is faster with large pages,
+because one entry of the processor's page cache (TLB) covers more of the table. But the first write to a page
+takes all of its memory: ten kept messages at random places of a table of 206 MB took 190 MB, and the time to
+clear it. With pages of 4 KiB, they take little more than the bytes that they write.
 
 >>> zeros(3, np.int32, small_bytes=8).tolist()
 [0, 0, 0]
@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 LARGE_PAGE_BYTES = 2 << 20
 
-# Linux alone has both kinds of pages; elsewhere the machine chooses, which changes no content.
+# Only Linux has both sizes of pages. Other systems choose the size; the content of an array is the same.
 _SMALL: int | None = getattr(mmap, "MADV_NOHUGEPAGE", None)
 _LARGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
 def zeros(count: int, dtype: type[np.generic], *, small_bytes: int) -> NDArray[Any]:
-    """`count` zeros, aligned to a page; the first `small_bytes` in small pages, the others in large ones.
+    """`count` zeros, aligned to a page: the first `small_bytes` in small pages, the rest in large pages.
 
-    The machine chooses the pages; the content does not depend on them. raises: MemoryError
+    The page sizes are a request, which the system may ignore. raises: MemoryError
     """
     size = max(1, count) * np.dtype(dtype).itemsize
     small = -(-min(small_bytes, size) // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -36,7 +36,8 @@ def zeros(count: int, dtype: type[np.generic], *, small_bytes: int) -> NDArray[A
         memory = mmap.mmap(-1, size + LARGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise MemoryError(f"{size:,} bytes cannot be allocated ({error.strerror})") from error
-    # Large pages begin at multiples of their size; the first one must begin behind the small ones.
+    # A large page begins at a multiple of its size. So the array starts where its small pages end at such a
+    # multiple.
     whole = np.frombuffer(memory, np.uint8)
     start = -(whole.ctypes.data + small) % LARGE_PAGE_BYTES
     _advise(memory, _SMALL, start, small)
@@ -46,7 +47,7 @@ def zeros(count: int, dtype: type[np.generic], *, small_bytes: int) -> NDArray[A
 
 
 def _advise(memory: mmap.mmap, advice: int | None, start: int, size: int) -> None:
-    # A machine without large pages refuses the advice.
+    # A system without large pages refuses the advice with an OSError.
     with suppress(OSError):
         if advice is not None and size > 0:
             memory.madvise(advice, start, size)

@@ -1,1 +1,1 @@
-"""Made-up streams of posts and of news articles with known duplicates."""
+"""Generates streams of made-up posts and of made-up news articles, whose duplicates are known."""

@@ -1,1 +1,1 @@
-"""The exact stage: Bloom generations, or a trie where exactness is required."""
+"""The exact stage: a Bloom filter in generations, or a trie if no false hit is allowed."""

@@ -1,9 +1,10 @@
-"""`BloomGenerations`: which digests were kept inside the exact window, at a stated error rate.
+"""`BloomGenerations`: a Bloom filter of the digests kept inside the exact window, with a fixed error rate.
 
-Each generation has the size and the layout of a pybloom-live `BloomFilter(capacity, error_rate)`, which
-`bloom_sizing` makes to learn both. Kernels test and set the bits, a row of one block for each generation:
-pybloom-live takes 2 µs and more a key. Its own `digest in filter` on that memory gives the same answers
-(tests/stages/exact).
+The window is divided into generations, each with a filter of its own, so that old digests can be removed.
+Each filter has the size and the bit layout of a pybloom-live `BloomFilter(capacity, error_rate)`;
+`bloom_sizing` creates one to read both. Kernels test and set the bits, because pybloom-live takes 2 µs and
+more for each key. All filters stand in one array, one row each. pybloom-live's `digest in filter` on that
+memory gives the same answers (tests/stages/exact).
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from twinsieve.stages.exact.sections import SectionReader, Sections
 
 
 class BloomGenerations:
-    """The digests of kept messages inside a window, and up to one generation beyond it.
+    """Filters of the digests that were kept inside a window, and of up to one generation before it.
 
-    window: N kept messages and/or an age; error_rate: of all generations together, 1e-15..0.5
-    generations: full ones that a window of messages makes, 2..32
-    bloom: what kernels take
-    Memory is fixed from the start. raises: UsageError
+    window: number of kept messages, perhaps also an age
+    error_rate: probability of a false hit in any generation, 1e-15..0.5
+    generations: number of full generations that make up the window in messages, 2..32
+    bloom: the arrays, as kernels take them
+    All memory is allocated at the start. raises: UsageError
     """
 
     def __init__(self, window: Window, error_rate: float, generations: int = GENERATIONS) -> None:
@@ -35,16 +37,16 @@ class BloomGenerations:
 
     @staticmethod
     def bytes_for(window: Window, error_rate: float, generations: int = GENERATIONS) -> int:
-        """Bytes the arrays of this configuration take. raises: UsageError"""
+        """Bytes of the arrays of this configuration. raises: UsageError"""
         return bloom_bytes(bloom_sizing(window, error_rate, generations))
 
     @property
     def bytes_used(self) -> int:
-        """Bytes of all arrays, constant over time."""
+        """Bytes of all arrays; the number never changes."""
         return bloom_bytes(self.sizing)
 
     def to_sections(self) -> Sections:
-        """The state as named arrays, copies: `parameters`; of live generations `generations` and `bits`."""
+        """The state as named arrays, copies: `parameters`; `generations` and `bits` of live generations."""
         rows = self._live_rows()
         return {
             "parameters": self._parameters(),
@@ -56,7 +58,7 @@ class BloomGenerations:
     def from_sections(
         cls, sections: Sections, window: Window, error_rate: float, generations: int = GENERATIONS
     ) -> BloomGenerations:
-        """The filters as they were saved. raises: StateError if saved with other settings, or damaged"""
+        """The filters from a saved state. raises: StateError if it has other settings or is damaged"""
         loaded = cls(window, error_rate, generations)
         sizing = loaded.sizing
         reader = SectionReader("bloom", sections)

@@ -1,11 +1,11 @@
-"""Bloom generations as kernels: test, insert and expire one digest at a time on plain arrays.
+"""Kernels of the Bloom filters: test, insert and expire one digest at a time, on plain arrays.
 
-Bit order and slices are pybloom-live's: slice i of a filter is its bits from i × bits_per_slice on,
-and bit b is bit b % 8 of byte b // 8. The position inside a slice comes from the digest: its two
-halves are state and step of a SplitMix64 generator, whose i-th output is scaled to the slice.
-So each slice has a position of its own however small the filter is. Double hashing, which walks in
-even steps, repeats whole patterns in small filters: with 1,000 keys and 20 slices it errs 500 times
-as often as asked (bench/exact_bloom.py).
+A filter has the bit order and the slices of pybloom-live: slice i begins at bit i × bits_per_slice, and bit b
+is bit b % 8 of byte b // 8. A digest has one bit in each slice. The halves of the digest are state and step
+of a SplitMix64 generator; its i-th output, scaled to the length of a slice, is the bit in slice i. So the
+bits of a digest are independent of each other, even in a small filter. Double hashing is not used, because
+its equal steps repeat whole patterns in small filters: with 1,000 keys and 20 slices, false hits are 500
+times as frequent as requested (bench/exact_bloom.py).
 source: Steele, Lea, Flood 2014 (SplitMix64); Lemire 2019 (scaling without division)
 """
 
@@ -31,11 +31,12 @@ CURSOR_LIVE = 1
 
 
 class Bloom(NamedTuple):
-    """The filters of all generations.
+    """The filters of all generations. A generation is live until its newest entry leaves the window.
 
-    bits: uint8[rows × stride], the bit arrays, one row each
-    generations: int64[rows, 5], a line a generation: the GENERATION_… columns
-    cursor: int64[2], row of the oldest live generation; number of live ones (the last row is before row 0)
+    bits: uint8[rows × stride], the bits of the filters, one row for each generation
+    generations: int64[rows, 5], one row for each generation, with the GENERATION_… columns
+    cursor: int64[2], row of the oldest live generation, and number of live generations. They stand in
+        consecutive rows; row 0 follows after the last row
     """
 
     bits: NDArray[np.uint8]
@@ -55,7 +56,7 @@ def new_bloom(sizing: BloomSizing) -> Bloom:
 
 
 def bloom_bytes(sizing: BloomSizing) -> int:
-    """Bytes that the arrays of these filters take."""
+    """Bytes of the arrays of these filters."""
     return sizing.rows * (sizing.stride + 5 * 8) + 2 * 8
 
 
@@ -68,8 +69,8 @@ _IN_BYTE = np.uint64(7)
 
 @kernel
 def bloom_place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64:
-    """The bit of the filter that stands for the digest in slice `part`."""
-    # Output `part` of the generator, scaled to a slice by a 64 × 32 bit multiplication.
+    """Number of the bit that the digest (d0, d1) has in slice `part` of a filter."""
+    # Output number `part` of the generator, scaled to a slice by a multiplication of 64 by 32 bits.
     word = mix64(d0 + np.uint64(part) * (d1 | _ONE))
     scale = np.uint64(slice_bits)
     inside = ((word >> _HALF) * scale + (((word & _LOW) * scale) >> _HALF)) >> _HALF
@@ -78,13 +79,13 @@ def bloom_place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.
 
 @kernel(callee=True)
 def _bit(bits: NDArray[np.uint8], start: np.uint64, place: np.uint64) -> np.uint64:
-    # Unsigned, as a signed index costs a test for negative ones at every access.
+    # The index is unsigned: for a signed index, each access would also test whether it is negative.
     return (np.uint64(bits[start + (place >> _EIGHTH)]) >> (place & _IN_BYTE)) & _ONE
 
 
 @kernel
 def bloom_prefetch(bloom: Bloom, d0: np.uint64, d1: np.uint64) -> None:
-    """Prefetch the lines that decide most tests (two slices of each live generation)."""
+    """Prefetch the cache lines of the first two slices of each live generation, which decide most tests."""
     bits, cursor, sizing = bloom.bits, bloom.cursor, bloom.sizing
     first = bloom_place(d0, d1, ZERO, sizing.slice_bits) >> 3
     second = bloom_place(d0, d1, ZERO + 1, sizing.slice_bits) >> 3
@@ -100,10 +101,10 @@ def bloom_prefetch(bloom: Bloom, d0: np.uint64, d1: np.uint64) -> None:
 
 @kernel
 def bloom_oldest_hit(bloom: Bloom, d0: np.uint64, d1: np.uint64) -> np.int64:
-    """The smallest first kept index among the live generations that contain the digest, or -1.
+    """First kept index of the oldest live generation that contains the digest, or -1.
 
-    Where this is not below the oldest kept index of the ring, all hits lie in what the ring still
-    holds. Nothing is changed; call `bloom_expire` before.
+    If it is not less than the oldest kept index in the ring, the ring still holds all messages of the
+    generations with a hit. Call `bloom_expire` first. It changes nothing.
     """
     bits, cursor, sizing = bloom.bits, bloom.cursor, bloom.sizing
     slices, slice_bits = sizing.slices, sizing.slice_bits
@@ -113,8 +114,8 @@ def bloom_oldest_hit(bloom: Bloom, d0: np.uint64, d1: np.uint64) -> np.int64:
     second = np.uint64(bloom_place(d0, d1, min(ZERO + 1, slices - 1), slice_bits))
     third = np.uint64(bloom_place(d0, d1, min(ZERO + 2, slices - 1), slice_bits))
     fourth = np.uint64(bloom_place(d0, d1, min(ZERO + 3, slices - 1), slice_bits))
-    # Four tests are made for all generations without a branch: nearly all misses end here, a
-    # mispredicted branch costs more than the tests it saves, and cache misses overlap.
+    # Test four slices of all generations without a branch. Nearly all digests without a hit end here. A
+    # mispredicted branch costs more than the tests it would save, and without branches cache misses overlap.
     left = np.uint64(0)
     flag = _ONE
     start = np.uint64(cursor[CURSOR_OLDEST]) * stride
@@ -143,9 +144,10 @@ def bloom_oldest_hit(bloom: Bloom, d0: np.uint64, d1: np.uint64) -> np.int64:
 
 @kernel
 def bloom_expire(bloom: Bloom, kept_count: int, stream_time_ms: int) -> None:
-    """Mark generations whose newest entry has left the window as dead.
+    """Remove the generations whose newest entry has left the window from the live ones.
 
-    Times must lie within ±2 ** 62, so that differences fit. One comparison when nothing expires.
+    Times must lie within ±2 ** 62, so that their differences fit 64 bits. If nothing expires, it costs only
+    the comparison with the oldest generation.
     """
     generations, cursor, sizing = bloom.generations, bloom.cursor, bloom.sizing
     while cursor[CURSOR_LIVE] > 0:
@@ -161,11 +163,12 @@ def bloom_expire(bloom: Bloom, kept_count: int, stream_time_ms: int) -> None:
 
 @kernel
 def bloom_insert(bloom: Bloom, d0: np.uint64, d1: np.uint64, kept_index: int, time_ms: int) -> None:
-    """Insert the digest into the current generation, a new one if that was full or spanned its time.
+    """Insert the digest into the newest generation. If that is full or its time span is over, open a new one.
 
-    kept_index: larger than all before; time_ms: stream time, not below any before. Expires first,
-    so a row for the new generation is always free (see BloomGenerations for why). Opening a
-    generation clears its row: once in `capacity` insertions or `span` of time, about .1 ms a MB.
+    kept_index: greater than all before; time_ms: stream time, not less than any before
+    It expires generations first, so a row is always free for a new one (`bloom_sizing` has the proof). To
+    open a generation clears its row, in about .1 ms a MB; this happens once in `capacity` insertions or
+    `span_ms`.
     """
     bloom_expire(bloom, kept_index, time_ms)
     bits, generations, cursor, sizing = bloom
@@ -205,6 +208,6 @@ def add_batch(
     kept_indices: NDArray[np.int64],
     times_ms: NDArray[np.int64],
 ) -> None:
-    """Insert all rows in order, exactly as `bloom_insert` does one by one."""
+    """Insert all digests in order, as `bloom_insert` does for each."""
     for i in range(len(digests)):
         bloom_insert(bloom, digests[i, 0], digests[i, 1], kept_indices[i], times_ms[i])

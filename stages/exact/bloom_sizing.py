@@ -1,4 +1,4 @@
-"""How large the filters of an exact window are, and why that is enough."""
+"""The sizes of the Bloom filters for an exact window, and the proof that they are large enough."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.window import check_window
 
 GENERATIONS = 8
-"""Full generations a window of messages is divided into: up to 1/8 more than the window is remembered."""
+"""Number of full generations in a window of messages. Up to 1/8 more than the window is remembered."""
 
 AGE_PARTS = 4
-"""Parts an age is divided into: up to a quarter more than the age is remembered."""
+"""Number of time spans in a window's age. Up to a quarter more than the age is remembered."""
 
 SMALLEST_ERROR_RATE = 1e-15
 MAX_ERROR_RATE = 0.5
@@ -27,12 +27,13 @@ _SMALL = 100_000
 
 
 class BloomSizing(NamedTuple):
-    """How large the filters are.
+    """The sizes of the filters.
 
-    capacity: keys of one generation; slices, slice_bits: of one filter, made for `error_rate`
-    rows: generations there is memory for; stride: bytes of one
-    messages, age_ms: the window; span_ms: a generation is closed once its first entry is this old
-        (-1 and -1 without an age)
+    capacity: greatest number of keys of one generation
+    slices, slice_bits: number of slices of one filter, and bits of each, for `error_rate`
+    rows: number of generations for which there is memory; stride: bytes of one generation
+    messages, age_ms: the window; span_ms: a generation is closed when its first entry is this old; without
+        an age, age_ms and span_ms are -1
     """
 
     capacity: int
@@ -47,26 +48,28 @@ class BloomSizing(NamedTuple):
 
 
 def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIONS) -> BloomSizing:
-    """The sizes that keep `error_rate` over all generations together, with the window always covered.
+    """The sizes with which all generations together keep `error_rate`, and always cover the whole window.
 
-    *Rows.* A generation is closed when it holds capacity = ceil(messages / generations) keys, or when
-    its first entry is span = ceil(age / 4) old; it is dead when its newest entry has left the window.
-    Just before a new one is opened, all entries newer than the newest of the oldest live generation
-    are inside the window: at most messages - 1. So of the other closed ones at most
-    (messages - 1) // capacity are full. Those closed by time began at least a span apart and not
-    longer than the age ago: at most age // span <= 4. Rows for all of these, the oldest and the new one
-    mean that nothing inside the window is ever overwritten. What is remembered beyond it is less than
-    one capacity by messages and one span by time.
+    *Number of rows.* A generation is closed when it holds capacity = ceil(messages / generations) keys, or
+    when its first entry is span = ceil(age / 4) old. It is live until its newest entry leaves the window.
+    Look at the moment just before a new generation is opened. All entries newer than the newest entry of the
+    oldest live generation are inside the window, so they are at most messages - 1. So at most
+    (messages - 1) // capacity of the other closed generations are full. The generations closed by time began
+    at least one span apart, and not longer ago than the age; so they are at most age // span <= 4. There
+    are rows for all of these, plus the oldest generation and the new one. So no entry inside the window is
+    ever overwritten. The entries remembered beyond the window are less than one capacity in number, and less
+    than one span in time.
 
-    *Error.* Live generations hold at most capacity + messages - 1 keys together. A filter that is
-    filled to the share x of its capacity errs with (1 - 2 ** -x) ** slices <= x × 2 ** -slices (for two
-    or more slices), so the sum is largest when the keys fill whole generations: each gets
+    *Error.* The live generations together hold at most capacity + messages - 1 keys. A filter that is filled
+    to the share x of its capacity has a false hit with the probability
+    (1 - 2 ** -x) ** slices <= x × 2 ** -slices (for two or more slices). So the sum over all filters is
+    greatest if the keys fill whole generations. Therefore each filter gets the rate
     error_rate × capacity / (capacity + messages - 1), whatever the number of rows.
 
-    pybloom-live makes a filter to tell its sizes: for a moment one generation's memory is taken, a tenth or
-    less of what the window needs.
+    To find its sizes, a pybloom-live filter is created. For a moment this takes the memory of one generation,
+    a tenth or less of the window's memory.
 
-    raises: UsageError for a window or an error rate that cannot be
+    raises: UsageError for an invalid window or error rate
     """
     check_window(window)
     if not SMALLEST_ERROR_RATE <= error_rate <= MAX_ERROR_RATE:
@@ -77,7 +80,7 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
     if not 2 <= generations <= 32:
         raise UsageError(f"generations is {generations}; use 2..32")
     capacity = -(-window.messages // generations)
-    # No slice is larger than capacity / ln 2 bits: refused before pybloom-live asks for memory.
+    # A slice has at most capacity / ln 2 bits. Refuse a larger one before pybloom-live allocates memory.
     largest = int(_MAX_SLICE * math.log(2))
     if capacity > largest:
         raise UsageError(
@@ -97,20 +100,20 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
 
 
 def row_bytes(bits: int) -> int:
-    """Bytes of a generation's row: whole cache lines, an odd number of them.
+    """Bytes of a generation's row: an odd number of whole cache lines.
 
-    So equal places of all generations fall into different sets of the cache.
+    Because it is odd, the same place in all generations falls into different sets of the processor's cache.
     """
     return (-(-bits // (8 * _LINE)) | 1) * _LINE
 
 
 @lru_cache(maxsize=64)
 def _filter_within(capacity: int, share: float) -> tuple[int, int, float]:
-    """Slices, bits of a slice and the rate to ask of pybloom-live so that a full filter errs at most `share`.
+    """(slices, bits of a slice, rate to request) with which a full filter has false hits of at most `share`.
 
-    It rounds slices up and shrinks them accordingly, which costs up to 6 % of error; asking for
-    slightly less makes up for that. The rate is nearly the same for every capacity, so a small filter
-    finds it, and a large one is made two or three times only.
+    pybloom-live rounds the number of slices up and makes them smaller, which adds up to 6 % to the error.
+    To compensate, a slightly lower rate is requested. It is nearly the same for all capacities, so a small
+    filter is used to find it, and a large filter is created only two or three times.
     """
     steps = _steps_within(min(capacity, _SMALL), share, 0)
     if capacity > _SMALL:
@@ -135,6 +138,6 @@ def _requested_rate(share: float, steps: int) -> float:
 
 
 def filter_sizes(capacity: int, error_rate: float) -> tuple[int, int]:
-    """num_slices and bits_per_slice of `BloomFilter(capacity, error_rate)`, as its attributes are."""
+    """num_slices and bits_per_slice of a `BloomFilter(capacity, error_rate)` of pybloom-live."""
     bloom = BloomFilter(capacity, error_rate)
     return bloom.num_slices, bloom.bits_per_slice

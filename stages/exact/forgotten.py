@@ -1,7 +1,8 @@
-"""`Forgotten`: digests of kept messages that no longer lead, until the exact window has passed them.
+"""`Forgotten`: tags of kept messages that must no longer be leaders, until the exact window has passed.
 
-A Bloom filter cannot delete. So the digests of kept messages that never come out stand here, and a message
-with one of them is not asked of the exact stage. Once such a message is kept, its digest leads again.
+Some kept messages never reach the output, so later copies of them must not be dropped. But a Bloom filter
+cannot delete their digests. So their tags are stored here, and a message with one of these tags skips the
+exact stage. If that message is kept, its tag is removed from here, and it is the leader of later copies.
 
 >>> forgotten = Forgotten()
 >>> forgotten.add(np.array([7, 9], np.uint64), kept=3, time_ms=0)
@@ -20,9 +21,10 @@ from twinsieve.stages.exact.sections import SectionReader, Sections
 
 
 class Forgotten:
-    """Tags (first halves of digests), each with the messages kept and the stream time when it was forgotten.
+    """Forgotten tags. A tag is the first half of a digest.
 
-    24 bytes each; never more than the exact window held when the last ones were forgotten.
+    A tag takes 24 bytes. It is stored with two numbers from the moment when it was forgotten: messages kept
+    so far, and stream time. There are never more tags than the exact window had entries at the last `add`.
     """
 
     def __init__(self) -> None:
@@ -42,18 +44,18 @@ class Forgotten:
         self._times = np.concatenate([self._times, np.full(len(new), time_ms, np.int64)])
 
     def lead_again(self, tags: NDArray[np.uint64]) -> None:
-        """Messages with these tags were kept: they lead."""
+        """Remove these tags, because messages with them were kept and are leaders now."""
         if len(self._tags):
             self._keep(~np.isin(self._tags, tags))
 
     def holds(self, tags: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """bool[n]: whether tags[i] is forgotten."""
+        """bool[n]: whether each tag is forgotten."""
         return np.isin(tags, self._tags)
 
     def until_one_repeats(self, tags: NDArray[np.uint64]) -> int:
-        """How many rows there are before one whose forgotten tag an earlier row has.
+        """Number of rows before the first row that repeats the forgotten tag of an earlier row.
 
-        That row is judged after the earlier one, which may lead by then.
+        That row must be judged after the earlier one, which may be its leader by then. tags: uint64[n]
         """
         rows = np.flatnonzero(self.holds(tags))
         _, first = np.unique(tags[rows], return_index=True)
@@ -61,9 +63,10 @@ class Forgotten:
         return int(rows[again[0]]) if len(again) else len(tags)
 
     def expire(self, kept: int, messages: int, time_ms: int, age_ms: int | None) -> None:
-        """Let go what was forgotten more than `messages` kept ones, or `age_ms`, ago: it is found no more.
+        """Remove tags forgotten more than `messages` kept messages, or `age_ms`, ago.
 
-        time_ms: stream time, or NO_TIME; age_ms: None for no limit
+        The exact stage no longer finds them. kept: messages kept so far; time_ms: stream time, or NO_TIME;
+        age_ms: None for no limit
         """
         passed = kept - self._kept > messages
         if age_ms is not None and time_ms != NO_TIME:
@@ -74,14 +77,14 @@ class Forgotten:
         self._tags, self._kept, self._times = self._tags[wanted], self._kept[wanted], self._times[wanted]
 
     def to_sections(self) -> Sections:
-        """The state as named arrays, copies; empty where nothing is forgotten, as in older states."""
+        """Copies of the state as named arrays. Without forgotten tags there are none, as in older states."""
         if not len(self):
             return {}
         return {"tags": self._tags.copy(), "kept": self._kept.copy(), "times": self._times.copy()}
 
     @classmethod
     def from_sections(cls, sections: Sections) -> Forgotten:
-        """What was saved. raises: StateError when it is damaged"""
+        """The tags from a saved state. raises: StateError if it is damaged"""
         loaded = cls()
         if not sections:
             return loaded

@@ -1,4 +1,4 @@
-"""`PackedColumn`: int64 values at random access in as few whole bytes as their neighbourhood allows."""
+"""`PackedColumn`: int64 values with random access, stored as small differences in few bytes each."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _WORD = 8
 
 
 class PackedColumn:
-    """n int64 values: a base per block of 128, and what is above it in 0..8 bytes a value.
+    """n int64 values: a base for each block of 128 values, and each value's difference to it in 0..8 bytes.
 
-    Kept indices without gaps need no byte at all (after subtracting the row), times a few, positions
-    of one input two; any int64 is held exactly, at 8 bytes if need be.
+    Kept indices without gaps need 0 bytes (after subtracting the row), times a few bytes, positions of one
+    input 2 bytes. Any int64 value is stored exactly, with 8 bytes if necessary.
 
-    bases: int64[blocks]; deltas: uint8[n, width]
+    bases: int64[blocks]; deltas: uint8[n, width], the differences, lowest byte first
 
     >>> column = PackedColumn.of(np.array([7_000_000_000_000, 7_000_000_000_300], dtype=np.int64))
     >>> column.deltas.shape
@@ -32,20 +32,20 @@ class PackedColumn:
 
     @classmethod
     def of(cls, values: NDArray[np.int64]) -> PackedColumn:
-        """The column of these values. values: int64[n]"""
+        """A column with these values. values: int64[n]"""
         n = len(values)
         if n == 0:
             return cls(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.uint8))
         bases = np.minimum.reduceat(values, np.arange(0, n, _BLOCK))
-        # Unsigned differences wrap around correctly where a block spans more than an int64.
+        # Unsigned differences stay correct even if a difference inside a block exceeds an int64.
         above = values.view(np.uint64) - np.repeat(bases, _BLOCK)[:n].view(np.uint64)
         width = -(-int(above.max()).bit_length() // 8)
         little = above.astype("<u8").view(np.uint8).reshape(n, _WORD)
-        # A copy even where none is needed: a view of no columns would hold all 8 bytes a value in memory.
+        # Always copy: a view of a few columns, even of none, would keep all 8 bytes a value in memory.
         return cls(bases, little[:, :width].copy())
 
     def values(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[m], the values of these rows. rows: int64[m], 0 <= row < n"""
+        """int64[m]: the values of these rows. rows: int64[m], 0 <= row < n"""
         wide = np.zeros((len(rows), _WORD), dtype=np.uint8)
         wide[:, : self.deltas.shape[1]] = self.deltas[rows]
         above = wide.reshape(-1).view("<u8").astype(np.uint64)
@@ -60,7 +60,7 @@ class PackedColumn:
         return self.bases.nbytes + self.deltas.nbytes
 
     def is_sound(self, length: int) -> bool:
-        """Whether loaded arrays can be read as `length` values without leaving them."""
+        """Whether the arrays, if loaded from a file, hold exactly `length` values that can be read safely."""
         return (
             self.bases.dtype == np.int64
             and self.deltas.dtype == np.uint8

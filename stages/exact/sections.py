@@ -1,4 +1,4 @@
-"""Saved arrays are checked as they are read: other settings and damage are different errors."""
+"""Checks saved arrays when they are read, with different errors for other settings and for damage."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from twinsieve.stages.errors import NEW_STATE, StateError
 
 Sections = dict[str, NDArray[np.generic]]
-"""A part of the state: named arrays."""
+"""Named arrays: a saved part of the state."""
 
 
 class SectionReader:
-    """The sections of one part (`bloom`, `trie`), checked as they are taken.
+    """Reads the sections (named arrays) of one part of the state, such as `bloom`, and checks each.
 
-    raises: StateError from every method, with the part's name and what to do
+    raises: StateError from each method; the message names the part and says what to do
     """
 
     def __init__(self, part: str, sections: Mapping[str, NDArray[np.generic]], prefix: str = "") -> None:
@@ -25,11 +25,11 @@ class SectionReader:
         self._prefix = prefix
 
     def within(self, prefix: str) -> SectionReader:
-        """A reader of the sections whose names begin with the prefix, which is left out of their names."""
+        """A reader of the sections whose names begin with the prefix; it takes their names without it."""
         return SectionReader(self._part, self._sections, self._prefix + prefix)
 
     def array(self, name: str, dtype: type[np.generic], shape: tuple[int | None, ...]) -> NDArray[np.generic]:
-        """The named section, of exactly this dtype and shape; None stands for any length."""
+        """The section of this name. It must have this dtype and shape; None in the shape fits any length."""
         name = self._prefix + name
         if name not in self._sections:
             raise self.damaged(f"section {name!r} is missing")
@@ -43,7 +43,7 @@ class SectionReader:
         return array
 
     def same_parameters(self, names: tuple[str, ...], now: NDArray[np.int64]) -> None:
-        """Nothing if the section `parameters` equals `now`; else the first difference is the error."""
+        """Check that the section `parameters` equals `now`; the error names the first difference."""
         saved = self.array("parameters", np.int64, (len(names),))
         for name, was, is_now in zip(names, saved.tolist(), now.tolist(), strict=True):
             if was != is_now:
@@ -54,12 +54,12 @@ class SectionReader:
                 )
 
     def damaged(self, problem: str) -> StateError:
-        """The error for arrays that no version of twinsieve wrote."""
+        """The error for arrays that cannot be what twinsieve wrote. problem: what is wrong"""
         return StateError(f"{self._part}: {problem}; the state is damaged, {NEW_STATE} or an older snapshot")
 
 
 def _shown(name: str, value: int) -> str:
-    # As settings spell it: rates were saved as the bits of a float64, no age as -1.
+    # Show the value as settings write it. A rate is saved as the bits of a float64, and "no age" as -1.
     if name == "exact.error_rate":
         return f"{name} {float(np.int64(value).view(np.float64))!r}"
     if name == "exact.window.age_ms" and value < 0:

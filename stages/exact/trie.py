@@ -1,4 +1,7 @@
-"""`TrieTiers`: the newest kept message of a digest, exactly; a small head and sealed marisa tries.
+"""`TrieTiers`: finds the newest kept message of a digest, without false hits.
+
+New messages go into a small hash table, the head. A full head is sealed into a tier: an index around a
+marisa trie that never changes again.
 
 >>> tiers = TrieTiers(Window(messages=1_000))
 >>> digests = np.arange(6, dtype=np.uint64).reshape(3, 2)
@@ -30,14 +33,15 @@ _FAN_OUT = 4
 _BYTES_A_KEY = 34
 _BYTES_A_TIER = 8_192
 _MERGE_BYTES_A_KEY = 150
-"""Measured by bench/exact_trie.py, rounded up."""
+"""Greatest memory of a key, of a tier, and of a key during a merge; measured by bench/exact_trie.py."""
 
 
 class TierSizes(NamedTuple):
-    """How entries are grouped.
+    """How many entries the head and the tiers have.
 
-    head: entries before they are sealed; fan_out: tiers of a level that become one of the next;
-    largest: entries a tier may reach by merging
+    head: entries of a full head
+    fan_out: number of tiers of one level that are merged into one tier of the next level
+    largest: greatest number of entries of a merged tier
     """
 
     head: int
@@ -46,23 +50,23 @@ class TierSizes(NamedTuple):
 
 
 def tier_sizes(window: Window) -> TierSizes:
-    """The sizes for a window: small beside it, and bounded, so that sealing never takes long.
+    """The sizes for a window: small parts of the window with a fixed maximum, so that sealing is never slow.
 
-    A full head is sealed; `fan_out` tiers of a level become one of the next while that stays within
-    `largest` (a quarter of the window, at most 1,048,576). So an entry is built into a trie three
-    times, look-ups meet about 6 + messages / 1,048,576 tiers, and what the oldest tier holds beyond
-    the window is at most a quarter of it.
+    A full head is sealed. `fan_out` tiers of one level are merged into one tier of the next level, as long as
+    the result has at most `largest` entries (a quarter of the window, at most 1,048,576). As a result, each
+    entry is built into a trie three times, a look-up searches about 6 + messages / 1,048,576 tiers, and the
+    entries of the oldest tier that have left the window are at most a quarter of it.
     """
     head = min(_MAX_HEAD, max(1_024, window.messages // 64))
     return TierSizes(head, _FAN_OUT, min(_MAX_TIER, max(head, window.messages // 4)))
 
 
 class TrieTiers:
-    """Digests of kept messages with position, kept index and time of the newest message of each.
+    """For each digest of kept messages: position, kept index and time of its newest message.
 
-    It holds everything inside the window and some entries that have left it: the caller checks kept index and
-    time. Memory follows from the window (`bytes_for`). One call a chunk of messages is intended.
-    raises: UsageError for a window that cannot be kept
+    It holds all entries inside the window, and some that have left it, so the caller must check kept index
+    and time. The window determines the memory (`bytes_for`). Call it once for a chunk, not for each message.
+    raises: UsageError for an invalid window
     """
 
     def __init__(self, window: Window, sizes: TierSizes | None = None) -> None:
@@ -78,10 +82,11 @@ class TrieTiers:
     def find(
         self, digests: NDArray[np.uint64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Of the newest entry of each digest: whether there is one, position, kept index, time in ms.
+        """Look up the newest entry of each digest.
 
         digests: uint64[n, 2]
-        returns: bool[n], int64[n] (or NO_LEADER), int64[n] (or -1), int64[n] (or NO_TIME)
+        returns: bool[n], whether there is an entry; int64[n], its position or NO_LEADER; int64[n], its kept
+            index or -1; int64[n], its time in ms or NO_TIME
         """
         n = len(digests)
         is_hit = np.zeros(n, dtype=np.bool_)
@@ -113,11 +118,12 @@ class TrieTiers:
         kept_indices: NDArray[np.int64],
         times_ms: NDArray[np.int64],
     ) -> None:
-        """Hold the messages, each as the newest of its digest.
+        """Add kept messages; each becomes the newest of its digest.
 
-        digests: uint64[n, 2]; leaders: int64[n], their positions; kept_indices: int64[n], ascending
-        and above all before; times_ms: int64[n], stream times, not below any before.
-        Seals the head whenever it is full, which takes about 1 µs for each entry that is merged.
+        digests: uint64[n, 2]; leaders: int64[n], positions of the messages
+        kept_indices: int64[n], ascending, greater than all added before
+        times_ms: int64[n], stream times, not less than any added before
+        A full head is sealed, which takes about 1 µs for each entry that is merged.
         """
         entries = Entries(digests, leaders, kept_indices, times_ms)
         done = 0
@@ -130,10 +136,10 @@ class TrieTiers:
             self.expire(int(part.kept[-1]) + 1, int(part.times_ms[-1]))
 
     def expire(self, kept_count: int, stream_time_ms: int) -> None:
-        """Forget tiers whose newest entry has left the window.
+        """Remove tiers whose newest entry has left the window, and empty the head if its newest entry has.
 
-        stream_time_ms: NO_TIME as long as none is known; entries added until then count as added
-        at the first one that is
+        stream_time_ms: NO_TIME before the first message with a time; entries added before it count as added
+            at the first stream time
         """
         self.kept_count = kept_count
         self.stream_time_ms = stream_time_ms
@@ -148,7 +154,7 @@ class TrieTiers:
     def to_sections(self) -> Sections:
         """The state as named arrays: `parameters`, `clock`, `head.…`, `0.…` for the oldest tier, and so on.
 
-        The arrays may be written at any later time; what they hold changes no more.
+        The content of the arrays never changes, so they can be written at any later time.
         """
         sections: Sections = {
             "parameters": self._parameters(),
@@ -165,7 +171,7 @@ class TrieTiers:
 
     @classmethod
     def from_sections(cls, sections: Sections, window: Window, sizes: TierSizes | None = None) -> TrieTiers:
-        """The tiers as they were saved. raises: StateError if saved with other settings, or damaged"""
+        """The tiers from a saved state. raises: StateError if it has other settings or is damaged"""
         loaded = cls(window, sizes)
         reader = SectionReader("trie", sections)
         reader.same_parameters(_PARAMETERS, loaded._parameters())
@@ -200,10 +206,10 @@ class TrieTiers:
 
     @staticmethod
     def bytes_for(window: Window) -> int:
-        """Bytes of this configuration at worst, with what merging takes for a moment. raises: UsageError
+        """Greatest number of bytes for this window, including the temporary memory of a merge.
 
-        For positions of any size, times less than 4 hours apart within 128 messages, and digests
-        that nobody forged: without any of these limits 20 bytes more a key.
+        It holds if times within 128 messages are less than 4 hours apart and nobody forged digests; positions
+        may have any size. Otherwise a key may take 20 bytes more. raises: UsageError
         """
         check_window(window)
         sizes = tier_sizes(window)
@@ -225,7 +231,7 @@ class TrieTiers:
         return self.head.count + sum(len(tier) for tier in self.tiers)
 
     def _inside(self, kept: Any, times_ms: Any) -> Any:
-        """Whether the window holds a message, or each of several, of these kept indices and times."""
+        """Whether messages with these kept indices and times are inside the window; scalars or arrays."""
         inside = self.kept_count - kept <= self.window.messages
         if self.window.age_ms is not None and self.stream_time_ms != NO_TIME:
             added = np.where(times_ms == NO_TIME, self.first_time_ms, times_ms)
@@ -233,7 +239,10 @@ class TrieTiers:
         return inside
 
     def _seal(self) -> None:
-        """Merge the head and every full run of tiers behind it into one tier; the head is empty then."""
+        """Merge the head with all tiers of consecutive full levels into one new tier. Then empty the head.
+
+        A level is full if it has `fan_out` - 1 tiers; the new tier is the missing one.
+        """
         merged = [self.head.entries.take(slice(0, self.head.count))]
         level = 0
         size = self.sizes.head
@@ -263,7 +272,7 @@ _PARAMETERS = (
 
 
 def _newest_of_each(entries: Entries) -> Entries:
-    """The entries that no later one with the same digest replaces."""
+    """The entries without those whose digest a later entry has."""
     first = entries.digests[:, 0]
     order = np.argsort(first)
     ascending = first[order]

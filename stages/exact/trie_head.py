@@ -1,4 +1,4 @@
-"""`TrieHead`: the newest entries of the trie method, in a small hash table until they are sealed."""
+"""`TrieHead`: a small hash table with the newest entries of the trie method, before they are sealed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HALF = np.uint64(32)
 
 
 class Entries(NamedTuple):
-    """n kept messages in kept order.
+    """n kept messages, in the order in which they were kept.
 
-    digests: uint64[n, 2]; positions: int64[n], of the message, which leads later ones
+    digests: uint64[n, 2]; positions: int64[n], position of the message, the leader of later copies
     kept: int64[n], kept indices; times_ms: int64[n], stream times
     """
 
@@ -32,9 +32,9 @@ class Entries(NamedTuple):
 
 
 class TrieHead:
-    """Up to `size` entries; the newest of a digest answers.
+    """Up to `size` entries; a look-up finds the newest entry of a digest.
 
-    entries: columns of `size` rows, the first `count` are in use; memory is fixed
+    entries: columns of `size` rows, of which the first `count` are in use; memory is allocated once
     """
 
     def __init__(self, size: int) -> None:
@@ -49,16 +49,16 @@ class TrieHead:
 
     @staticmethod
     def bytes_for(size: int) -> int:
-        """Bytes a head of this size takes."""
+        """Bytes of a head of this size."""
         return size * 40 + 4 * (1 << (size + size // 2).bit_length())
 
     @property
     def room(self) -> int:
-        """Entries that can still be added."""
+        """Number of entries that can still be added."""
         return len(self.entries.kept) - self.count
 
     def add(self, entries: Entries) -> None:
-        """Put the entries into the head, which must have room for them."""
+        """Add entries. There must be room for all of them."""
         start = self.count
         self.count += len(entries.kept)
         for column, added in zip(self.entries, entries, strict=True):
@@ -66,7 +66,7 @@ class TrieHead:
         _map_rows(self._slots, self.entries.digests, start, self.count)
 
     def find(self, digests: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """int64[n], the row of the newest entry of each digest, or -1. digests: uint64[n, 2]"""
+        """int64[n]: row of the newest entry of each digest, or -1. digests: uint64[n, 2]"""
         rows = np.empty(len(digests), dtype=np.int64)
         _find_rows(self._slots, self.entries.digests, digests, rows)
         return rows

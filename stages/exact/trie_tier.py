@@ -1,10 +1,10 @@
-"""`SealedTier`: entries that change no more, around a marisa trie, in about 15 bytes a key and its values.
+"""`SealedTier`: a read-only index of entries around a marisa trie, with about 15 bytes for key and values.
 
-The trie holds the first 4 bytes of each digest. At up to a million keys those are nearly always
-unique, and without long tails marisa needs 3 bytes a key; the other 12 bytes of the digest stand in
-two arrays by trie id and are compared, so every answer is exact. Digests that share their first 4
-bytes are in the trie in full. (1 M digests: 15.1 B each, against 19.5 B as whole keys of one trie;
-bench/exact_trie.py.)
+The trie holds the first 4 bytes of each digest. With up to a million keys, these are nearly always unique,
+and marisa needs only 3 bytes a key because the keys have no long tails. The other 12 bytes of each digest
+stand in two arrays, in the order of trie ids; a look-up compares them, so each answer is exact. If several
+digests share their first 4 bytes, the trie holds all 16 bytes of them. (1 M digests: 15.1 B each, against
+19.5 B if the trie held whole digests; bench/exact_trie.py.)
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ _PREFIX_SHIFT = np.uint64(32)
 
 
 class SealedTier:
-    """Entries with distinct digests, in kept order; every digest has an id in the trie.
+    """Entries with distinct digests, in kept order; the trie gives each digest an id.
 
-    level: how often entries were merged to get here
-    low, second: uint32[n], uint64[n] by id; the last 12 bytes of the digest
-    rows: PackedColumn by id; row of the entry in kept order
-    kept_less_row, positions, times: PackedColumn by row
-    filter_bits: uint8[…], a Bloom filter over the digests, so that most misses never reach the trie
+    level: number of merges that led to this tier
+    low, second: uint32[n], uint64[n], by id: the last 12 bytes of the digest
+    rows: PackedColumn, by id: row of the entry in kept order
+    kept_less_row: PackedColumn, by row: kept index minus row; positions, times: PackedColumn, by row
+    filter_bits: uint8[…], a Bloom filter of the digests, so that most digests that are not in the tier are
+        not searched for in the trie
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class SealedTier:
 
     @classmethod
     def of(cls, level: int, entries: Entries) -> SealedTier:
-        """A tier of these entries. entries: kept order, digests distinct, at least one"""
+        """A tier of these entries. entries: at least one, in kept order, with distinct digests"""
         n = len(entries.kept)
         order = np.argsort(entries.digests[:, 0])
         ordered = entries.digests[order]
@@ -117,7 +118,7 @@ class SealedTier:
         return self._trie_bytes + bloom_bytes(self.filter.sizing) + sum(part.nbytes for part in columns)
 
     def find(self, digests: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """int64[n], the row of each digest, or -1. digests: uint64[n, 2]"""
+        """int64[n]: row of the entry of each digest, or -1. digests: uint64[n, 2]"""
         maybe = np.empty(len(digests), dtype=np.bool_)
         contains_batch(self.filter, digests, maybe)
         candidates = np.flatnonzero(maybe)
@@ -133,11 +134,11 @@ class SealedTier:
         return rows
 
     def _ids_of(self, digests: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The id of the trie key that could stand for each digest, or -1.
+        """The id of the trie key that may belong to each digest, or -1. The caller compares the other bytes.
 
-        marisa-trie answers one key a call, in about 1 µs; asking in key order gains 5 to 8 %, sorting
-        included. Only what passes the Bloom filter gets here: what the tier holds, and one in fifty of the
-        rest (`python -m bench.exact_trie --look-ups`).
+        marisa-trie looks up one key a call, in about 1 µs. Looking up sorted keys would save only 5 to 8 %,
+        sorting included. Only digests that pass the Bloom filter get here: those in the tier, and one in
+        fifty of the others (`python -m bench.exact_trie --look-ups`).
         """
         get = self.trie.get
         prefixes = _prefixes(digests)
@@ -148,11 +149,11 @@ class SealedTier:
         return ids
 
     def kept_at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[m], kept indices of these rows."""
+        """int64[m]: kept indices of these rows."""
         return self.kept_less_row.values(rows) + rows
 
     def entries(self) -> Entries:
-        """All entries, in kept order; the digests are put together again from trie and columns."""
+        """All entries, in kept order. The digests are rebuilt from the trie and the columns."""
         n = len(self)
         everything = np.arange(n)
         digests = np.empty((n, 2), dtype=np.uint64)
@@ -168,10 +169,11 @@ class SealedTier:
 
 
 class _TrieKeys:
-    """Keys of digests that ascend in their first half: 4 bytes, or all 16 where the 4 are not unique.
+    """Iterates over the trie keys of n digests: the first 4 bytes, or all 16 if the first 4 are not unique.
 
-    shared: bool[n], where the 4 are not unique
-    Iterates in pieces, as a million bytes objects at once would take 45 MB.
+    digests: uint64[n, 2], ascending in their first half
+    shared: bool[n], whether the first 4 bytes are not unique
+    It makes the keys in pieces, because a million bytes objects at once would take 45 MB.
     """
 
     def __init__(self, digests: NDArray[np.uint64]) -> None:
@@ -197,7 +199,7 @@ class _TrieKeys:
 
 
 def _prefix_of_ids(trie: marisa_trie.BinaryTrie) -> NDArray[np.uint32]:
-    """uint32[n], the first 4 bytes of the digest with each trie id."""
+    """uint32[n]: the first 4 bytes of the digest of each trie id."""
     restore = trie.restore_key
     n = len(trie)
     parts = [
@@ -219,7 +221,7 @@ def _whole_keys(digests: NDArray[np.uint64]) -> list[bytes]:
 
 
 def empty_filter(capacity: int) -> Bloom:
-    """A single generation for `capacity` digests that never closes."""
+    """An empty Bloom filter for `capacity` digests: one generation that never closes."""
     slices, slice_bits = filter_sizes(capacity, _FILTER_ERROR_RATE)
     stride = row_bytes(slices * slice_bits)
     sizing = BloomSizing(
@@ -229,7 +231,7 @@ def empty_filter(capacity: int) -> Bloom:
 
 
 def tier_to_sections(tier: SealedTier) -> Sections:
-    """The arrays of a tier: `level`, `trie` in marisa's own format, `filter` and the columns, not copied."""
+    """The arrays of a tier: `level`, `trie` (in marisa's format), `filter` and the columns; not copies."""
     sections: Sections = {
         "level": np.array([tier.level], dtype=np.int64),
         "trie": np.frombuffer(tier.trie.tobytes(), dtype=np.uint8),
@@ -245,7 +247,7 @@ def tier_to_sections(tier: SealedTier) -> Sections:
 
 
 def tier_from_sections(reader: SectionReader) -> SealedTier:
-    """The tier. raises: StateError if the arrays do not belong together"""
+    """The tier from its saved arrays. raises: StateError if the arrays do not fit together"""
     low = reader.array("low", np.uint32, (None,)).astype(np.uint32)
     n = len(low)
     second = reader.array("second", np.uint64, (n,)).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""What an exact window may be."""
+"""The limits of an exact window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_AGE_MS = 2**62
 
 
 def check_window(window: Window) -> None:
-    """Nothing if the window can be kept. raises: UsageError"""
+    """Check that the window is within the limits. raises: UsageError"""
     if not 1 <= window.messages <= MAX_MESSAGES:
         raise UsageError(f"exact.window.messages is {window.messages}; use 1..{MAX_MESSAGES}")
     if window.age_ms is not None and not 0 <= window.age_ms <= MAX_AGE_MS:

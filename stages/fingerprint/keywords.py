@@ -1,4 +1,4 @@
-"""Keywords of bodies as weighted features: the classic recipe for news."""
+"""Keywords of bodies as weighted features of a SimHash, a common method for news."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from twinsieve.stages.fingerprint.segmenter import Segmenter
 
 
 class Keywords:
-    """Finds the keywords of near rows; jieba and its tables are read with the first batch.
+    """Finds the keywords of near rows. jieba and its tables are loaded with the first batch.
 
-    A word's rank is count × IDF, of equal ones the first in the text goes first; with `weights: tfidf`
-    the rank is its weight as well. source: jieba's extract_tags, whose choice this is up to rounding
+    Words are ranked by count × IDF; of words with the same rank, the first in the text wins. With
+    `weights: tfidf`, this product is also the weight.
+    source: jieba's extract_tags, which chooses the same words, except for rounding
     """
 
     def __init__(self, config: FeatureConfig, seed: int) -> None:
@@ -28,9 +29,9 @@ class Keywords:
         self._segmenter = Segmenter(config)
 
     def pack(self, bodies: Bodies) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-        """Features of all rows: uint64[m] hashes, int64[m] weights, int64[n + 1] starts.
+        """(uint64[m], hashes of all features; int64[m], their weights; int64[n + 1], where each row begins).
 
-        Exact-only rows and rows with fewer than min_features keywords have none.
+        Exact-only rows, and rows with fewer than min_features keywords, have no features.
         """
         features: list[int] = []
         weights: list[int] = []
@@ -45,7 +46,7 @@ class Keywords:
         return np.array(features, np.uint64), np.array(weights, np.int64), np.array(starts, np.int64)
 
     def keywords(self, bodies: Bodies, row: int) -> dict[str, int]:
-        """Keywords of one body with their weights, best first."""
+        """The keywords of one body with their weights, highest rank first."""
         words = self._segmenter.words(bodies, row)
         counts = Counter(words)
         idf, other = self._idf

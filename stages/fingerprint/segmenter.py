@@ -1,4 +1,4 @@
-"""Words of a body by jieba, without its global state, log or cache file."""
+"""Cuts bodies into words with jieba, without jieba's global state, log and cache file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from twinsieve.stages.contract import Bodies
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries, folded
 
 MAX_RUN_LENGTH = 500
-"""Characters that jieba gets in one piece: its hidden Markov model takes quadratic time."""
+"""Greatest number of characters that jieba gets in one piece, because its hidden Markov model takes quadratic
+time."""
 
 
 class Segmenter:
-    """Cuts bodies into words; the dictionary is read on first use, which takes half a second.
+    """Cuts bodies into words. The dictionary is loaded at the first use, which takes half a second.
 
-    config: dictionary, parts_of_speech and stop_words are used
+    config: only dictionary, parts_of_speech and stop_words are used
     """
 
     def __init__(self, config: FeatureConfig) -> None:
@@ -28,11 +29,11 @@ class Segmenter:
         self._stop_words = frozenset(folded(config.stop_words))
 
     def words(self, bodies: Bodies, row: int) -> list[str]:
-        """Words of one body that may be keywords, in order, repeats included.
+        """The words of one body that may be keywords, in order, with repeats.
 
-        jieba sees the body with a blank wherever `word_starts` is set, so punctuation and blanks of
-        the source part words as they did there. Words of one character and stop words are left out,
-        as jieba's own keywords do.
+        jieba gets the body with a blank wherever `word_starts` is set. So punctuation and blanks of the
+        source text separate words here too. As in jieba's own keywords, words of one character and stop words
+        are left out.
         """
         text = _with_blanks(bodies, row)
         return [word for word in self._cut(text) if len(word.strip()) > 1 and word not in self._stop_words]
@@ -47,7 +48,7 @@ class Segmenter:
 
     @cached_property
     def _jieba(self) -> Any:
-        # Not looked up for each body: that would hash the whole dictionary every time.
+        # Cached: to look the tokenizer up for each body would hash the whole dictionary each time.
         return _tagger(self._dictionary) if self._flags else _tokenizer(self._dictionary)
 
 
@@ -62,7 +63,7 @@ def _with_blanks(bodies: Bodies, row: int) -> str:
 
 
 def _import_jieba() -> Any:
-    # Its regular expressions and its use of pkg_resources warn on import.
+    # jieba's import causes warnings about its regular expressions and its use of pkg_resources.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import jieba
@@ -71,8 +72,8 @@ def _import_jieba() -> Any:
 
 def _new_tokenizer(dictionary: tuple[str, ...]) -> Any:
     tokenizer = _import_jieba().Tokenizer()
-    # What Tokenizer.initialize does, less a log to stderr and a cache in a shared temporary folder,
-    # which it would read even if another user had put it there.
+    # This is Tokenizer.initialize without its log to stderr and without its cache file. That file is in a
+    # shared temporary folder, and jieba would read it even if another user wrote it.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     for entry in dictionary_entries(dictionary):
@@ -89,5 +90,5 @@ def _tagger(dictionary: tuple[str, ...]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from jieba.posseg import POSTokenizer
-    # With a tokenizer of its own, as it takes the flags of the user's words out of the one it is given.
+    # It needs its own tokenizer, because it removes the flags of the user's words from the tokenizer it gets.
     return POSTokenizer(_new_tokenizer(dictionary))

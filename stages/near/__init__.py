@@ -1,1 +1,1 @@
-"""The near stage: candidate lanes, verification, ring of kept messages."""
+"""The near stage: how candidates among the kept messages are found and compared."""

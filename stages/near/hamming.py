@@ -1,9 +1,11 @@
-"""Hamming mode: every kept fingerprint within k bits, guaranteed, from permuted tables.
+"""The method hamming: permuted tables find every kept fingerprint within k bits, without exception.
 
-A 64-bit fingerprint is cut into `blocks` parts. If two differ in at most k bits, at least blocks - k parts
-are equal, so with one table for each choice of blocks - k parts some table holds both under one key.
-A table is a hash of chains, newest first, each entry the kept index of the one before it under the same
-hash; there is no cap, so a hot key costs time and never recall.
+A 64-bit fingerprint is cut into `blocks` parts. If two fingerprints differ in at most k bits, at least
+blocks - k parts are equal. There is one table for each choice of blocks - k parts, and these parts are its
+key; so in at least one table both fingerprints have the same key.
+A table is a hash table of chains. A chain lists the kept messages with one hash, newest first: each entry
+holds the kept index of the entry before it. A chain has no greatest length, so a frequent key costs time but
+no recall.
 source: Manku, Jain, Das Sarma 2007, section 3
 """
 
@@ -29,9 +31,10 @@ FINGERPRINT_BITS = 64
 
 
 def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
-    """uint64[C(blocks, distance)]: key bits of each table.
+    """uint64[C(blocks, distance)]: for each table, a mask of the fingerprint bits that are its key.
 
-    raises: UsageError if the layout cannot promise full recall at that distance
+    raises: UsageError if this number of blocks cannot give full recall at the distance, or needs too many
+        tables
     """
     if not distance < blocks <= FINGERPRINT_BITS:
         raise UsageError(
@@ -49,12 +52,12 @@ def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
 
 
 def blocks_of(near: NearConfig) -> int:
-    """Blocks of this configuration; 0 stands for two more than the largest distance."""
+    """Number of blocks of this configuration; the setting 0 means the largest distance plus 2."""
     return near.blocks or max(k for _, k in near.distances) + 2
 
 
 def distance_table(steps: tuple[tuple[int, int], ...]) -> NDArray[np.int8]:
-    """int8[longest step + 1]: k by length of the shorter body; -1 below the first step.
+    """int8[length of the last step + 1]: k by the length of the shorter body; -1 below the first step.
 
     raises: UsageError unless lengths ascend and every k is 0..7
     """
@@ -83,7 +86,7 @@ def new_chains(near: NearConfig) -> Chains:
 
 
 def no_chains() -> Chains:
-    """Placeholder of the same type, for the other methods."""
+    """Placeholder of the same type, for configurations with another method."""
     return Chains(
         np.zeros(0, np.uint64), np.zeros((1, 1), np.uint32), np.zeros((1, 1), np.uint32), np.zeros(1, np.int8)
     )
@@ -91,7 +94,8 @@ def no_chains() -> Chains:
 
 @kernel(callee=True)
 def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
-    # A product carries bits upwards alone: folded once, a key of high bits would reach a few cells only.
+    # A multiplication moves bits only upwards. After one round, keys that differ in their high bits alone
+    # would reach only a few cells.
     hashed = (fingerprint & mask) * GOLDEN
     hashed = (hashed ^ (hashed >> np.uint64(32))) * GOLDEN
     return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(cells - 1))
@@ -99,14 +103,18 @@ def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
 
 @kernel(callee=True)
 def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
-    """k for a pair of body lengths, -1 if one of them is exact-only."""
+    """The allowed distance k for two body lengths; -1 if the shorter body is exact-only."""
     shorter = min(length, other)
     return np.int64(chains.distances[min(shorter, len(chains.distances) - 1)])
 
 
 @kernel(callee=True)
 def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[int, int, int]:
-    """(status, equal bits, 64) of a row and a ring entry; status 0, or ALIKE, with SAME_ID if that blocks."""
+    """(status, equal bits, 64) of a row and a ring entry.
+
+    status: 0 if they are not alike; else ALIKE, plus SAME_ID if both have one id and such pairs are kept
+        apart
+    """
     ring, rules = index.ring, index.verify
     if not chunk.has_simhash[row] or ring.lengths[slot] <= 0:
         return 0, 0, 0
@@ -125,7 +133,10 @@ def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[i
 def propose_row_bits(
     chunk: Chunk, row: int, index: NearIndex, scratch: Scratch, matches: Matches, first: int, end: int
 ) -> int:
-    """How many matches of one row were written from `first` on, or NOT_PROPOSED if `end` came too early."""
+    """Write the matches of one row to `matches` from place `first` on.
+
+    returns: the number of matches, or NOT_PROPOSED if the room up to `end` is too small
+    """
     ring, chains = index.ring, index.chains
     kept_now = ring.counters[KEPT]
     capacity = len(ring.positions)
@@ -161,7 +172,10 @@ def propose_bits(
     first: int,
     end: int,
 ) -> None:
-    """Write the matches of rows low…high into `matches`; the room first…end is this shard's."""
+    """Write the matches of rows low to high (exclusive) into `matches`.
+
+    first, end: the places in `matches` that belong to this shard
+    """
     scratch.seen[:] = 0
     place = first
     for row in range(low, high):
@@ -185,7 +199,7 @@ def link_kept(
     end_table: int,
     chains: Chains,
 ) -> None:
-    """Put the first `count` of `rows` at the heads of their chains in the given tables."""
+    """Insert the first `count` of `rows` at the heads of their chains, in tables first_table to end_table."""
     capacity = chains.next.shape[1]
     cells = chains.heads.shape[1]
     for table in range(first_table, end_table):

@@ -1,7 +1,8 @@
-"""Longest common subsequence of a query and many texts, bit-parallel.
+"""Length of the longest common subsequence (LCS) of one query and many texts, bit-parallel.
 
-source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"; one bit per query character,
-64 to a word, the carry handed from word to word.
+The state has one bit for each query character, 64 bits to a word. The addition of one step goes through all
+words, and each word passes its carry to the next.
+source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ _SHIFT = np.uint32(32 - 11)
 
 
 class Pattern(NamedTuple):
-    """Where each character of the query stands, as bit masks; scratch memory of one thread.
+    """At which positions of the query each character stands, as bit masks; scratch memory of one thread.
 
-    keys: uint32[_CELLS], character + 1 or 0; masks: uint64[_CELLS, _WORDS]
-    touched: int32[STORED_LENGTH], cells in use; header: int64[2], (cells in use, query length)
+    keys: uint32[_CELLS], a hash table: character + 1, or 0 for an empty cell
+    masks: uint64[_CELLS, _WORDS], for the character of a cell: bit j of a mask is position j of the query
+    touched: int32[STORED_LENGTH], the cells in use
+    header: int64[2], (number of cells in use, query length)
     rows: uint64[_WORDS], working memory of one comparison
     """
 
@@ -57,7 +60,7 @@ def _cell(keys: NDArray[np.uint32], key: np.uint32) -> np.int64:
 
 @kernel
 def set_pattern(pattern: Pattern, chars: NDArray[np.uint32], start: int, length: int) -> None:
-    """Set the pattern to chars[start:start + length], length at most STORED_LENGTH."""
+    """Replace the query of the pattern by chars[start:start + length]. length: at most STORED_LENGTH"""
     keys, masks, touched, header = pattern.keys, pattern.masks, pattern.touched, pattern.header
     for j in range(header[0]):
         cell = np.int64(touched[j])
@@ -81,10 +84,10 @@ def set_pattern(pattern: Pattern, chars: NDArray[np.uint32], start: int, length:
 def lcs_with_stored(
     pattern: Pattern, query_length: int, texts: NDArray[np.uint16], offset: int, length: int, wide: bool
 ) -> int:
-    """Length of the longest common subsequence of the query's first characters and one stored text.
+    """Length of the longest common subsequence of the first characters of the query and one stored text.
 
-    query_length: how many of the pattern's characters count, 0…its length
-    texts: uint16 arena; the text is `length` characters from `offset`, two units each where `wide`
+    query_length: number of first characters of the query to compare, 0 to its length
+    texts: uint16 arena; the text is `length` characters from `offset` on; if `wide`, two units a character
     """
     keys, masks = pattern.keys, pattern.masks
     if query_length == 0 or length == 0:
@@ -130,7 +133,7 @@ def _low_bits(count: int) -> np.uint64:
 
 @kernel(callee=True)
 def stored_char(texts: NDArray[np.uint16], offset: int, index: int, wide: bool) -> np.uint32:
-    """Character `index` of a stored text, as a code point."""
+    """Code point of the character with number `index` of a stored text."""
     if wide:
         low = np.uint32(texts[offset + 2 * index])
         return low | (np.uint32(texts[offset + 2 * index + 1]) << np.uint32(16))

@@ -1,7 +1,8 @@
-"""Phase one of judging a chunk: every row's matches among entries kept before the chunk.
+"""Phase one of judging a chunk: find the matches of each row among the messages kept before the chunk.
 
-Read-only, so that threads may share the rows. What it finds is a proposal: phase two (`decide`) rechecks the
-window row by row and whether the entry would still have stood in its bucket, had each row been judged alone.
+It changes no state, so that several threads can share the rows. Its matches are proposals. Phase two
+(`decide`) goes through the rows in order and checks each proposal again: is the entry still inside the
+window, and would it still be in its bucket if the rows before had been judged one by one?
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from twinsieve.stages.window.tags import tag_find
 
 NOT_PROPOSED = -1
 PREFETCH_ROWS = 12
-"""All lines of a row are fetched this many rows ahead."""
+"""The cache lines of a row's buckets are prefetched this many rows ahead."""
 
 MATCHES_PER_ROW = 16
-"""Mean room for matches; a shard whose room ends leaves its other rows to phase two."""
+"""Average room for the matches of a row. If a shard's room is full, phase two searches for the other rows."""
 
 
 class CandidateParams(NamedTuple):
     """How candidates are found.
 
-    limits: int8[256, 256], signature limits; near_age: ms or -1 for no limit;
-    scan: 1 to compare with all entries
+    limits: int8[256, 256], allowed signature bits by length codes (`window.lengths.signature_limits`)
+    near_age: greatest age of a candidate in ms, -1 for no limit
+    scan: 1 to compare each row with all entries instead of those in its buckets
     """
 
     limits: NDArray[np.int8]
@@ -42,7 +44,10 @@ class CandidateParams(NamedTuple):
 
 
 class NearIndex(NamedTuple):
-    """Buckets serve the method text, chains the method hamming; the other one is a placeholder."""
+    """Kept messages, their candidate index and the rules of comparison, as kernels take them.
+
+    buckets: index of the method text; chains: index of the method hamming; the unused one is a placeholder
+    """
 
     ring: RingColumns
     buckets: Buckets
@@ -52,10 +57,11 @@ class NearIndex(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Matches of each row: those from starts[row] on, counts[row] of them or NOT_PROPOSED.
+    """Matches of n rows; the matches of a row are the counts[row] places from starts[row] on.
 
-    starts, counts: int32[n]; kept: int64[room], kept index; matched, compared: int32[room];
-    status: uint8[room]
+    starts, counts: int32[n]; a count is NOT_PROPOSED if nobody searched for the row
+    kept: int64[room], kept index of the matching entry
+    matched, compared: int32[room]; status: uint8[room]; all three as `verify.compare` returns them
     """
 
     starts: NDArray[np.int32]
@@ -67,7 +73,7 @@ class Matches(NamedTuple):
 
 
 def new_matches(rows: int, room: int) -> Matches:
-    """Room for matches of that many rows."""
+    """Empty memory. rows: number of rows; room: number of matches of all rows together"""
     return Matches(
         np.zeros(rows, np.int32),
         np.full(rows, NOT_PROPOSED, np.int32),
@@ -79,14 +85,18 @@ def new_matches(rows: int, room: int) -> Matches:
 
 
 def max_matches(buckets: Buckets, window: int, scan: bool) -> int:
-    """How many matches one row can have at the most; what `first_meeting` forgets counts twice."""
+    """Greatest number of matches of one row. `first_meeting` may forget an entry, so one may count twice."""
     probes = buckets.bands + (buckets.tables << buckets.weak)
     return window if scan else probes * WAYS
 
 
 @kernel(callee=True)
 def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bool:
-    """Whether an entry that no newer one has replaced is inside a window; age in ms, or -1 for no limit."""
+    """Whether an entry of the ring is inside a window.
+
+    kept_index: of an entry whose slot no newer entry has taken yet
+    messages: window in kept messages; age: window in ms, -1 for no limit
+    """
     counters = ring.counters
     if counters[KEPT] - kept_index > messages or kept_index < counters[OLDEST]:
         return False
@@ -102,9 +112,10 @@ def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bo
 def add_match(
     matches: Matches, place: int, end: int, kept_index: int, compared_as: tuple[int, int, int]
 ) -> int:
-    """Where the next match goes: behind this one if it is one, or NOT_PROPOSED if `end` came too early.
+    """Write a match at `place`, unless its status is 0.
 
-    compared_as: status, matched and compared, as `compare` gives them
+    compared_as: (status, matched, compared) as `compare` returns them
+    returns: place of the next match, or NOT_PROPOSED if there is no room before `end`
     """
     status, matched, compared = compared_as
     if status == 0:
@@ -129,9 +140,10 @@ def propose_row(
     first: int,
     end: int,
 ) -> int:
-    """How many matches of one row were written from `first` on, or NOT_PROPOSED if `end` came too early.
+    """Write the matches of one row to `matches` from place `first` on.
 
-    before: kept index at which the chunk began; only entries below it are looked at
+    before: kept index at which the chunk began; only entries below it are compared
+    returns: the number of matches, or NOT_PROPOSED if the room up to `end` is too small
     """
     ring, buckets = index.ring, index.buckets
     place = first
@@ -154,7 +166,8 @@ def propose_row(
             limit = index.candidates.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
             if np.int64(popcount(np.uint32(entry >> np.uint64(32)) ^ signature)) > limit:
                 continue
-            # The newest index below `before` that the entry can stand for: a stale one is told by its age.
+            # The entry holds the low bits of a kept index. Take the newest index below `before` with these
+            # bits: if the entry is stale, this index is too old for the window.
             newest = before - 1
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
             if not first_meeting(scratch.seen, row, kept_index):
@@ -176,7 +189,10 @@ def _consider(
     place: int,
     end: int,
 ) -> int:
-    """Where the next match goes after this entry was compared, or NOT_PROPOSED if there is no room."""
+    """Compare a row with one entry and write the match, if it is one.
+
+    returns: place of the next match, or NOT_PROPOSED if there is no room before `end`
+    """
     ring = index.ring
     capacity = len(ring.positions)
     if not in_window(ring, kept_index, capacity, index.candidates.near_age):
@@ -198,9 +214,11 @@ def propose(
     first: int,
     end: int,
 ) -> None:
-    """Write the matches of rows low…high into `matches`; the room first…end is this shard's.
+    """Write the matches of rows low to high (exclusive) into `matches`.
 
-    Rows that the ring already knows as exact copies are left NOT_PROPOSED: phase two seldom needs them.
+    first, end: the places in `matches` that belong to this shard
+    A row whose digest tag is in the ring stays NOT_PROPOSED: it is nearly always an exact copy, for which
+    phase two needs no matches.
     """
     ring, buckets = index.ring, index.buckets
     begin(scratch)

@@ -1,8 +1,10 @@
-"""The one verification: is this row alike to that entry of the ring, and may it be dropped for it?
+"""The verification of a candidate: is a row alike to a ring entry, and may it be dropped because of it?
 
-length ratio → char bag → exact Indel similarity on the stored text, cheapest first; then what differs.
-Bodies beyond STORED_LENGTH characters are estimated: from the stored heads and the whole-body sketches. What
-differs is looked for in their heads; of their tails, numbers and negations are compared (`tails.py`).
+The checks run from cheap to expensive: length ratio → char bag → exact Indel similarity of the stored texts.
+If the pair is similar enough, the rules on differences follow (`stages.differ`).
+For a body with more than STORED_LENGTH characters, only its head is stored. Its similarity is estimated from
+the heads and the sketches of the whole bodies. The rules see the heads; of the rest of the bodies, numbers
+and negations are compared (`tails.py`).
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, tally_of, word_start_at
 
 ALIKE = 1
-"""Status bit beside those of `Flag`: similarity reaches the threshold."""
+"""Status bit of a pair: its similarity reaches the threshold."""
 
 ESTIMATED = int(Flag.ESTIMATED)
 REASON_SHIFT = 2
-"""A status from 1 << REASON_SHIFT on names the `Rule` that keeps the pair apart."""
+"""status >> REASON_SHIFT is the number of the `Rule` that keeps the pair apart, or 0."""
 SAME_ID = int(Rule.SAME_ID) << REASON_SHIFT
 _CARD = int(Rule.CARD) << REASON_SHIFT
 _TAIL = int(Rule.TAIL) << REASON_SHIFT
@@ -47,9 +49,10 @@ _SKETCH_BYTES = 2 * SKETCH_UNITS
 
 
 class VerifyParams(NamedTuple):
-    """What decides about a pair.
+    """The settings by which a pair is compared.
 
-    similarity: out of SIMILARITY_SCALE; limits: of what may differ; pass_same_id, scoped: 0 or 1
+    similarity: least similarity, out of SIMILARITY_SCALE; limits: which differences keep a pair apart
+    pass_same_id: 1 if messages with one id are kept apart; scoped: 1 if both must have the same scope
     """
 
     similarity: int
@@ -59,10 +62,11 @@ class VerifyParams(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread.
+    """Working memory of one thread.
 
-    pattern_row, token_row: int64[1], the row the pattern and the later body's tokens stand for, or -1
-    seen: uint64[1024], candidates met for the current row (a forgetful set: it may forget, never invent)
+    pattern_row, token_row: int64[1], row whose body `pattern`, or `differing.later`, holds now; -1 for none
+    seen: uint64[1024], candidates already compared with the current row; it may lose a candidate, but never
+        contains one that was not compared
     """
 
     pattern: Pattern
@@ -74,7 +78,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(phrases: Phrases) -> Scratch:
-    """Fresh memory for one thread. phrases: the lists that it reads"""
+    """New memory for one thread. phrases: the lists of words for the rules"""
     return Scratch(
         new_pattern(),
         np.full(1, -1, np.int64),
@@ -87,26 +91,27 @@ def new_scratch(phrases: Phrases) -> Scratch:
 
 @kernel(callee=True)
 def begin(scratch: Scratch) -> None:
-    """Forget the rows of the chunk before."""
+    """Forget the rows of the previous chunk; their row numbers have another meaning now."""
     scratch.pattern_row[0] = scratch.token_row[0] = -1
     scratch.seen[:] = 0
 
 
 def _whole_body_estimates() -> NDArray[np.int64]:
-    """int64[65]: share of common 4-grams (Dice, out of SIMILARITY_SCALE) by equal sketch bytes.
+    """int64[65]: estimated share of common 4-grams, by the number of equal sketch bytes.
 
-    Two unlike values agree in 8 bits once in 256, which is taken off; Dice = 2J / (1 + J).
+    The share is the Dice coefficient, out of SIMILARITY_SCALE; Dice = 2J / (1 + J) with the Jaccard index J.
+    Two different MinHash values have the same 8 bits once in 256; the estimate subtracts these.
     """
     estimates = []
     for equal in range(_SKETCH_BYTES + 1):
-        # Jaccard = (256 * equal - n) / (255 * n), clipped; kept as a fraction of integers.
+        # Jaccard = (256 * equal - n) / (255 * n), not below 0, as the fraction top / bottom.
         top, bottom = max(0, 256 * equal - _SKETCH_BYTES), 255 * _SKETCH_BYTES
         estimates.append(min(SIMILARITY_SCALE, 2 * top * SIMILARITY_SCALE // (top + bottom)))
     return np.array(estimates, dtype=np.int64)
 
 
 def _scattered_estimates() -> NDArray[np.int64]:
-    """int64[65]: square root of the whole-body estimate, in integers."""
+    """int64[65]: square root of the whole-body estimate, out of SIMILARITY_SCALE."""
     shares = _whole_body_estimates().tolist()
     return np.array([math.isqrt(share * SIMILARITY_SCALE) for share in shares], dtype=np.int64)
 
@@ -122,7 +127,7 @@ _ADD = np.uint64(0x0001000100010001)
 
 @kernel(callee=True)
 def _byte_minimum(a: np.uint64, b: np.uint64) -> np.uint64:
-    """Per byte the smaller value; both below 128."""
+    """The smaller value of each byte of a and b; all bytes below 128."""
     a_wins = (((a | _HIGH) - b) & _HIGH) >> np.uint64(7)
     use_b = a_wins * np.uint64(255)
     return (b & use_b) | (a & ~use_b)
@@ -138,10 +143,11 @@ def _byte_sum(value: np.uint64) -> np.int64:
 def bag_bound(
     bags_a: NDArray[np.uint64], a: int, length_a: int, bags_b: NDArray[np.uint64], b: int, length_b: int
 ) -> int:
-    """At least the length of the longest common subsequence, from two char bags.
+    """An upper bound of the length of the longest common subsequence, from two char bags.
 
-    Σ min of counts, plus what saturated bins may hide: min(length a - Σ a, length b - Σ b).
-    bags: uint64[…, 4]; lengths: characters the bags were made of
+    It is the sum of the smaller counts, plus the characters that full bins do not count:
+    min(length a - Σ a, length b - Σ b).
+    bags: uint64[…, 4], of which rows a and b are compared; lengths: characters that each bag was made of
     """
     common, sum_a, sum_b = np.uint64(0), np.uint64(0), np.uint64(0)
     for j in range(4):
@@ -161,9 +167,10 @@ def compare(
 ) -> tuple[int, int, int]:
     """(status, matched, compared) of a row and a ring entry, both of the near stage.
 
-    status: 0 if they are not alike enough (or of different scopes); else ALIKE, with the reason that keeps
-        them apart (REASON_SHIFT), and ESTIMATED where a body is longer than STORED_LENGTH
-    matched / compared: similarity; matched = 2 * LCS, compared = summed length
+    status: 0 if they are not similar enough, or have different scopes. Else ALIKE, plus the number of the
+        rule that keeps them apart, if any (REASON_SHIFT), plus ESTIMATED if a body is longer than
+        STORED_LENGTH
+    matched, compared: similarity = matched / compared; matched = 2 * LCS, compared = sum of both lengths
     """
     if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
         return 0, 0, 0
@@ -207,7 +214,7 @@ def compare(
 
 @kernel(callee=True)
 def same_id(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
-    """Whether both have the same id, and have one at all."""
+    """Whether the row and the entry both have an id, and the same one."""
     return chunk.ids[row] != np.uint64(0) and chunk.ids[row] == ring.ids[slot]
 
 
@@ -221,14 +228,15 @@ def _estimate(
     head_compared: int,
     compared: int,
 ) -> int:
-    """Twice the estimated LCS of two whole bodies, at least one of them longer than what is stored.
+    """Twice the estimated LCS of two whole bodies, at least one of them longer than STORED_LENGTH.
 
-    The share of common 4-grams bounds the similarity from below when edits come in blocks; scattered edits
-    break more 4-grams, so that its square root is nearer. The heads tell which: if they differ, edits are
-    scattered and the heads' exact similarity bounds the answer from above; equal heads say nothing of the
-    rest, and the cautious estimate stands. In doubt the message is kept.
-    4-grams do not know their order, so what the heads prove is the limit: each common character outside
-    both heads uses up one of a tail. No estimate says that two bodies are equal.
+    If edits stand together in blocks, the share of common 4-grams is a lower bound of the similarity.
+    Scattered edits destroy more 4-grams, so then the square root of the share is the better estimate. The
+    heads show which case it is. Different heads mean scattered edits; then the square root is used, but not
+    more than the exact similarity of the heads. Equal heads prove nothing about the rest, so the lower
+    estimate is used, and in doubt the message is kept.
+    4-grams do not show their order. So the result has a greatest value: what the heads have in common, plus
+    all characters outside both heads. An estimate never says that two bodies are equal.
     """
     if chunk.lengths[row] < SKETCH_FROM or ring.lengths[slot] < SKETCH_FROM:
         return head_matched
@@ -253,7 +261,7 @@ def _estimate(
 def _cards_differ(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams, scratch: Scratch
 ) -> bool:
-    """Whether both share a card, and their own words before it are not alike."""
+    """Whether both bodies have a shared card, and their own words before it are not alike."""
     own = np.int64(chunk.owns[row])
     if own < 0 or ring.owns[slot] == NO_CARD:
         return False
@@ -270,13 +278,13 @@ def _cards_differ(
 def _difference(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, limits: Differences, scratch: Scratch
 ) -> tuple[int, int]:
-    """The `Rule` that keeps both apart by what differs, 0 for none, and the run that decides, or -1."""
+    """(number of the `Rule` that keeps both apart, or 0; number of the run that decides, or -1)"""
     later, earlier = scratch.differing.later, scratch.differing.earlier
     if scratch.token_row[0] != row:
         scratch.token_row[0] = row
         start, length = chunk.starts[row], np.int64(chunk.lengths[row])
         head = min(length, STORED_LENGTH)
-        # One loop a column: two of them LLVM does not make into moves of many.
+        # One loop for each column: LLVM does not vectorise a loop that copies both.
         for j in range(head):
             later.chars[j] = chunk.chars[start + j]
         for j in range(head):
@@ -309,9 +317,9 @@ def write_detail(
     scratch: Scratch,
     detail: NDArray[np.uint32],
 ) -> None:
-    """Write what the entry and the row say in the one place that keeps them apart, if there is one.
+    """Write the text of the entry and of the row at the one place that keeps them apart, if there is one.
 
-    detail: uint32[2, room], zeros
+    detail: uint32[2, room], zeros; [0] is for the entry, [1] for the row
     """
     _, number = _difference(chunk, row, ring, slot, limits, scratch)
     if number >= 0:
@@ -322,9 +330,9 @@ def write_detail(
 
 @kernel(callee=True)
 def same_text(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
-    """Whether a row and an entry with its digest tag really have one text, as far as it is stored.
+    """Whether a row and an entry with the same digest tag really have the same text, as far as it is stored.
 
-    Two texts forged to one digest are told apart here.
+    So two texts that somebody forged to have the same digest are not taken for copies.
     """
     if chunk.lengths[row] != ring.lengths[slot]:
         return False
@@ -340,7 +348,7 @@ def same_text(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
 
 @kernel(callee=True)
 def first_meeting(seen: NDArray[np.uint64], row: int, kept_index: int) -> bool:
-    """False if this candidate was surely met before for this row; remembers it."""
+    """Remember a candidate. returns: False if it was certainly compared with this row before"""
     key = (np.uint64(row + 1) << np.uint64(32)) | np.uint64(kept_index & 0xFFFFFFFF)
     place = kept_index & 1023
     if seen[place] == key:
