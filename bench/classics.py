@@ -266,7 +266,8 @@ def draw(page: str, path: Path) -> None:
     width = 0.8 / max(1, len(labels))
     for number, label in enumerate(labels):
         places = [at + number * width for at, name in enumerate(found) if label in found[name]]
-        axes.bar(places, [values[label] for values in found.values() if label in values], width, label=label)
+        heights = [values[label] for values in found.values() if label in values]
+        axes.bar(places, heights, width, label=label, color=pyplot.get_cmap("tab20")(number))
     axes.set_xticks([at + 0.4 for at in range(len(found))], list(found))
     axes.set(ylabel="near F1", ylim=(0, 1))
     axes.legend(fontsize="small", ncols=6, loc="upper center", bbox_to_anchor=(0.5, -0.08))
