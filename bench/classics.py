@@ -54,8 +54,9 @@ HEAD = (
     "precision",
     "recall",
     "near F1",
-    "readers: precision",
-    "readers: recall",
+    "readers: threshold",
+    "precision",
+    "recall",
     "µs",
     "bytes",
     "the pair",
@@ -158,13 +159,16 @@ class Measured:
         stats = sieve.stats()
         return seconds / len(batch) * 1e6, stats.bytes_used / stats.held
 
-    def readers(self, thresholds: Sequence[Threshold]) -> tuple[str, str]:
-        """(precision, recall) of every second labelled pair, by the best threshold of the others."""
+    def readers(self, thresholds: Sequence[Threshold]) -> tuple[str, str, str]:
+        """(threshold, precision, recall) of every second labelled pair; the others choose the threshold."""
         if not self._pairs:
-            return "–", "–"
-        verdicts = [self._on_pairs(each) for each in thresholds]
-        best = max(verdicts, key=lambda some: _f1(precision(some[::2]).value, recall(some[::2]).value))
-        return str(precision(best[1::2])), str(recall(best[1::2]))
+            return "–", "–", "–"
+
+        def worth(judged: tuple[str, list[JudgedVerdict]]) -> float:
+            return _f1(precision(judged[1][::2]).value, recall(judged[1][::2]).value)
+
+        value, verdicts = max(((each.value, self._on_pairs(each)) for each in thresholds), key=worth)
+        return value, str(precision(verdicts[1::2])), str(recall(verdicts[1::2]))
 
     def _on_pairs(self, threshold: Threshold) -> list[JudgedVerdict]:
         name = Scheme(threshold.scheme).scheme_id
