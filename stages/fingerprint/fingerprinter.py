@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
@@ -20,6 +23,7 @@ from twinsieve.stages.fingerprint.minhash import (
     fill_sketches,
 )
 from twinsieve.stages.fingerprint.mixing import derive
+from twinsieve.stages.fingerprint.packed_features import PackedFeatures, packed_features
 from twinsieve.stages.fingerprint.simhash import (
     SIMHASH_BITS,
     WEIGHTINGS,
@@ -70,11 +74,17 @@ class Fingerprinter:
                 *run_weights(features, self._simhash_seeds[0]),
             )
 
-    def fingerprints(self, bodies: Bodies, keys: list[bytes] | None = None) -> Fingerprints:
+    def fingerprints(
+        self,
+        bodies: Bodies,
+        keys: list[bytes] | None = None,
+        texts: list[str] | None = None,  # noqa: ARG002
+    ) -> Fingerprints:
         """The fingerprints of each row. Exact-only rows have a digest; their other columns are 0.
 
         All tallies are 0 here; `stages.differ.tails` fills them, because it has the lists of words.
         keys: one exact key for each row, to be hashed instead of the key text
+        texts: the messages before they became bodies, for what is made of them
         raises: UsageError if there is not one key per row
         """
         layout = self._layout
@@ -93,6 +103,30 @@ class Fingerprinter:
         fill_bags(chars, starts, exact_only, prints.bags, prints.signatures)
         fill_sketches(chars, starts, prints.sketch_rows, self._sketch_family, prints.sketches)
         return prints
+
+    def packed_features(
+        self,
+        bodies: Bodies,
+        texts: list[str] | None = None,  # noqa: ARG002
+    ) -> PackedFeatures:
+        """What the SimHash of each row is made of. texts: as for `fingerprints`"""
+        if self._keywords is not None:
+            return PackedFeatures(*self._keywords.pack(bodies))
+        return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
+
+    def idf_of(self, features: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """int64[m]: IDF of features in 1/256; those that the table lacks have its median."""
+        known, weights = self._idf
+        if not len(known):
+            return np.full(len(features), weights[-1])
+        places = np.minimum(np.searchsorted(known, features), len(known) - 1)
+        return np.where(known[places] == features, weights[:-1][places], weights[-1])
+
+    @cached_property
+    def _idf(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        if self._keywords is not None:
+            return self._keywords.idf_table()
+        return self._rules.idf_features, self._rules.idf_weights
 
     def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
         simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)

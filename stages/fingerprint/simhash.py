@@ -232,6 +232,30 @@ def write_features(tokens: NDArray[np.uint64], token_count: int, rules: FeatureR
     return count
 
 
+@kernel(callee=True)
+def _longest(starts: NDArray[np.int64], exact_only: NDArray[np.bool_]) -> int:
+    """Characters of the longest body that has features, at least 1."""
+    longest = ZERO + 1
+    for row in range(len(starts) - 1):
+        if not exact_only[row]:
+            longest = max(longest, starts[row + 1] - starts[row])
+    return longest
+
+
+@kernel(callee=True, allocates=True)
+def _new_work(rules: FeatureRules, longest: int) -> _Work:
+    """Memory for bodies of up to this number of characters."""
+    most = longest * (rules.widest - rules.narrowest + 1)
+    weighted = rules.weighting in (IDF, POSITION)
+    counted = rules.min_features > 1
+    return _Work(
+        np.empty(most, np.uint64),
+        np.empty(most if weighted else 0, np.int64),
+        np.empty(most if counted else 0, np.uint64),
+        np.empty(4 * most if rules.weighting == DISTINCT or counted else 0, np.uint64),
+    )
+
+
 @kernel(allocates=True)
 def fill_simhashes(
     chars: NDArray[np.uint32],
@@ -247,20 +271,10 @@ def fill_simhashes(
 
     seeds: uint64[3], for the tokens and for both lanes
     """
-    longest = 1
-    for row in range(len(starts) - 1):
-        if not exact_only[row]:
-            longest = max(longest, starts[row + 1] - starts[row])
-    most = longest * (rules.widest - rules.narrowest + 1)
+    longest = _longest(starts, exact_only)
     weighted = rules.weighting in (IDF, POSITION)
-    counted = rules.min_features > 1
     tokens = np.empty(longest, np.uint64)
-    work = _Work(
-        np.empty(most, np.uint64),
-        np.empty(most if weighted else 0, np.int64),
-        np.empty(most if counted else 0, np.uint64),
-        np.empty(4 * most if rules.weighting == DISTINCT or counted else 0, np.uint64),
-    )
+    work = _new_work(rules, longest)
     sums = np.empty(SIMHASH_BITS, np.int64)
     order = np.empty(key_bits, np.int64)
     for row in range(len(starts) - 1):
@@ -278,6 +292,66 @@ def fill_simhashes(
             else:
                 sum_equal(work.features, count, seeds[lane + 1], sums, lane)
         read_sums(sums, row, columns, order)
+
+
+@kernel(allocates=True)
+def fill_distinct_features(
+    chars: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    word_starts: NDArray[np.uint8],
+    exact_only: NDArray[np.bool_],
+    rules: FeatureRules,
+    seed: np.uint64,
+    features: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    feature_starts: NDArray[np.int64],
+) -> None:
+    """Write the distinct features of all near rows with their weights.
+
+    seed: of tokens
+    features, weights: room for all features of all rows; row i gets feature_starts[i]…[i + 1] of them, in the
+    order of their first occurrence, each with the sum of the weights of its occurrences
+    """
+    longest = _longest(starts, exact_only)
+    weighted = rules.weighting in (IDF, POSITION)
+    tokens = np.empty(longest, np.uint64)
+    work = _new_work(rules, longest)
+    table, places = np.empty(4 * len(work.features), np.uint64), np.empty(4 * len(work.features), np.int64)
+    end = ZERO
+    for row in range(len(starts) - 1):
+        if not exact_only[row]:
+            token_count = fill_tokens(
+                chars, word_starts, starts[row], starts[row + 1], rules.by_words, seed, tokens
+            )
+            count = write_features(tokens, token_count, rules, work)
+            cells = ZERO + 1
+            while cells < 2 * count:
+                cells *= 2
+            keys = table[:cells]
+            keys[:] = np.uint64(0)
+            place_of_zero = ZERO - 1
+            for i in range(count):
+                feature = work.features[i]
+                weight = work.weights[i] if weighted else ZERO + 1
+                # 0 is an empty cell of the table.
+                if feature == np.uint64(0):
+                    is_new = place_of_zero < 0
+                    if is_new:
+                        place_of_zero = end
+                    place = place_of_zero
+                else:
+                    cell = cell_of(keys, feature)
+                    is_new = keys[cell] == np.uint64(0)
+                    if is_new:
+                        keys[cell] = feature
+                        places[cell] = end
+                    place = places[cell]
+                if is_new:
+                    features[end] = feature
+                    weights[end] = ZERO
+                    end += 1
+                weights[place] += weight
+        feature_starts[row + 1] = end
 
 
 @kernel(allocates=True)

@@ -71,6 +71,11 @@ class BatchSieve:
             verdicts.distances[near] = FINGERPRINT_BITS - verdicts.matched[near]
             verdicts.matched[:] = 0
             verdicts.compared[:] = 0
+        if self.config.near.method == "signatures":
+            near = verdicts.kinds == Kind.NEAR
+            verdicts.shared[near] = verdicts.matched[near]
+            verdicts.matched[:] = 0
+            verdicts.compared[:] = 0
         verdicts.details, verdicts.detail_rows = _pooled(outcome.details)
         return verdicts
 
@@ -298,4 +303,6 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
     if near.method == "hamming":
         parameters["near.blocks"] = blocks_of(near)
         parameters["near.distances"] = [list(step) for step in near.distances]
+    if near.method == "signatures":
+        parameters["near.signature.parts"] = near.parts
     return parameters

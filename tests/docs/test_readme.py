@@ -22,6 +22,7 @@ from twinsieve.pipeline.worker.emit import (
     NOTE,
     ORIGIN,
     REASON,
+    SHARED,
     SIMILARITY,
     STAGE,
 )
@@ -85,7 +86,7 @@ def test_the_commands_of_a_page_run(
 
 def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None:
     named = set(re.findall(r"`(twinsieve-[a-z-]+)[:`]", (root / "README.md").read_text("utf-8")))
-    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, NOTE, KEPT_APART}
+    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, SHARED, NOTE, KEPT_APART}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.oracle import Judgement, Oracle, rows_of
 from twinsieve.stages.contract import FULL, GUARDS, NO_TIME, OFF, Batch, Differences, SieveConfig, Verdicts
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 
 _STEMS = (
     "新增确诊12例请大家注意防护",
@@ -67,10 +67,14 @@ ROWS = st.lists(
 """(text, time in s or None, id or 0, scope) of each row."""
 
 
+PARTS = 4
+"""Part hashes of a row: its commonest characters and pairs, so that many rows share some."""
+
+
 @cache
 def scheme() -> Scheme:
     """One scheme for all property tests."""
-    return Scheme(SchemeConfig())
+    return Scheme(SchemeConfig(signature=SignatureConfig("top_features", PARTS, joined=False)))
 
 
 def batch_of(rows: list[tuple[str, int | None, int, int]], *, scoped: bool = False) -> Batch:
@@ -95,12 +99,22 @@ def part_of(batch: Batch, low: int, high: int) -> Batch:
 
 
 Row = tuple[int, ...]
-"""(kind, flags, leader, matched, compared, distance, reason, kept apart from)"""
+"""(kind, flags, leader, matched, compared, distance, shared, reason, kept apart from)"""
 
 
 def table(verdicts: Verdicts) -> list[Row]:
     """Verdicts as plain rows."""
-    names = ("kinds", "flags", "leaders", "matched", "compared", "distances", "reasons", "apart_from")
+    names = (
+        "kinds",
+        "flags",
+        "leaders",
+        "matched",
+        "compared",
+        "distances",
+        "shared",
+        "reasons",
+        "apart_from",
+    )
     columns = [getattr(verdicts, name).tolist() for name in names]
     return list(zip(*columns, strict=True))
 
@@ -123,4 +137,5 @@ def told_by_oracle(config: SieveConfig, batch: Batch) -> list[Row]:
 def as_row(said: Judgement) -> Row:
     """What the plain loop says of one message."""
     kind, flags, reason = int(said.kind), int(said.flags), int(said.reason)
-    return kind, flags, said.leader, said.matched, said.compared, said.distance, reason, said.apart_from
+    likeness = (said.matched, said.compared, said.distance, said.shared)
+    return kind, flags, said.leader, *likeness, reason, said.apart_from

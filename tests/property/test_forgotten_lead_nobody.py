@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
-from tests.property.streams import Row, as_row, batch_of, part_of, table
+from tests.property.streams import PARTS, Row, as_row, batch_of, part_of, table
 from twinsieve.stages.contract import Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
@@ -82,13 +82,13 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
 
 @settings(max_examples=25, deadline=None)
 @given(FEW_TEXTS, CUTS, st.integers(1, 20), st.integers(3, 40), st.sampled_from([1, 7, 1000]), st.booleans())
-@pytest.mark.parametrize("method", ["text", "hamming"])
+@pytest.mark.parametrize("method", ["text", "hamming", "signatures"])
 def test_forgotten_messages_lead_nobody_in_either_stage(
     method: str, rows: Rows, cuts: Cuts, near: int, exact: int, size: int, scoped: bool
 ) -> None:
     config = SieveConfig(
         ExactConfig("trie", window=Window(exact)),
-        NearConfig(method=method, candidates="scan", window=Window(near)),  # type: ignore[arg-type]
+        NearConfig(method=method, candidates="scan", window=Window(near), parts=PARTS, share=2),  # type: ignore[arg-type]
         scoped=scoped,
     )
     found, wanted = both(config, batch_of(rows, scoped=scoped), cuts, size)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import DIFFERENCES, ROWS, batch_of, judged, part_of, table
+from tests.property.streams import DIFFERENCES, PARTS, ROWS, batch_of, judged, part_of, table
 from twinsieve.stages.contract import (
     BandLayout,
     ExactConfig,
@@ -28,7 +28,9 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 Rows = list[tuple[str, int | None, int, int]]
 
-_METHODS = st.sampled_from([("bloom", "text"), ("trie", "text"), ("bloom", "hamming"), ("trie", "none")])
+_METHODS = st.sampled_from(
+    [("bloom", "text"), ("trie", "text"), ("bloom", "hamming"), ("trie", "signatures"), ("trie", "none")]
+)
 
 
 @st.composite
@@ -39,6 +41,8 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
         ExactConfig(exact, 0.3, Window(draw(st.integers(1, 60)), draw(st.sampled_from([None, 30_000])))),
         NearConfig(
             method=near,
+            parts=PARTS,
+            share=draw(st.integers(1, PARTS)),
             similarity=draw(st.sampled_from([6_000, 8_500])),
             window=Window(draw(st.integers(1, 40)), draw(st.sampled_from([None, 30_000]))),
             bucket_load=draw(st.sampled_from([8.4, 40.0])),
@@ -174,10 +178,10 @@ def test_an_empty_batch_is_judged() -> None:
     assert judged(SieveConfig(near=NearConfig(window=Window(5))), batch_of([]), 1) == []
 
 
-@pytest.mark.parametrize("method", ["text", "hamming", "none"])
+@pytest.mark.parametrize("method", ["text", "hamming", "signatures", "none"])
 def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> None:
     rows = [(f"第{i % 7}个完全不同的故事{chr(0x4E00 + i % 7) * 5}", i // 50, 0, 0) for i in range(3000)]
-    near = NearConfig(method=method, window=Window(3))  # type: ignore[arg-type]
+    near = NearConfig(method=method, window=Window(3), parts=PARTS, share=2)  # type: ignore[arg-type]
     config = SieveConfig(ExactConfig("bloom", 0.01, Window(3)), near)
     batch = batch_of(rows)
     assert judged(config, batch, 3000) == judged(config, batch, 1)

@@ -16,7 +16,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import batch_of, part_of, table
+from tests.property.streams import PARTS, batch_of, part_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -59,12 +59,12 @@ _PARTS = st.lists(st.integers(1, 90), min_size=1, max_size=6)
     parts=_PARTS,
     saved=st.sets(st.integers(0, 5)),
     resized=st.sampled_from([None, 30, 600]),
-    method=st.sampled_from(["text", "hamming", "none"]),
+    method=st.sampled_from(["text", "hamming", "signatures", "none"]),
 )
 def test_verdicts_and_states_do_not_depend_on_pages(
     window: int, filled: int, parts: list[int], saved: set[int], resized: int | None, method: str
 ) -> None:
-    near = NearConfig(method=method, window=Window(window))  # type: ignore[arg-type]
+    near = NearConfig(method=method, window=Window(window), parts=PARTS, share=2)  # type: ignore[arg-type]
     config = SieveConfig(near=near, exact=ExactConfig(window=Window(500)))
     with _moving_at(config, 1):
         large = BatchSieve(config)

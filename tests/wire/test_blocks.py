@@ -76,7 +76,7 @@ def test_golden_records_are_read() -> None:
     assert session_of((FOLDER / "answer.bin").read_bytes()) == golden_ruling().session
 
 
-@pytest.mark.parametrize("version", [1, 3, 4])
+@pytest.mark.parametrize("version", [1, 3, 4, 5])
 def test_records_of_older_versions_are_refused_with_what_to_do(version: int) -> None:
     expected = rf"version {version}, this program reads {VERSION}.*start a new app and seed it"
     with pytest.raises(ForeignVersionError, match=expected):

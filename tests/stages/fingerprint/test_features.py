@@ -56,14 +56,21 @@ def plain_weights(config: FeatureConfig, text: str, marks: str) -> dict[tuple[st
     return weights
 
 
-def plain_simhash(config: FeatureConfig, bodies: Bodies, row: int) -> tuple[int, int] | None:
+def plain_features(config: FeatureConfig, bodies: Bodies, row: int) -> list[tuple[int, int]]:
+    """Hash and weight of each distinct feature, in the order of their first occurrence; none if too few."""
     if bodies.exact_only[row]:
-        return None
+        return []
     marks = "".join(map(str, bodies.word_starts[bodies.starts[row] : bodies.starts[row + 1]].tolist()))
     weights = plain_weights(config, bodies.text(row), marks)
-    if not weights or len(weights) < config.min_features:
+    if len(weights) < config.min_features:
+        return []
+    return [(twin.run_hash(feature, SEED), weight) for feature, weight in weights.items()]
+
+
+def plain_simhash(config: FeatureConfig, bodies: Bodies, row: int) -> tuple[int, int] | None:
+    hashed = dict(plain_features(config, bodies, row))
+    if not hashed:
         return None
-    hashed = {twin.run_hash(feature, SEED): weight for feature, weight in weights.items()}
     return twin.simhash(twin.simhash_sums(hashed, SEED))
 
 
@@ -88,6 +95,11 @@ def test_every_feature_and_weight_equals_the_plain_loop(
         config = FeatureConfig(features, unit, width, min_features=min_features, weights=weights, idf=IDF)  # type: ignore[arg-type]
         bodies = bodies_of(texts)
         assert simhash_of(config, bodies) == [plain_simhash(config, bodies, row) for row in range(len(texts))]
+        packed = Fingerprinter(config, LAYOUT, DigestConfig(seed=SEED)).packed_features(bodies)
+        for row in range(len(texts)):
+            part = slice(packed.starts[row], packed.starts[row + 1])
+            weighted = list(zip(packed.features[part].tolist(), packed.weights[part].tolist(), strict=True))
+            assert weighted == plain_features(config, bodies, row)
 
     check()
 

@@ -331,6 +331,7 @@ def test_rows_of_a_batch_carry_every_column() -> None:
         signatures=np.zeros(2, np.uint32),
         sketches=np.zeros((0, 64), np.uint8),
         sketch_rows=np.full(2, -1, np.int32),
+        part_hashes=np.array([[4, 6], [0, 0]], np.uint64),
         tallies=np.zeros(2, np.uint64),
     )
     batch = Batch(
@@ -342,7 +343,9 @@ def test_rows_of_a_batch_carry_every_column() -> None:
         bodies=bodies,
         fingerprints=prints,
     )
-    first = Row(texts[0], texts[0], 5, False, 1_000, NO_TIME, 7, 0, 2**63 + 5, 10, (0,) * 8)
-    second = Row(texts[1], texts[1], 0, True, NO_TIME, 2_000, 0, 3, None, 11, (0, 0))
+    first = Row(
+        texts[0], texts[0], 5, False, 1_000, NO_TIME, 7, 0, 2**63 + 5, frozenset({4, 6}), 10, (0,) * 8
+    )
+    second = Row(texts[1], texts[1], 0, True, NO_TIME, 2_000, 0, 3, None, frozenset(), 11, (0, 0))
     assert rows_of(batch) == [first, second]
     assert [row.key for row in rows_of(batch, key_is_text=False)] == [(1, 2), (3, 4)]

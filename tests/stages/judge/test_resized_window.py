@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
-from tests.property.streams import ROWS, Row, as_row, batch_of, part_of, table
+from tests.property.streams import PARTS, ROWS, Row, as_row, batch_of, part_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -54,11 +54,11 @@ _WINDOWS = st.lists(st.integers(1, 40), min_size=2, max_size=4)
 
 
 @settings(max_examples=60)
-@given(ROWS, _WINDOWS, st.sampled_from(["text", "hamming"]))
+@given(ROWS, _WINDOWS, st.sampled_from(["text", "hamming", "signatures"]))
 def test_a_resized_window_equals_the_plain_loop(
     rows: list[tuple[str, int | None, int, int]], windows: list[int], method: str
 ) -> None:
-    near = NearConfig(method=method, candidates="scan")  # type: ignore[arg-type]
+    near = NearConfig(method=method, candidates="scan", parts=PARTS, share=2)  # type: ignore[arg-type]
     config = SieveConfig(ExactConfig("trie", window=Window(1_000)), near)
     assert _judged(config, rows, windows) == _told(config, rows, windows)
 

@@ -49,6 +49,7 @@ def _batch(fingerprints: np.ndarray) -> Batch:
         signatures=np.zeros(n, np.uint32),
         sketches=np.zeros((0, 64), np.uint8),
         sketch_rows=np.full(n, -1, np.int32),
+        part_hashes=np.zeros((n, 0), np.uint64),
         tallies=np.zeros(n, np.uint64),
     )
     zeros = np.zeros(n, np.uint64)
