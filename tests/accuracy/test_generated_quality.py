@@ -25,7 +25,7 @@ from tests.generated import (
     stream,
     true_pairs,
 )
-from tests.property.streams import judged, table, told_by_oracle
+from tests.property.streams import table, told_by_oracle
 from twinsieve.pipeline.evaluate.evaluate import (
     EvaluationReport,
     Variant,
@@ -231,14 +231,6 @@ def test_sieve_that_scans_gives_the_plain_loops_verdicts(language: str) -> None:
     assert different == []
     assert Rule.NUMBER in verdicts.reasons
     assert (Rule.CARD in verdicts.reasons) == (language == "zh")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_small_batches_get_the_verdicts_of_a_large_one(language: str) -> None:
-    """Rows of one batch meet each other outside the tables, those of many batches meet in them."""
-    batch = batch_in(language, stream(language, ROWS, seed=8).texts)
-    config = variant_config(SieveConfig(), GUARDED, 8_500, ROWS)
-    assert judged(config, batch, 40) == judged(config, batch, ROWS)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

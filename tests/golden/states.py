@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.property.streams import PARTS, batch_of, part_of
+from tests.property.streams import PARTS, batch_of
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -40,7 +40,7 @@ def main() -> None:
     """Write the files."""
     for method in METHODS:
         sieve = BatchSieve(config_of(method, _WINDOW))
-        sieve.judge(part_of(posts(), 0, JUDGED))
+        sieve.judge(posts().slice(0, JUDGED))
         state_file(method).write_bytes(sieve.to_bytes())
 
 

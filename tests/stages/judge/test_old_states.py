@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.golden.states import FOLDER, JUDGED, METHODS, config_of, posts, state_file
-from tests.property.streams import part_of, table
+from tests.property.streams import table
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.state import FORMAT_VERSION
@@ -19,13 +19,13 @@ def test_a_state_of_a_format_that_is_read_goes_on(method: str, version: int, win
     batch = posts()
     config = config_of(method, window)
     never_saved = BatchSieve(config)
-    never_saved.judge(part_of(batch, 0, JUDGED))
+    never_saved.judge(batch.slice(0, JUDGED))
     old = BatchSieve.from_bytes(state_file(method, version).read_bytes(), config)
     again = BatchSieve.from_bytes(old.to_bytes(), config)
-    expected = table(never_saved.judge(part_of(batch, JUDGED, len(batch))))
+    expected = table(never_saved.judge(batch.slice(JUDGED, len(batch))))
     assert {row[0] for row in expected} >= ({0, 1} if method == "hamming" else {0, 1, 2})
-    assert table(old.judge(part_of(batch, JUDGED, len(batch)))) == expected
-    assert table(again.judge(part_of(batch, JUDGED, len(batch)))) == expected
+    assert table(old.judge(batch.slice(JUDGED, len(batch)))) == expected
+    assert table(again.judge(batch.slice(JUDGED, len(batch)))) == expected
 
 
 @pytest.mark.parametrize(("version", "method"), [(1, "text"), (2, "text"), (2, "hamming")])
