@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput interpreters oldest wheel trywheel lock clean
+.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -84,6 +84,16 @@ latency: $(VENV)/.installed-dev
 throughput: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_throughput --client kafka-python
 	$(BIN)/python -m bench.kafka_throughput --client confluent
+
+# Every classic recipe and the default on every data set (real ones where TWINSIEVE_DATA is), which writes the tables of docs/CLASSICS.md; then the
+# published experiments, small enough for ten minutes in all.
+classics: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.classics
+	$(BIN)/python -m bench.classics_bloom
+	$(BIN)/python -m bench.classics_pairs --rows 100 500 1000 2000 100000
+	$(BIN)/python -m bench.classics_compare
+	$(BIN)/python -m bench.classics_lengths --rows 2000
+	$(BIN)/python -m bench.classics_widening --rows 2000
 
 # A wheel for this Python and kind of machine that carries compiled kernels: nothing is compiled where it is installed.
 wheel: $(VENV)/.installed
