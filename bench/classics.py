@@ -86,7 +86,7 @@ class Threshold:
         elif near.method == "hamming":
             value = "k " + ", ".join(str(k) for _, k in sorted(near.distances.items()))
         elif near.method == "signatures":
-            value = f"share {near.signature.share}"
+            value = f"share {near.signature.share or 'all'}"
         return cls(value, scheme_config(settings), sieve_config(settings, ""))
 
 
