@@ -86,7 +86,7 @@ class Threshold:
         elif near.method == "hamming":
             value = "k " + ", ".join(str(k) for _, k in sorted(near.distances.items()))
         elif near.method == "signatures":
-            value = f"share {near.signature.share}"
+            value = f"share {near.signature.share or 'all'}"
         return cls(value, scheme_config(settings), sieve_config(settings, ""))
 
 
@@ -106,8 +106,10 @@ class Recipe:
         assert settings is not None
         key, values = _TRIED.get(settings.near.method, ("", ()))
         others = [self._settings(profile, Override(key, value, "bench.classics")) for value in values]
-        found = [Threshold.of(each) for each in (settings, *others) if each is not None]
-        return list({each.value: each for each in reversed(found)}.values())[::-1]
+        by_value: dict[str, Threshold] = {}
+        for threshold in (Threshold.of(each) for each in (settings, *others) if each is not None):
+            by_value.setdefault(threshold.value, threshold)
+        return list(by_value.values())
 
     def _settings(self, profile: str, *more: Override) -> Settings | None:
         """Its settings under a profile; None if they are refused with these overrides."""
