@@ -30,7 +30,7 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     epilog=examples(
         "twinsieve lint my.yaml --rate 1000 --partitions 4",
         "twinsieve lint --show my.yaml --similarity 0.8",
-        "twinsieve lint classic-hamming.yaml --at 1000000",
+        "twinsieve lint --set near.method=hamming --at 1000000",
     ),
 )
 @click.argument("file", required=False, type=FILE_NAME, metavar="[FILE]")
