@@ -7,11 +7,12 @@ from math import comb
 
 import re2
 
-from twinsieve.pipeline.settings.model import KafkaSettings, NearSettings, Settings
+from twinsieve.pipeline.settings.model import FeatureSettings, KafkaSettings, NearSettings, Settings
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG
 
 Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000
@@ -94,13 +95,25 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     if settings.exact.fields and isinstance(near, dict) and near and "method" not in near:
         advice = "say near.method: text (or none) beside other near keys"
         yield "exact.fields", f"switches the near stage off; {advice}"
-    features = settings.features
-    if features.kind == "keywords" and features.weights == "none":
-        yield "features.weights", "is none, but keywords are chosen by weight; use tf or tfidf"
-    elif features.weights == "tfidf" and not (features.idf_file or features.kind == "keywords"):
-        yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
+    yield from _features(settings.features)
     if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
         yield "digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"
+
+
+def _features(features: FeatureSettings) -> Iterator[Problem]:
+    if features.weights == "scale5" and features.kind != "keywords":
+        yield "features.weights", f"is scale5, which is for kind: keywords, not {features.kind}; use tf"
+    elif features.weights == "tfidf" and not (features.idf_file or features.kind == "keywords"):
+        yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
+    for name in ("parts_of_speech", "drop_parts_of_speech"):
+        for number, flag in enumerate(getattr(features, name)):
+            # With a dictionary, FeatureConfig says it: words of the dictionary may have more flags.
+            if flag not in FLAGS and features.dictionary_file is None:
+                yield f"features.{name}.{number}", f"is {flag!r}, {UNKNOWN_FLAG}"
+    for number, flag in enumerate(features.drop_parts_of_speech):
+        if flag in features.parts_of_speech:
+            said = f"is {flag!r}, which features.parts_of_speech names too; remove it from one of them"
+            yield f"features.drop_parts_of_speech.{number}", said
 
 
 def _patterns(settings: Settings) -> Iterator[Problem]:

@@ -14,8 +14,19 @@ from twinsieve.stages.text.compatibility import case_folded, nfkc_texts
 _CHOICES = {
     "features": ("chars", "shingles", "keywords"),
     "unit": ("chars", "words"),
-    "weights": ("none", "tf", "tfidf", "position"),
+    "weights": ("none", "tf", "tfidf", "position", "scale5"),
+    "choose": ("tfidf", "frequency"),
+    "stop_words": ("jieba", "none"),
 }
+
+FLAGS = frozenset((
+    "a", "ad", "ag", "an", "b", "bg", "c", "d", "df", "dg", "e", "en", "eng", "f", "g", "h", "i", "in", "j",
+    "jn", "k", "l", "ln", "m", "mg", "mq", "n", "ng", "nr", "nrfg", "nrt", "ns", "nt", "nz", "o", "p", "q",
+    "qe", "qg", "r", "rg", "rr", "rz", "s", "t", "tg", "u", "ud", "ug", "uj", "ul", "uv", "uz", "v", "vd",
+    "vg", "vi", "vn", "vq", "w", "x", "y", "yg", "z", "zg",
+))  # fmt: skip
+"""All flags that jieba gives to words: those of its dictionary, of its model for other words, and `eng`."""
+UNKNOWN_FLAG = "no flag of jieba, as n, ns, v or eng are; correct it, or give it to a word of dictionary_file"
 
 _ENTRY = re.compile(r"(\S+)(?: +([0-9]{1,9}))?(?: +([a-z]+))?")
 
@@ -28,17 +39,23 @@ class FeatureConfig:
         of words in others; `shingles`: runs of `width` units; `keywords`: words by jieba
     unit: of shingles: `chars`, or `words` (a character of an unspaced script is a word of its own)
     width: of shingles, in units, ≥ 1; a body with fewer units has no feature
-    top_k: keywords kept, by count × IDF (ties: first in the text), ≥ 1
-    parts_of_speech: jieba flags of keywords to keep, such as `n`, `nr`, `v`; empty keeps all
+    top_k: number of keywords of a body, ≥ 1
+    choose: keywords are the words with the greatest count × IDF (`tfidf`) or the greatest count
+        (`frequency`); of equal words the first in the text
+    parts_of_speech: jieba flags that a keyword must have, such as `n`, `nr`, `v`; empty allows all
+    drop_parts_of_speech: jieba flags that no keyword has
+    min_word: characters of a keyword, ≥ 1
     dictionary: lines `word [frequency] [flag]` for jieba; without a frequency, enough to be cut out
-    stop_words: words that are no keywords
+    stop_words: `jieba`: the 31 English words that jieba's `extract_tags` leaves out are no keywords
+    own_stop_words: more words that are no keywords
     min_features: bodies with fewer distinct features have no SimHash, ≥ 1
     weights: what a feature adds to, or takes from, each bit:
         `none` 1; `tf` its number of occurrences; `tfidf` occurrences × IDF in 1/256;
-        `position` 4, 3, 2 or 1 for an occurrence in the first … last quarter of the features
+        `position` 4, 3, 2 or 1 for an occurrence in the first … last quarter of the features;
+        `scale5` (keywords) 1 for the lightest … 5 for the heaviest, by the values they were chosen by
     idf: (feature as text, IDF) pairs; words of a pair or shingle are joined by a blank where both are
         of a spaced script. Others get the median. None: jieba's table, for keywords alone
-    Words of the three lists are folded (`folded`) as bodies are.
+    Words of these lists are folded (`folded`) as bodies are.
     raises: UsageError, naming the setting
     """
 
@@ -46,11 +63,15 @@ class FeatureConfig:
     unit: Literal["chars", "words"] = "chars"
     width: int = 3
     top_k: int = 10
+    choose: Literal["tfidf", "frequency"] = "tfidf"
     parts_of_speech: tuple[str, ...] = ()
+    drop_parts_of_speech: tuple[str, ...] = ()
+    min_word: int = 2
     dictionary: tuple[str, ...] = ()
-    stop_words: tuple[str, ...] = ()
+    stop_words: Literal["jieba", "none"] = "jieba"
+    own_stop_words: tuple[str, ...] = ()
     min_features: int = 1
-    weights: Literal["none", "tf", "tfidf", "position"] = "tf"
+    weights: Literal["none", "tf", "tfidf", "position", "scale5"] = "tf"
     idf: tuple[tuple[str, float], ...] | None = None
 
     def __post_init__(self) -> None:
@@ -59,19 +80,31 @@ class FeatureConfig:
             if value not in choices:
                 shown = "kind" if name == "features" else name
                 raise UsageError(f"features.{shown} is {value!r}; use one of {', '.join(choices)}")
-        for name in ("width", "top_k", "min_features"):
+        for name in ("width", "top_k", "min_word", "min_features"):
             if getattr(self, name) < 1:
                 raise UsageError(f"features.{name} is {getattr(self, name)}; use 1 or more")
         if self.weights == "tfidf" and self.features != "keywords" and self.idf is None:
             raise UsageError(
                 f"features.weights is tfidf without an IDF table for {self.features}; train one or use tf"
             )
-        dictionary_entries(self.dictionary)
+        if self.weights == "scale5" and self.features != "keywords":
+            raise UsageError(
+                f"features.weights is scale5, which is for keywords, not {self.features}; use tf"
+            )
+        self._check_flags()
         if self.idf is not None and not self.idf:
             raise UsageError("the IDF table is empty; train it from more text, or leave it out")
         for feature, idf in self.idf or ():
             if not (math.isfinite(idf) and idf >= 0.0):
                 raise UsageError(f"the IDF of {feature!r} is {idf}; use a number from 0")
+
+    def _check_flags(self) -> None:
+        known = FLAGS | {flag for _, _, flag in dictionary_entries(self.dictionary) if flag}
+        for flag in (*self.parts_of_speech, *self.drop_parts_of_speech):
+            if flag not in known:
+                raise UsageError(f"{flag!r} in features is {UNKNOWN_FLAG}")
+        for flag in set(self.parts_of_speech).intersection(self.drop_parts_of_speech):
+            raise UsageError(f"features.parts_of_speech and drop_parts_of_speech both name {flag!r}")
 
     @property
     def by_words(self) -> bool:

@@ -18,8 +18,9 @@ from twinsieve.stages.fingerprint.segmenter import Segmenter
 class Keywords:
     """Finds the keywords of near rows; jieba and its tables are read with the first batch.
 
-    A word's rank is count × IDF, of equal ones the first in the text goes first; with `weights: tfidf`
-    the rank is its weight as well. source: jieba's extract_tags, whose choice this is up to rounding
+    The words with the greatest values are chosen, of equal ones the first in the text. A value is
+    count × IDF, or with `choose: frequency` the count.
+    source: jieba's extract_tags, whose choice is the same up to rounding
     """
 
     def __init__(self, config: FeatureConfig, seed: int) -> None:
@@ -30,7 +31,8 @@ class Keywords:
     def pack(self, bodies: Bodies) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
         """Features of all rows: uint64[m] hashes, int64[m] weights, int64[n + 1] starts.
 
-        Exact-only rows and rows with fewer than min_features keywords have none.
+        Keywords of a row stand in the order of their first occurrence. Exact-only rows and rows with fewer
+        than min_features keywords have none.
         """
         features: list[int] = []
         weights: list[int] = []
@@ -45,24 +47,32 @@ class Keywords:
         return np.array(features, np.uint64), np.array(weights, np.int64), np.array(starts, np.int64)
 
     def keywords(self, bodies: Bodies, row: int) -> dict[str, int]:
-        """Keywords of one body with their weights, best first."""
+        """Keywords of one body with their weights, in the order of their first occurrence."""
         words = self._segmenter.words(bodies, row)
         counts = Counter(words)
-        idf, other = self._idf
-        ranks = {word: count * idf.get(word, other) for word, count in counts.items()}
-        best = sorted(ranks, key=ranks.__getitem__, reverse=True)[: self._config.top_k]
+        values = counts if self._config.choose == "frequency" else self._by_idf(counts)
+        chosen = set(sorted(values, key=values.__getitem__, reverse=True)[: self._config.top_k])
+        best = [word for word in counts if word in chosen]
         match self._config.weights:
             case "none":
                 return dict.fromkeys(best, 1)
             case "tf":
                 return {word: counts[word] for word in best}
             case "tfidf":
-                return {word: ranks[word] for word in best}
+                by_idf = self._by_idf(counts)
+                return {word: by_idf[word] for word in best}
+            case "scale5":
+                return _levels({word: values[word] for word in best})
             case "position":
                 positions: Counter[str] = Counter()
                 for i, word in enumerate(words):
                     positions[word] += 4 - 4 * i // len(words)
                 return {word: positions[word] for word in best}
+
+    def _by_idf(self, counts: dict[str, int]) -> dict[str, int]:
+        """Count × IDF of each word, in 1/256."""
+        idf, other = self._idf
+        return {word: count * idf.get(word, other) for word, count in counts.items()}
 
     @cached_property
     def _idf(self) -> tuple[dict[str, int], int]:
@@ -71,3 +81,16 @@ class Keywords:
     def _hash(self, word: str) -> int:
         raw = word.encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(raw, digest_size=8, key=self._secret).digest(), "little")
+
+
+def _levels(values: dict[str, int]) -> dict[str, int]:
+    """Weights 1…5: the distinct values ranked 0 (lightest) … m, then 1 + 4 × rank / m, rounded half up.
+
+    >>> _levels({"ufo": 30, "sees": 10, "area51": 30, "grey": 20}), _levels({"ufo": 7})
+    ({'ufo': 5, 'sees': 1, 'area51': 5, 'grey': 3}, {'ufo': 5})
+    """
+    ranks = {value: rank for rank, value in enumerate(sorted(set(values.values())))}
+    last = len(ranks) - 1
+    if last == 0:
+        return dict.fromkeys(values, 5)
+    return {word: 1 + (8 * ranks[value] + last) // (2 * last) for word, value in values.items()}

@@ -18,6 +18,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entr
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
+from twinsieve.stages.fingerprint.segmenter import jieba_stop_words
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
 
@@ -94,8 +95,18 @@ class Scheme:
         return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
 
 
+_OF_KEYWORDS = ("choose", "drop_parts_of_speech", "min_word", "stop_words")
+"""Settings of keywords that are younger than the rest."""
+
+
 def _origins(config: SchemeConfig) -> dict[str, Any]:
     settings = asdict(config)
+    features = settings["features"]
+    if features["features"] != "keywords":
+        # Schemes of other features keep their ids, in which the user's own stop words had this name.
+        for name in _OF_KEYWORDS:
+            del features[name]
+        features["stop_words"] = features.pop("own_stop_words")
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
     if settings["layout"]["grams"] == "chars":
         # Younger than the rest: a scheme without it keeps its id.
@@ -118,6 +129,8 @@ def _data(config: SchemeConfig) -> dict[str, str]:
     features = config.features
     if features.features == "keywords":
         data["jieba"] = version("jieba")
+        if features.stop_words == "jieba":
+            data["stop words"] = ",".join(sorted(jieba_stop_words()))
         files = ["dict.txt"] if features.idf is not None else ["dict.txt", "analyse/idf.txt"]
         for name in files:
             data[name] = blake2b(pkgutil.get_data("jieba", name) or b"", digest_size=16).hexdigest()

@@ -40,7 +40,7 @@ def test_what_is_shown_is_the_file_and_lints(root: Path, tmp_path: Path, run: Ru
         ("kafak", "no example 'kafak'; did you mean 'kafka'?"),
         ("Production.yaml", "no example 'Production.yaml'; did you mean 'production'?"),
         ("../kafka", "no example '../kafka'; did you mean 'kafka'?"),
-        ("x", "no example 'x'; there are exact-only, hamming, kafka, microblog, news, production"),
+        ("x", f"no example 'x'; there are {', '.join(example_names())}"),
     ],
 )
 def test_an_unknown_example_is_misuse(run: Run, given: str, said: str) -> None:
