@@ -55,6 +55,7 @@ def _windows(settings: Settings) -> Iterator[Problem]:
         "scope": settings.scope,
         "exact.fields": settings.exact.fields,
         "text.compare": settings.text.compare,
+        "features.drop": settings.features.drop,
     }
     for key, names in lists.items():
         twice = [name for number, name in enumerate(names) if name in names[:number]]

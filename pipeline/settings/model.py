@@ -109,6 +109,9 @@ class FeatureSettings(Section):
     min_features: Annotated[Whole, Field(ge=1, le=1000)] = setting(
         _FEATURES.min_features, "with fewer there is no SimHash; the MinHash lane still sees the text"
     )
+    drop: tuple[Literal["latin", "digits"], ...] = setting(
+        _FEATURES.drop, "letters or digits that the SimHash leaves out; all else still sees them"
+    )
     weights: Literal["none", "tf", "tfidf", "position", "scale5"] = setting(
         _FEATURES.weights,
         "how much a feature counts; scale5: keywords, 1 to 5 by the value they are chosen by",

@@ -6,10 +6,12 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.text.compatibility import case_folded, nfkc_texts
+
+Dropped = Literal["latin", "digits"]
 
 _CHOICES = {
     "features": ("chars", "shingles", "keywords"),
@@ -48,6 +50,7 @@ class FeatureConfig:
     dictionary: lines `word [frequency] [flag]` for jieba; without a frequency, enough to be cut out
     stop_words: `jieba`: the 31 English words that jieba's `extract_tags` leaves out are no keywords
     own_stop_words: more words that are no keywords
+    drop: characters that are taken out of a body before its words are cut: `latin`, `digits`
     min_features: bodies with fewer distinct features have no SimHash, ≥ 1
     weights: what a feature adds to, or takes from, each bit:
         `none` 1; `tf` its number of occurrences; `tfidf` occurrences × IDF in 1/256;
@@ -70,6 +73,7 @@ class FeatureConfig:
     dictionary: tuple[str, ...] = ()
     stop_words: Literal["jieba", "none"] = "jieba"
     own_stop_words: tuple[str, ...] = ()
+    drop: tuple[Dropped, ...] = ()
     min_features: int = 1
     weights: Literal["none", "tf", "tfidf", "position", "scale5"] = "tf"
     idf: tuple[tuple[str, float], ...] | None = None
@@ -91,6 +95,9 @@ class FeatureConfig:
             raise UsageError(
                 f"features.weights is scale5, which is for keywords, not {self.features}; use tf"
             )
+        for name in self.drop:
+            if name not in get_args(Dropped):
+                raise UsageError(f"features.drop holds {name!r}; use some of {', '.join(get_args(Dropped))}")
         self._check_flags()
         if self.idf is not None and not self.idf:
             raise UsageError("the IDF table is empty; train it from more text, or leave it out")

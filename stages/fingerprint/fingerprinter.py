@@ -9,6 +9,7 @@ from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerpri
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.bag import fill_bags
 from twinsieve.stages.fingerprint.digest import DigestConfig, digests
+from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.idf import run_weights
 from twinsieve.stages.fingerprint.keywords import Keywords
@@ -59,6 +60,7 @@ class Fingerprinter:
         self._band_family = HashFamily.of(seed, _BANDS, hashes)
         self._sketch_family = HashFamily.of(seed, _SKETCH, SKETCH_HASHES)
         self._simhash_seeds = np.array(derive(seed, _SIMHASH, 3), dtype=np.uint64)
+        self._drop = features.drop
         self._keywords: Keywords | None = None
         if features.features == "keywords":
             self._keywords = Keywords(features, seed)
@@ -107,6 +109,7 @@ class Fingerprinter:
         texts: list[str] | None = None,  # noqa: ARG002
     ) -> PackedFeatures:
         """What the SimHash of each row is made of. texts: as for `fingerprints`"""
+        bodies = without(bodies, self._drop)
         if self._keywords is not None:
             return PackedFeatures(*self._keywords.pack(bodies))
         return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
@@ -114,6 +117,7 @@ class Fingerprinter:
     def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
         simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
         seeds, key_bits = self._simhash_seeds, self._layout.key_bits
+        bodies = without(bodies, self._drop)
         if self._keywords is not None:
             fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, simhashes)
             return

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig, folded
 from twinsieve.stages.fingerprint.segmenter import Segmenter
 from twinsieve.stages.fingerprint.tokens import term_hashes
@@ -111,7 +112,7 @@ def train_idf(
     """
     documents: Counter[str] = Counter()
     total = 0
-    for features in _features_as_text(batches, config):
+    for features in _features_as_text((without(bodies, config.drop) for bodies in batches), config):
         total += 1
         documents.update(features)
     if total == 0:

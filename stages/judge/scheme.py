@@ -107,6 +107,11 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         for name in _OF_KEYWORDS:
             del features[name]
         features["stop_words"] = features.pop("own_stop_words")
+    # In one order, as the order in which they are written is no other scheme.
+    features["drop"] = sorted(features["drop"])
+    if not features["drop"]:
+        # Younger than the rest: a scheme without it keeps its id.
+        del features["drop"]
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
     if settings["layout"]["grams"] == "chars":
         # Younger than the rest: a scheme without it keeps its id.

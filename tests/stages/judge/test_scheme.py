@@ -31,6 +31,7 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("parts_of_speech", ("n",)),
         ("dictionary", ("雷神山",)),
         ("own_stop_words", ("的",)),
+        ("drop", ("latin",)),
         ("min_features", 2),
         ("weights", "none"),
         ("idf", (("天", 1.0),)),
