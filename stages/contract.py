@@ -46,7 +46,11 @@ MAX_TABLES = 128
 
 
 class Kind(IntEnum):
-    """The verdict on a message."""
+    """The verdict on a message.
+
+    UNIQUE: no kept message is its leader; EXACT: it has the key of its leader; NEAR: it is alike to its
+    leader REPLAYED: its position was judged before; UNREADABLE: it cannot be processed
+    """
 
     UNIQUE = 0
     EXACT = 1
@@ -107,7 +111,7 @@ class Bodies(Columns):
 
 @dataclass(slots=True)
 class Fingerprints(Columns):
-    """What the two stages compare, for n messages."""
+    """The fingerprints of n messages, by which the exact and the near stage find and compare messages."""
 
     digests: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
     """128-bit digest of the key text, or of the fields that the exact key is made of"""
@@ -163,8 +167,8 @@ class Verdicts(Columns):
     leaders: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_LEADER)]
     """position of the leader, or NO_LEADER"""
     matched: Annotated[NDArray[np.int32], PerRow("<i4")]
-    """near under the method text: twice the length of the longest common subsequence with the leader; else
-    0"""
+    """near under the method text: twice the length of the longest common subsequence with the leader;
+    else 0"""
     compared: Annotated[NDArray[np.int32], PerRow("<i4")]
     """near under the method text: sum of both body lengths, so similarity = matched / compared; else 0"""
     distances: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
@@ -179,8 +183,8 @@ class Verdicts(Columns):
     apart_from: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_LEADER)]
     """position of the kept message that `reasons` is about, or NO_LEADER"""
     details: Annotated[NDArray[np.uint32], Pooled("<u4", (2, DETAIL_LENGTH), by="detail_rows")]
-    """code points of the earlier and the later body at the one place that keeps them apart, filled up with
-    0"""
+    """code points of the earlier and the later body at the one place that keeps them apart, followed by
+    zeros"""
     detail_rows: Annotated[NDArray[np.int32], Places("<i4", of="details")]
     """row in `details`; -1 if no single place decides, or if `NearConfig.details` is off"""
 
@@ -325,7 +329,7 @@ class TimeConfig:
     """Settings of stream time, the latest message time so far.
 
     max_ahead_ms: a message time later than its arrival plus this is cut to that sum
-    late: `insert`: late messages are treated as others; `judge`: they never become leaders
+    late: `insert`: late messages are treated like others; `judge`: late messages never become leaders
     late_after_ms: a message is late if its time is more than this behind stream time
     """
 

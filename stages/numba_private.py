@@ -50,7 +50,7 @@ _cpu: Any = registry.cpu_target
 _runtime: Any = nrt
 
 UNCOUNTED = {"_nrt": False}
-"""The option of `njit` that switches reference counting off. A kernel without it cannot allocate arrays."""
+"""The option of `njit` that switches reference counting off. Without counting, a kernel cannot allocate."""
 
 
 class MachineTarget(NamedTuple):

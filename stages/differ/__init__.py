@@ -1,1 +1,1 @@
-"""What differs between two bodies that are alike, and whether that keeps them apart."""
+"""Finds what differs between two similar bodies, and whether a rule keeps them apart because of it."""

@@ -1,7 +1,9 @@
-"""Alignment of two token sequences: the runs that were replaced, inserted or deleted.
+"""Alignment of two token sequences: finds the runs in which they differ.
 
-source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"; the rows are kept, and a walk back
-through them finds one longest common subsequence.
+A *run* is a place between two common tokens: tokens of the later body that replace tokens of the earlier one,
+or tokens that only one body has. The rows of a bit-parallel LCS are stored; a walk back through them finds
+one longest common subsequence, and the runs are what it leaves out.
+source: Hyyrö 2004, "Bit-parallel LCS-length computation revisited"
 """
 
 from __future__ import annotations
@@ -19,17 +21,21 @@ from twinsieve.stages.kernel import ZERO, kernel
 _CELLS = 1024
 _WORDS = STORED_LENGTH // 64
 _SHORT_WORD = 3
-"""Letters of a word that, alone between two runs, says no more than a character does."""
+"""A word of at most this many letters between two runs is a weak token, like a single character (`_join`)."""
 
 
 class Alignment(NamedTuple):
-    """The runs, and memory to find them; of one thread.
+    """The runs of a pair, and the memory to find them; for one thread.
 
-    runs: int64[STORED_LENGTH + 1, 4], first and last token (exclusive) of the later body, then of the
-        earlier one; count: int64[1]
-    ends: int64[2], tokens of the later and of the earlier body up to where what is unknown begins
-    keys: uint64[_CELLS], id or 0; masks: uint64[_CELLS, _WORDS]; used: int64[STORED_LENGTH], cells in use
-    rows: uint64[STORED_LENGTH + 1, _WORDS]
+    runs: int64[STORED_LENGTH + 1, 4], first token and end (exclusive) of a run in the later body, then the
+        same in the earlier body
+    count: int64[1], number of runs
+    ends: int64[2], number of aligned tokens of the later and of the earlier body. If a body is cut, tokens
+        after the last common one are not aligned, because their counterparts may be in the missing part
+    keys: uint64[_CELLS], hash table of token ids, 0 for an empty cell
+    masks: uint64[_CELLS, _WORDS], positions of the token of a cell in the later body, as bits
+    used: int64[STORED_LENGTH + 1], the cells in use
+    rows: uint64[STORED_LENGTH + 2, _WORDS], rows of the bit-parallel LCS
     """
 
     runs: NDArray[np.int64]
@@ -42,7 +48,7 @@ class Alignment(NamedTuple):
 
 
 def new_alignment() -> Alignment:
-    """Fresh memory for one thread."""
+    """New memory for one thread."""
     return Alignment(
         np.zeros((STORED_LENGTH + 1, 4), np.int64),
         np.zeros(1, np.int64),
@@ -56,7 +62,11 @@ def new_alignment() -> Alignment:
 
 @kernel(callee=True)
 def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, alignment: Alignment) -> None:
-    """Rows of the bit-parallel LCS of `a` tokens of one and `b` tokens of the other, behind equal heads."""
+    """Compute the rows of the bit-parallel LCS of two token sequences.
+
+    head: number of equal tokens at the beginning of both bodies, which are skipped
+    a, b: number of tokens after them, of the later and of the earlier body
+    """
     keys, masks, rows = alignment.keys, alignment.masks, alignment.rows
     words = (a + 63) >> 6
     used = ZERO
@@ -91,13 +101,13 @@ def _fill_rows(later: Tokens, earlier: Tokens, head: int, a: int, b: int, alignm
 
 @kernel(callee=True)
 def _is_free(rows: NDArray[np.uint64], j: int, i: int) -> bool:
-    """Whether token i ends no longer common subsequence in row j."""
+    """Whether token i of the later body does not lengthen the LCS with j tokens of the earlier body."""
     return (rows[j, i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != np.uint64(0)
 
 
 @kernel(callee=True)
 def _walk_back(head: int, a: int, b: int, alignment: Alignment) -> int:
-    """Write the runs, last first; how many there are."""
+    """Write the runs, the last one first. returns: number of runs"""
     rows, runs = alignment.rows, alignment.runs
     count = ZERO
     i, j, end_a, end_b = a, b, a, b
@@ -123,9 +133,10 @@ def _walk_back(head: int, a: int, b: int, alignment: Alignment) -> int:
 
 @kernel(callee=True)
 def align(later: Tokens, earlier: Tokens, alignment: Alignment) -> None:
-    """Write the runs in which the bodies differ, first to last.
+    """Write the runs in which the bodies differ to `alignment`, in order.
 
-    Where a body is cut, the tokens behind the last common one are unknown and make no run.
+    If a body is cut, the tokens after the last common one form no run, because the rest of the body is not
+    known.
     """
     n, m = later.counts[0], earlier.counts[0]
     head = ZERO
@@ -158,11 +169,12 @@ def align(later: Tokens, earlier: Tokens, alignment: Alignment) -> None:
 
 @kernel(callee=True)
 def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -> int:
-    """Join runs that one weak equal token parts; leave out runs that differ in blanks alone.
+    """Join runs that only one weak common token separates, and drop runs that differ only in blanks.
 
-    One character, or one word of a few letters, is equal by chance where names or clauses were replaced
-    (安康农大 / 保康林大): what stands on both sides of it was replaced as a whole. Two runs of which
-    one was added and the other one left out are mostly words that moved or say little.
+    If a name or clause was replaced, one character or short word in it may be equal by chance
+    (安康农大 / 保康林大). Then the runs on both sides of it are one replacement. But one of the two runs must
+    be a replacement: an added run next to a deleted one is mostly a word that moved or has little meaning.
+    returns: number of runs
     """
     kept = ZERO
     for number in range(count):

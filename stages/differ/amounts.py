@@ -1,4 +1,4 @@
-"""How much differs: the rules of the category `amount`."""
+"""The rules of the category `amount`: they limit how much two bodies may differ."""
 
 from __future__ import annotations
 
@@ -21,12 +21,20 @@ _REPLACED, _BOTH_SAY_MORE = int(Rule.REPLACED), int(Rule.BOTH_SAY_MORE)
 _LONG_REPLACEMENT, _IN_ITS_PLACE = int(Rule.LONG_REPLACEMENT), int(Rule.IN_ITS_PLACE)
 _OWN_WORDS, _ADDED_INSIDE = int(Rule.OWN_WORDS), int(Rule.ADDED_INSIDE)
 _CHARACTER = 2
-"""Points of a character of an unspaced script."""
+"""Points of one character of an unspaced script. Points are the weights of tokens (`Tokens.points`)."""
 _SPELLING_TOKENS = 12
 
 
 class Sums(NamedTuple):
-    """What the rules measure, in points."""
+    """What the rules measure of a pair, in points; a `…_run` is the number of the run with that value.
+
+    shared: points of common tokens; replaced: points of all replacements, each with its smaller side
+    only: points of all tokens in runs, of the body with fewer such points
+    longest: points of the longest replacement
+    place: the same, but only of characters of unspaced scripts, and not of a replacement at the end
+    inside: points of the longest run that only one body has and that touches no end
+    own_run: run of the later body with the most new pairs of characters above the limit, or NO_RUN
+    """
 
     shared: int
     replaced: int
@@ -42,7 +50,10 @@ class Sums(NamedTuple):
 
 @kernel(callee=True)
 def measured(shorter: int, limits: Differences, work: Differing) -> tuple[int, int]:
-    """The first rule whose limit is passed."""
+    """(the first amount rule whose limit is exceeded, or NONE; number of the run that decides, or NO_RUN)
+
+    shorter: characters of the shorter body
+    """
     sums = _sums(limits, work)
     short = shorter < limits.short
     most = limits.replaced_short if short else limits.replaced
@@ -116,7 +127,7 @@ def _character_points(tokens: Tokens, first: int, end: int) -> int:
 
 @kernel(callee=True)
 def _paired_points(run: NDArray[np.int64], work: Differing) -> tuple[int, int]:
-    """Points of both sides, less those of words in two spellings."""
+    """(points of the later side, of the earlier side) of a run, without words in two spellings."""
     later, earlier = work.later, work.earlier
     points, other = _points(later, run[0], run[1]), _points(earlier, run[2], run[3])
     size, other_size = run[1] - run[0], run[3] - run[2]
@@ -137,9 +148,10 @@ def _paired_points(run: NDArray[np.int64], work: Differing) -> tuple[int, int]:
 
 @kernel(callee=True)
 def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
-    """Pairs of neighbouring characters in the later body's run that stand nowhere in the earlier body.
+    """How many pairs of neighbouring characters in the later side of a run are nowhere in the earlier body.
 
-    A word counts by its letters if the earlier body lacks it: any long text has most pairs of letters.
+    A word that the earlier body lacks counts with its number of letters instead, because nearly all pairs of
+    letters occur in any long text.
     """
     pairs, earlier, later = work.pairs, work.earlier, work.later
     pairs[:] = 0
@@ -161,7 +173,7 @@ def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
 
 @kernel(callee=True)
 def _holds(tokens: Tokens, token: np.uint64) -> bool:
-    """Whether a body has this token. token: as in Tokens.ids"""
+    """Whether a body contains a token. token: its id, as in Tokens.ids"""
     for position in range(tokens.counts[0]):  # noqa: SIM110
         if tokens.ids[position] == token:
             return True

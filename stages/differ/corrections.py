@@ -1,4 +1,4 @@
-"""A correction at an end that the other body lacks: the rule `correction`."""
+"""The rule `correction`: an end of one body has a word of correction that the other body lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _CORRECTION_TOKENS = 20
 
 @kernel(callee=True)
 def corrects(number: int, phrases: Phrases, work: Differing) -> bool:
-    """Whether an end of one body has a correction (更正, 谣言, update, fake) that the other one lacks."""
+    """Whether a run at an end of a body has a correction (更正, update, fake) that the other body lacks.
+
+    number: of the run
+    """
     run = work.alignment.runs[number]
     at_end = run[0] == 0 or run[1] == work.later.counts[0]
     other_at_end = run[2] == 0 or run[3] == work.earlier.counts[0]
@@ -44,7 +47,7 @@ def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases
 
 @kernel(callee=True)
 def _holds_phrase(tokens: Tokens, key: np.uint64, length: int) -> bool:
-    """Whether the phrase stands anywhere; length: its characters, 0 for a word."""
+    """Whether a body contains a phrase. key: its hash; length: its characters, 0 for a word"""
     for position in range(tokens.counts[0]):
         if length == 0:
             matches = tokens.kinds[position] == WORD and tokens.ids[position] == key

@@ -1,8 +1,8 @@
-"""Two bodies are alike enough: does what differs between them keep them apart, and why?
+"""Decides whether the differences between two similar bodies keep them apart, and by which rule.
 
-The bodies are aligned by tokens; the first rule of `rules.py` that holds names the reason. Guards look for a
-difference that changes what is said; then come links, @names and tags, where bodies carry them
-(`text.compare`); then how much differs. Everything is integers.
+The bodies are aligned by their tokens. The first rule of `rules.py` that holds is the reason. First come
+guards, which look for differences that change the meaning; then links, @names and tags, if bodies carry them
+(`text.compare`); then the amount of differences. All arithmetic is in integers.
 source: measured on judged pairs; docs/DIFFERENCES.md has the rules with their numbers
 """
 
@@ -33,10 +33,10 @@ _EXCHANGED, _CORRECTION = int(Rule.EXCHANGED), int(Rule.CORRECTION)
 
 @kernel
 def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[int, int]:
-    """(reason, run) that keeps two bodies apart; reason NONE where nothing does.
+    """(rule that keeps two bodies apart, or NONE; number of the run that decides, or NO_RUN)
 
-    Their tokens stand in work.later and work.earlier. run: a row of work.alignment.runs, -1 where no single
-    run decides
+    work: work.later and work.earlier hold the tokens of the bodies. The number of a run is its row in
+        work.alignment.runs; NO_RUN if no single run decides
     """
     align(work.later, work.earlier, work.alignment)
     kind = other_reference(work.later, work.earlier)
@@ -53,10 +53,10 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
 
 @kernel(callee=True)
 def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
-    """The first guard that holds.
+    """(first guard that holds, or NONE; number of its run, or NO_RUN)
 
-    Most runs are names, clauses and endings without a word of the lists. A rule is called only where the
-    facts of the tokens allow it to hold: a call passes all arrays, which costs more than this check.
+    Most runs are names, clauses and endings without any word of the lists. So a guard is called only if the
+    facts of the tokens show that it can hold: a call passes all arrays, which takes longer than this check.
     """
     first = work.first_runs
     first[:] = NO_RUN

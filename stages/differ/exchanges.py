@@ -1,4 +1,4 @@
-"""Two parts of a body have changed places: the rule `exchanged`."""
+"""The rule `exchanged`: two parts of a body have changed places."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EXCHANGED_TOKENS, _EXCHANGED_RUNS = 6, 32
 
 @kernel(callee=True)
 def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -> bool:
-    """Whether two parts of a body have changed places (3:1 / 1:3).
+    """Whether a run shows that two parts of the body have changed places (3:1 / 1:3).
 
-    valued: both sides hold numbers
+    number: of the run; valued: whether both of its sides hold numbers
     """
     later, earlier = work.later, work.earlier
     runs, count = work.alignment.runs, work.alignment.count[0]
@@ -54,10 +54,13 @@ def _crosses(run: NDArray[np.int64], then: NDArray[np.int64], later: Tokens, ear
 
 @kernel(callee=True)
 def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, other_first: int) -> bool:
-    """Whether what stood before a word, "a beats", stands behind it as "beats a": a beats b, b beats a."""
+    """Whether tokens that were deleted at one place appear at the other place with their two parts exchanged.
+
+    For "a beats b" and "b beats a", "a beats" before b becomes "beats a" after b.
+    """
     size = end - first
     if _same_tokens(tokens, first, other, other_first, size):
-        # Moved, as a block: 哈哈.
+        # The tokens only moved as a block, in the same order (such as 哈哈).
         return False
     for head in range(1, size):
         if _same_tokens(tokens, first, other, other_first + size - head, head) and _same_tokens(

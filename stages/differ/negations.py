@@ -1,4 +1,4 @@
-"""How many negations stand in a run, for the rule `opposite` and for tails."""
+"""Counts the negations in a part of a body, for the rule `opposite` and for tails."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
 _SHORT = 3
-"""Tokens of a run in which a negation decides."""
+"""A negation decides only in a run of at most this many tokens."""
 
 
 @kernel(callee=True)
 def negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, int]:
-    """(an odd number of negations in a short run?, those of the later body less those of the earlier one)"""
+    """(whether a short run has an odd number of negations, negations of its later minus its earlier side)
+
+    number: of the run
+    """
     run = work.alignment.runs[number]
     a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
     mine = negations(work.later, a0, a1, phrases)
@@ -32,7 +35,7 @@ def negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, i
 
 @kernel(callee=True)
 def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
-    """Whether a side has few tokens, or is a negation and nothing else."""
+    """Whether one side of a run has few tokens, or is a negation and nothing else."""
     if end - first <= _SHORT:
         return True
     for position in range(first, end):
@@ -44,7 +47,7 @@ def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
 
 @kernel(callee=True)
 def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
-    """How many negations stand in tokens[first:end]."""
+    """Number of negations in tokens[first:end]."""
     count = ZERO
     position = first
     while position < end:
@@ -63,7 +66,10 @@ def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
 
 @kernel(callee=True)
 def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
-    """How far to the left an added run holds a negation, if it was as well added there: ab[cb]d, a[bc]bd."""
+    """How many tokens to move an added run to the left so that it holds a negation; 0 if that is impossible.
+
+    An added run can often be placed differently: ab[cb]d is also a[bc]bd.
+    """
     for by in range(1, min(first, end - first) + 1):
         if tokens.ids[first - by] != tokens.ids[end - by]:
             break
@@ -74,7 +80,7 @@ def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
 
 @kernel(callee=True)
 def _in_idiom(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
-    """Whether a phrase that only looks like a negation covers these tokens: 无论, 不过."""
+    """Whether the tokens are part of a phrase that contains a negation but does not negate: 无论, 不过."""
     for position in range(max(0, end - MAX_PHRASE), first + 1):
         if tokens.kinds[position] != CHARACTER:
             continue

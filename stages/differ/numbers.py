@@ -1,4 +1,4 @@
-"""Other numbers, numerals, numbers that were added: the rules `number`, `numeral`, `number added`."""
+"""The rules `number`, `numeral` and `number added`: other numbers, other Chinese numerals, added numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CODE_LENGTH = 6
 
 @kernel(callee=True)
 def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
-    """The rule of numbers that holds for one run, or NONE."""
+    """Which of the three rules holds for a run, or NONE. number: of the run"""
     run = work.alignment.runs[number]
     later, earlier = work.later, work.earlier
     size, other_size = run[1] - run[0], run[3] - run[2]
@@ -47,7 +47,7 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
 
 @kernel(callee=True)
 def _number_added(tokens: Tokens, first: int, end: int) -> bool:
-    """Whether tokens that one body lacks hold a number, or a Chinese numeral beside another value."""
+    """Whether added tokens contain a number, or a Chinese numeral next to another number or numeral."""
     for position in range(first, end):
         if tokens.kinds[position] == NUMBER:
             return True

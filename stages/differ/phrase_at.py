@@ -1,4 +1,4 @@
-"""Phrases of the lists that begin at a token."""
+"""Finds the phrases of the lists that begin at a token."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from twinsieve.stages.kernel import kernel
 
 @kernel(callee=True)
 def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
-    """How long phrases can be that begin at a token and end by `end`: bit k - 1 for k tokens.
+    """The possible lengths of phrases from a token on, not beyond `end`: bit k - 1 means k tokens.
 
-    A word is a phrase of one token. Few characters begin phrases, and most of them phrases of one or two
-    lengths: nothing else is hashed.
+    A word of a spaced script is a phrase of one token. Only few characters begin phrases, and most of these
+    phrases have one or two lengths. So only few token sequences must be hashed and looked up.
     """
     lengths = np.int64(tokens.facts[position]) >> LENGTHS_SHIFT
     room = np.int64(1)
@@ -25,9 +25,9 @@ def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
 
 @kernel(callee=True)
 def phrase_row(tokens: Tokens, position: int, length: int, lengths: int, phrases: Phrases) -> int:
-    """Row of the phrase of `length` tokens that begins at a token, -1 for none.
+    """Row of the phrase of `length` tokens that begins at a token, or -1.
 
-    lengths: as `phrase_lengths` gives them
+    lengths: result of `phrase_lengths` for this token
     """
     if not (lengths >> (length - 1)) & 1:
         return np.int64(-1)

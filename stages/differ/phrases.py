@@ -1,7 +1,8 @@
-"""Words that the rules know: closed lists from `data/words.yaml`, as tables for kernels.
+"""The words that the rules use: the lists of `data/words.yaml`, as tables for kernels.
 
-Each entry is a claim that a reader can check. A phrase is one word of a spaced script, or up to
-MAX_PHRASE characters of an unspaced one, as bodies spell it: NFKC, case-folded, without apostrophes.
+Each entry is a statement about a word that a reader can check. A *phrase* is one word of a spaced script, or
+up to MAX_PHRASE characters of an unspaced script, written as in bodies: NFKC, case-folded, without
+apostrophes.
 """
 
 from __future__ import annotations
@@ -15,37 +16,41 @@ from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
 from twinsieve.stages.kernel import kernel
 
 MAX_PHRASE = 8
-"""Characters of an unspaced script that one phrase can have."""
+"""Greatest number of characters of a phrase of an unspaced script."""
 
 UNSPACED, DIGIT, NUMBER_MARK = 1, 2, 4
 """Bits of a character's class. A NUMBER_MARK is a sign, a currency or a separator."""
 LIGHT, NUMERAL, NEGATES, EXCLUDES, CORRECTS = 8, 16, 32, 64, 128
-"""Bits of a phrase's roles. A phrase with EXCLUDES has senses; NUMERAL is a number in words.
+"""Bits of a phrase's roles: LIGHT has little meaning (the, 的), NUMERAL is a number in words, NEGATES is a
+negation, EXCLUDES is a weekday, month, day or opposite and has senses, CORRECTS is a correction.
 
-They are bits of a character's class, too. LIGHT and NUMERAL (a Chinese numeral) describe the character
-itself; the others say that a phrase with this role begins with the character.
+They are also bits of a character's class. There LIGHT and NUMERAL (a Chinese numeral) describe the character
+itself. The other bits mean that a phrase with this role begins with the character.
 """
 LENGTHS_SHIFT = 8
-"""From this bit on, of a character's class: bit k - 1 for a phrase of k characters that begins with it."""
+"""First bit of the phrase lengths in a character's class: bit LENGTHS_SHIFT + k - 1 means that a phrase of k
+characters begins with the character."""
 IDIOM = 256
-"""A phrase that contains a negation and is not one."""
+"""Role of a phrase that contains a negation, but does not negate."""
 
 CALENDAR_KINDS = 3
-"""Kinds of senses below this are weekdays, months and days; the others are pairs of opposites."""
+"""Senses of the kinds 0, 1 and 2 are weekdays, months and days; each kind from here on is one entry of the
+list of opposites."""
 
 _TOP = 1 << 63
 _MASK = (1 << 64) - 1
 
 
 class Phrases(NamedTuple):
-    """The lists. One row for each phrase, found by `find`; -1 where a column does not concern it.
+    """The lists as tables. Each phrase has a row, which `find` returns.
 
-    classes: uint16[SPECIAL_PLANES], what each character is, and what phrases begin with it: the bits below
+    classes: uint16[SPECIAL_PLANES], class of each character: what it is, and which phrases begin with it
     worth: int64[SPECIAL_PLANES], value of a decimal digit or a Chinese numeral
-    cells: int64[2**k], row + 1 or 0; keys: uint64[n], `hash_of` the phrase
-    roles: uint16[n], what the phrase is: bits from LIGHT to IDIOM; number: int64[n], its value
-    senses: int64[], sense_starts: int64[n + 1]: what it excludes. Two phrases whose senses are of one kind
-        (sense >> 8) and differ are opposites, or other days
+    cells: int64[2**k], hash table of row + 1, or 0 for an empty cell; keys: uint64[n], `hash_of` each phrase
+    roles: uint16[n], roles of each phrase, bits from LIGHT to IDIOM
+    number: int64[n], value of a number in words, else -1
+    senses: int64[], sense_starts: int64[n + 1], the senses of each phrase. A sense is kind << 8 | side.
+        Two phrases with senses of one kind and different sides exclude each other: other days, or opposites
     """
 
     classes: NDArray[np.uint16]
@@ -60,7 +65,7 @@ class Phrases(NamedTuple):
 
 @kernel(callee=True)
 def hash_of(chars: NDArray[np.uint32], first: int, end: int) -> np.uint64:
-    """Hash of chars[first:end]; its highest bit is set, which no code point has."""
+    """Hash of chars[first:end]. Its highest bit is always set, so no hash equals a code point."""
     value = FNV_OFFSET
     for k in range(first, end):
         value = (value ^ np.uint64(chars[k])) * FNV_PRIME
@@ -68,7 +73,7 @@ def hash_of(chars: NDArray[np.uint32], first: int, end: int) -> np.uint64:
 
 
 def key_of(phrase: str) -> int:
-    """`hash_of` a phrase, without a kernel.
+    """`hash_of` a phrase, computed in Python without a kernel.
 
     >>> f"{key_of('not'):x}"
     'a15ad6182f582f83'
@@ -81,7 +86,7 @@ def key_of(phrase: str) -> int:
 
 @kernel(callee=True)
 def find(phrases: Phrases, key: np.uint64) -> int:
-    """Row of the phrase with this hash, -1 for none."""
+    """Row of the phrase with this hash, or -1. key: result of `hash_of`"""
     mask = len(phrases.cells) - 1
     cell = np.int64((key * GOLDEN) >> np.uint64(32)) & mask
     while phrases.cells[cell] != 0:

@@ -1,7 +1,8 @@
-"""Why two bodies that are alike enough are kept apart: every rule, in the order of evaluation.
+"""All rules that keep two similar bodies apart, in the order in which they are evaluated.
 
-The table in docs/DIFFERENCES.md, metrics, reports, headers and the wire take the rules from here. A rule's
-number stands in logs and states: it never changes and is never used again.
+The table in docs/DIFFERENCES.md, metrics, reports, headers and the wire format take the rules from here. Logs
+and saved states contain the number of a rule. So a number never changes, and the number of a removed rule is
+never used again.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from numpy.typing import NDArray
 
 
 class Category(Enum):
-    """What a rule looks at.
+    """What a rule examines.
 
-    GUARD: a difference that changes what is said; under `guards` and `full`
-    REFERENCE: links, @names and tags that `text.compare` names; under `guards` and `full`
-    AMOUNT: how much differs; under `full`, with limits of the profile
-    BESIDE: something other than the aligned bodies
+    GUARD: a difference that changes the meaning; active under `guards` and `full`
+    REFERENCE: links, @names and tags that `text.compare` selects; active under `guards` and `full`
+    AMOUNT: how much differs; active under `full`, with the limits of the profile
+    BESIDE: something else than the aligned bodies
     """
 
     GUARD = "guard"
@@ -29,12 +30,12 @@ class Category(Enum):
 
 
 class Rule(IntEnum):
-    """Why a message was kept though another one is alike to it; the first rule that holds names it.
+    """The reason why a message was kept although a similar one was kept before: the first rule that holds.
 
-    category: what it looks at
-    has_place: one place of both bodies decides, and can be shown
-    limits: keys of `near.limits` that it reads
-    line: when it keeps two bodies apart, for people (Markdown)
+    category: what the rule examines
+    has_place: whether one place in both bodies decides, so that this place can be shown
+    limits: keys of `near.limits` that the rule reads
+    line: when the rule keeps two bodies apart, for people (Markdown)
     """
 
     category: Category
@@ -50,7 +51,7 @@ class Rule(IntEnum):
         line: str = "",
         limits: tuple[str, ...] = (),
     ) -> Self:
-        """A member of the table. number: on the wire; `Rule(number)` finds it"""
+        """A rule. number: its permanent number; `Rule(number)` returns the rule"""
         rule = int.__new__(cls, number)
         rule._value_ = number
         rule.category, rule.has_place, rule.line, rule.limits = category, has_place, line, limits
@@ -145,16 +146,16 @@ class Rule(IntEnum):
 
 
 GUARD_RULES = tuple(int(rule) for rule in Rule if rule.category is Category.GUARD)
-"""In the order of evaluation."""
+"""Numbers of the guards, in the order of evaluation."""
 
 HAS_PLACE = np.array([Rule(number).has_place for number in range(len(Rule))])
-"""bool[rules], by number."""
+"""bool[rules]: `Rule.has_place`, by number of the rule."""
 
 
 def counts_by_name(reasons: NDArray[np.uint8]) -> dict[str, int]:
-    """How many rows each rule keeps apart, by its name, in the order of the table.
+    """By name of a rule, in the order of `Rule`: how many rows it kept apart, if any.
 
-    reasons: uint8[n], `Rule`; NONE is not counted
+    reasons: uint8[n], numbers of rules; NONE is not counted
 
     >>> counts_by_name(np.array([3, 0, 1, 3], np.uint8))
     {'number': 1, 'calendar': 2}

@@ -11,14 +11,14 @@ from twinsieve.stages.kernel import ZERO, kernel
 
 NO_RUN = -1
 VALUED = DIGIT | NUMERAL
-"""Facts of a token that has a value."""
+"""Facts of a token that has a numeric value."""
 _FEW = 4
-"""Tokens of a run in which single words decide."""
+"""Single words decide only in a run with at most this many tokens on each side."""
 
 
 @kernel(callee=True)
 def facts_of(tokens: Tokens, first: int, end: int) -> int:
-    """All facts of tokens[first:end]."""
+    """The facts of all tokens[first:end] together (bitwise or)."""
     facts = ZERO
     for at in range(first, end):
         facts |= tokens.facts[at]
@@ -27,7 +27,7 @@ def facts_of(tokens: Tokens, first: int, end: int) -> int:
 
 @kernel(callee=True)
 def are_few(run: NDArray[np.int64]) -> bool:
-    """Whether both sides have so few tokens that single words decide."""
+    """Whether both sides of a run have so few tokens that single words decide."""
     return run[1] - run[0] <= _FEW and run[3] - run[2] <= _FEW
 
 

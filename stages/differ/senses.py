@@ -1,4 +1,4 @@
-"""Words that exclude each other by the lists: other days (`calendar`) and opposites (`opposite`)."""
+"""The rules `calendar` and `opposite`: both bodies have listed words that exclude each other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NONE, _CALENDAR, _OPPOSITE = int(Rule.NONE), int(Rule.CALENDAR), int(Rule.OPPOS
 
 @kernel(callee=True)
 def may_exclude(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
-    """Whether phrases that exclude others may stand on both sides of a run."""
+    """Whether both sides of a run may have phrases with senses; only then `sense_rules` must be called."""
     few = _is_filled(run) and are_few(run)
     return _excludes(later, run[0], run[1], few) and _excludes(earlier, run[2], run[3], few)
 
@@ -36,7 +36,7 @@ def _is_filled(run: NDArray[np.int64]) -> bool:
 
 @kernel(callee=True)
 def _excludes(tokens: Tokens, first: int, end: int, few: bool) -> bool:
-    """Whether a phrase that `_senses` would find may begin somewhere."""
+    """Whether there may be a phrase that `_senses` would find for tokens[first:end]."""
     stop = min(tokens.counts[0], end + 1 if few else first + 1)
     for position in range(max(0, end - MAX_PHRASE), stop):
         facts = np.int64(tokens.facts[position])
@@ -48,10 +48,11 @@ def _excludes(tokens: Tokens, first: int, end: int, few: bool) -> bool:
 
 @kernel(callee=True)
 def sense_rules(number: int, phrases: Phrases, work: Differing) -> int:
-    """CALENDAR, OPPOSITE or NONE for one run.
+    """CALENDAR, OPPOSITE or NONE for one run. number: of the run
 
-    Phrases of short sides are read, with one token of context on either side, and phrases that cover a side.
-    Added characters may make another phrase (明日, 明後日), so the token before or behind is read with them.
+    It reads phrases that cover a whole side, and in short sides also phrases inside, with one token of
+    context before and after. If characters were only added, they can turn a phrase into another one (明日,
+    明後日). Then the token before or after the run is read together with it.
     """
     run = work.alignment.runs[number]
     if _is_filled(run):
@@ -73,7 +74,7 @@ def _sense_rule(a0: int, a1: int, b0: int, b1: int, few: bool, phrases: Phrases,
 
 @kernel(callee=True)
 def _excluded(senses: NDArray[np.int64], count: int, others: NDArray[np.int64], other_count: int) -> int:
-    """CALENDAR or OPPOSITE where a sense that one side alone has excludes one that the other alone has."""
+    """CALENDAR or OPPOSITE if a sense that only one side has excludes one that only the other side has."""
     rule = _NONE
     for i in range(count):
         sense = senses[i]
@@ -99,9 +100,9 @@ def _has(senses: NDArray[np.int64], count: int, sense: int) -> bool:
 def _senses(
     tokens: Tokens, first: int, end: int, few: bool, phrases: Phrases, senses: NDArray[np.int64]
 ) -> int:
-    """Write what phrases of a side exclude that cover tokens[first:end]; their number.
+    """Write the senses of the phrases that cover tokens[first:end]. returns: number of senses
 
-    few: also those inside, and with one token more on either side
+    few: also of phrases that are inside, including one more token on either side
     """
     count = ZERO
     for position in range(max(0, end - MAX_PHRASE), min(tokens.counts[0], end + 1)):
@@ -118,13 +119,19 @@ def _senses(
 
 @kernel(callee=True)
 def _concerns(position: int, stop: int, first: int, end: int, few: bool) -> bool:
-    """Whether a phrase covers a side, or stands in a short one or a token beside."""
+    """Whether a phrase covers a side, or (few) is inside it or at most one token outside of it.
+
+    position, stop: first token and end of the phrase; first, end: those of the side
+    """
     return (position <= first and stop >= end) or (few and position >= first - 1 and stop <= end + 1)
 
 
 @kernel(callee=True)
 def add_senses(row: int, phrases: Phrases, senses: NDArray[np.int64], count: int) -> int:
-    """Write what a phrase excludes behind the first `count` senses; their number. row: -1 for no phrase"""
+    """Append the senses of a phrase to the first `count` senses. returns: the new number of senses
+
+    row: of the phrase, -1 for none
+    """
     if row >= 0:
         for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
             if count < MAX_SENSES:

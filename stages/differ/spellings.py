@@ -1,4 +1,4 @@
-"""Words in two spellings, which do not count as replaced."""
+"""Recognises one word in two spellings; such a word does not count as replaced."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from twinsieve.stages.kernel import ZERO, kernel
 
 @kernel(callee=True)
 def are_spellings(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
-    """Whether two words are one in two spellings.
+    """Whether two words are probably one word in two spellings.
 
-    One has one letter more (than 4 at least), or (5 letters at least) another one.
+    Either one has one more letter than the other, which has at least 4 letters. Or both have the same length,
+    at least 5 letters, and differ in one letter.
     """
     if later.kinds[a] != WORD or earlier.kinds[b] != WORD:
         return False

@@ -1,9 +1,10 @@
-"""Compares numbers and negations of two long bodies behind the part that is stored.
+"""Compares the numbers and negations in the tails of two long bodies, after their stored heads.
 
-Of a body beyond STORED_LENGTH characters a *tally* is kept: the sum of the hashes of its numbers, and the
-number of its negations. The tally of the stored heads, up to the end of their alignment, is subtracted; the
-rest belongs to the tails, in any order. So a moved paragraph changes nothing, and neither does an
-edit in the heads. Numbers have digits: "one" and 一 are words of many other uses.
+For a body with more than STORED_LENGTH characters, a *tally* of the whole body is stored: the sum of the
+hashes of its numbers, and the number of its negations. The tally of its head, up to the end of the alignment,
+can be computed and subtracted; the rest is the tally of the tail. It does not depend on the order, so a moved
+paragraph makes no difference, and neither does an edit in the heads. Only numbers written in digits count,
+because "one" and 一 have many other uses.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ from twinsieve.stages.intrinsics import mix64
 from twinsieve.stages.kernel import ZERO, kernel
 
 _PIECE = 4096
-"""Characters of a body that are read at once."""
+"""Number of characters of a body that are read at once, as a piece."""
 _CALM = 16
-"""A piece ends amid so many tokens without number and negation; no phrase in its context is longer."""
+"""A piece ends in the middle of this many tokens without number and negation. No phrase is longer than half
+of them, so the end of a piece cuts no negation in two."""
 _COUNT_SHIFT = np.uint64(56)
 _NUMBERS = np.uint64((1 << 56) - 1)
 _ALIKE_SHARE, _ALIKE_LEAST = 50, 8
-"""Tails are as long as each other if their lengths differ by a 50th, or by this many characters."""
+"""Tails are about equally long if their lengths differ by at most 1/50 or by at most 8 characters."""
 
 
 def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
-    """Write the tally of each body of the near stage that is longer than what is stored; by our own lists.
+    """Write the tally of each near row with more than STORED_LENGTH characters, by the built-in lists.
 
-    tallies: uint64[n], negations modulo 256 in the highest byte, the sum of numbers below
+    tallies: uint64[n], highest byte: number of negations modulo 256; the other bytes: sum of number hashes
     """
     long = np.flatnonzero(~bodies.exact_only & (bodies.body_lengths > STORED_LENGTH))
     if len(long):
@@ -48,7 +50,7 @@ def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
 
 @cache
 def tally_version() -> str:
-    """A hash of the lists on which a tally depends."""
+    """A hash of the lists of words on which a tally depends."""
     phrases = phrases_of()
     counted = phrases.roles & np.uint16(NEGATES | IDIOM)
     is_counted = counted != 0
@@ -88,7 +90,7 @@ def _fill(
 
 @kernel(callee=True)
 def _calm_end(tokens: Tokens) -> int:
-    """The last place in a cut body where no number, negation or phrase of one can go on; else its end."""
+    """Where to end a piece: the last place at which no number or negation can be cut; else its last token."""
     calm = ZERO
     for position in range(tokens.counts[0] - 1, -1, -1):
         calm = ZERO if tokens.facts[position] & (DIGIT | NUMERAL | NEGATES) else calm + 1
@@ -99,7 +101,7 @@ def _calm_end(tokens: Tokens) -> int:
 
 @kernel(callee=True)
 def _tally(tokens: Tokens, end: int, phrases: Phrases, values: Values) -> np.uint64:
-    """The tally of the first tokens up to `end`."""
+    """The tally of tokens[0:end]."""
     numbers = np.uint64(0)
     position = ZERO
     while position < end:
@@ -116,7 +118,7 @@ def _tally(tokens: Tokens, end: int, phrases: Phrases, values: Values) -> np.uin
 
 @kernel(callee=True)
 def _sum(tally: np.uint64, other_tally: np.uint64) -> np.uint64:
-    """Of two tallies: each part by itself."""
+    """The sum of two tallies: the number of negations and the sum of hashes are added separately."""
     count = (tally >> _COUNT_SHIFT) + (other_tally >> _COUNT_SHIFT)
     return (count << _COUNT_SHIFT) | ((tally + other_tally) & _NUMBERS)
 
@@ -130,9 +132,10 @@ def tails_differ(
     phrases: Phrases,
     work: Differing,
 ) -> bool:
-    """Whether what stands behind the aligned heads is about as long, and has other numbers or negations.
+    """Whether the parts after the aligned heads are about equally long, but have other numbers or negations.
 
-    lengths, tallies: of both bodies, the later one first; work: as `difference` left it
+    length, tally: of the whole later body; other_length, other_tally: of the whole earlier body
+    work: as `difference` left it, with the tokens of both heads and their alignment
     """
     end, other_end = work.alignment.ends[0], work.alignment.ends[1]
     behind = length - work.later.starts[end]

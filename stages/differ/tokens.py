@@ -1,8 +1,8 @@
-"""A body as tokens: what two bodies are aligned by, and what each token weighs.
+"""Cuts a body into tokens, by which two bodies are aligned, and gives each token a weight.
 
-A token is one character of an unspaced script, a word of another script, a run of digits with the separators
-and the sign that belong to it ("-3.5", "9:30"), or a mix of letters and digits ("h5n1", "5kg"). Digits of
-every script are digits, Thai ones too. Behind the tokens may stand references (`stages.text.references`).
+A token is one character of an unspaced script, a word of another script, a number with the separators and the
+sign that belong to it ("-3.5", "9:30"), or a mix of letters and digits ("h5n1", "5kg"). Digits may be of any
+script, for example Thai. References may follow after the tokens (`stages.text.references`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _REFERENCE_KINDS = 3
 
 
 class Tokens(NamedTuple):
-    """The tokens of one body; memory of one thread, overwritten by `tokenize`.
+    """The tokens of one body; memory of one thread, which `tokenize` overwrites.
 
     chars: uint32[STORED_LENGTH]; word_starts: uint8[STORED_LENGTH], as in `Bodies`
-    ids: uint64[…], equal for equal tokens; kinds: uint8[…]; points: int64[…], what a token weighs
-    facts: uint16[…], class of a character; DIGIT for numbers and mixes; of a word that is a phrase what that
-        is, and the bit of phrases of one token; NUMBER_MARK where a mark ends a word (a+); else 0
+    ids: uint64[…], equal for equal tokens; kinds: uint8[…], such as WORD; points: int64[…], weight of a token
+    facts: uint16[…], bits of `phrases`. CHARACTER: its class; NUMBER and MIX: DIGIT; WORD: its roles if it is
+        a phrase, with the bit for phrases of one token, and NUMBER_MARK if it ends with a mark (a+)
     starts: int64[…], token i is chars[starts[i]:starts[i + 1]]
-    counts: int64[3], (tokens, 1 if the body goes on behind them, where its references end)
-        they are chars[starts[tokens]:counts[2]], two characters each; of a body that goes on none are known
+    counts: int64[3], (number of tokens, 1 if the body is cut after them, where its references end)
+        The references are chars[starts[tokens]:counts[2]], two characters each; a cut body has none
     """
 
     chars: NDArray[np.uint32]
@@ -60,7 +60,7 @@ class Tokens(NamedTuple):
 
 
 def new_tokens(room: int = STORED_LENGTH) -> Tokens:
-    """Fresh memory for `room` characters of a body."""
+    """New memory for `room` characters of a body."""
     return Tokens(
         np.zeros(room, np.uint32),
         np.zeros(room, np.uint8),
@@ -78,15 +78,16 @@ _OF_WORDS = LIGHT | NUMERAL | NEGATES | EXCLUDES | CORRECTS
 
 @kernel(callee=True)
 def class_of(char: np.uint32, phrases: Phrases) -> int:
-    """`Phrases.classes` of any character."""
+    """Class of a character, as in `Phrases.classes`; characters beyond that table are UNSPACED."""
     return np.int64(phrases.classes[char]) if char < np.uint32(SPECIAL_PLANES) else np.int64(UNSPACED)
 
 
 @kernel(callee=True)
 def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
-    """Find the tokens of chars[:length].
+    """Find the tokens of chars[:length] and write them to `tokens`.
 
-    cut: the body goes on; a token that touches the cut is left out, as its end is unknown
+    cut: whether the body continues after these characters. Then a last token that is no CHARACTER is left
+        out, because its end is unknown
     """
     chars, starts = tokens.chars, tokens.word_starts
     count = i = ZERO
@@ -135,7 +136,7 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
 
 @kernel(callee=True)
 def other_reference(tokens: Tokens, other_tokens: Tokens) -> int:
-    """The least kind of references of which each body holds one that the other one lacks; -1 for none."""
+    """The first kind of references of which each body has one that the other lacks; -1 if there is none."""
     for kind in range(_REFERENCE_KINDS):
         if _refers_elsewhere(tokens, other_tokens, kind) and _refers_elsewhere(other_tokens, tokens, kind):
             return np.int64(kind)
@@ -163,7 +164,7 @@ def _refers_elsewhere(tokens: Tokens, other_tokens: Tokens, kind: int) -> bool:
 
 @kernel
 def find_tokens(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
-    """`tokenize`, for Python."""
+    """`tokenize` for calls from Python."""
     tokenize(tokens, length, cut, phrases)
 
 
@@ -172,9 +173,9 @@ _BLANK, _ELLIPSIS = np.uint32(ord(" ")), np.uint32(ord("…"))
 
 @kernel(callee=True)
 def write_tokens(tokens: Tokens, first: int, end: int, out: NDArray[np.uint32]) -> None:
-    """Write tokens[first:end] as a reader sees them, blanks between words; cut with an ellipsis.
+    """Write tokens[first:end] as readable text, with blanks between words.
 
-    out: uint32[room], zeros
+    out: uint32[room], zeros; a longer text is cut, and its last character is an ellipsis
     """
     length = ZERO
     for number in range(first, end):

@@ -1,8 +1,9 @@
-"""Values of numbers in digits of any script, in Chinese numerals or in words, so that they can be compared.
+"""Values of numbers, so that they can be compared if they are written differently.
 
-"1,500" is 1500, "1.5万" 15000, "十二" 12, "twelve" 12, "007" 7. A colon, dash or slash parts a token into
-values: "9:30" is 9 and 30. A mix of letters and digits with at most two letters counts as its digits ("5kg");
-with more it is a name of its own ("h5n1x", an order number). A mark at the end counts: "15+" is not 15.
+Numbers may be written in digits of any script, in Chinese numerals or in words: "1,500" is 1500, "1.5万" is
+15000, "十二" is 12, "twelve" is 12, "007" is 7. A colon, dash or slash separates values in a token: "9:30" is
+9 and 30. A mix with at most two letters has the value of its digits ("5kg"). A mix with more letters is a
+name, a value of its own ("h5n1x", an order number). A mark at the end belongs to the value: "15+" is not 15.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ _DOT, _COMMA = ord("."), ord(",")
 _NAME_LETTERS = 2
 _NAME_LENGTH = 14
 _BEHIND = np.uint64(32)
-"""Tells a mark behind a number from one before it."""
+"""Shift of a mark after a number, so that it has another hash than the same mark before the number."""
 _TEN = 10
 
 
 MAX_VALUES = 64
-"""At most so many numbers of one run are read, which bounds the cost of a text of digits."""
+"""Greatest number of values that are read of one run. It limits the time for a text that is all digits."""
 
 
 class Values(NamedTuple):
-    """Values of some tokens; memory of one thread.
+    """The values of some tokens; memory of one thread.
 
-    values: uint64[…], equal for equal values; numerals: bool[…], it was written in Chinese numerals
-    counts: int64[2], (values, of them not Chinese numerals)
+    values: uint64[…], hashes, equal for equal values
+    numerals: bool[…], whether the value was written in Chinese numerals
+    counts: int64[2], (number of values, number of values not written in Chinese numerals)
     """
 
     values: NDArray[np.uint64]
@@ -43,7 +45,7 @@ class Values(NamedTuple):
 
 
 def new_values() -> Values:
-    """Fresh memory for one thread."""
+    """New memory for one thread."""
     return Values(np.zeros(MAX_VALUES, np.uint64), np.zeros(MAX_VALUES, np.bool_), np.zeros(2, np.int64))
 
 
@@ -65,7 +67,7 @@ def _finish(digits: np.uint64, exponent: int, prefix: np.uint64) -> np.uint64:
 
 @kernel(callee=True)
 def _of_integer(value: int) -> np.uint64:
-    """The value of an integer, as its digits give it."""
+    """The value of an integer; the same as that of its digits in a text."""
     digits, exponent = FNV_OFFSET, ZERO
     if value > 0:
         while value % _TEN == 0:
@@ -82,7 +84,7 @@ def _of_integer(value: int) -> np.uint64:
 
 @kernel(callee=True)
 def _digits_end(chars: NDArray[np.uint32], first: int, end: int, phrases: Phrases) -> int:
-    """Where the digits end that begin at `first`, with points and commas between them."""
+    """Index after the digits that begin at `first`, including points and commas between them."""
     i = first
     while i < end:
         inner = chars[i] == _DOT or chars[i] == _COMMA
@@ -98,9 +100,10 @@ def _digits_end(chars: NDArray[np.uint32], first: int, end: int, phrases: Phrase
 def _of_digits(
     chars: NDArray[np.uint32], first: int, end: int, power: int, prefix: np.uint64, phrases: Phrases
 ) -> np.uint64:
-    """The value of digits with points between them, times 10 to the power.
+    """The value of digits with points or commas between them, times 10 ** power.
 
-    One point is a decimal point; with several it is a version or an address, whose parts all count.
+    One point is a decimal point. With several points, it is a version or an address, and all parts count.
+    prefix: hash of a sign, currency or comparison before the digits and a mark after them; 0 without these
     """
     points = ZERO
     for i in range(first, end):
@@ -133,7 +136,10 @@ def _of_digits(
 
 @kernel(callee=True)
 def _power_behind(tokens: Tokens, position: int, end: int, phrases: Phrases) -> tuple[int, int]:
-    """Zeros that the numerals at `position` add to the number before them (万: 4), and where they end."""
+    """(zeros that the numerals at `position` add to the number before them, index after these numerals)
+
+    For example, 万 adds 4 zeros.
+    """
     power = ZERO
     while position < end and is_numeral(tokens, position):
         value = phrases.worth[tokens.chars[tokens.starts[position]]]
@@ -148,13 +154,13 @@ def _power_behind(tokens: Tokens, position: int, end: int, phrases: Phrases) -> 
 
 @kernel(callee=True)
 def is_numeral(tokens: Tokens, position: int) -> bool:
-    """Whether a token is a Chinese numeral."""
+    """Whether the token at `position` is a Chinese numeral."""
     return tokens.kinds[position] == CHARACTER and tokens.facts[position] & NUMERAL != 0
 
 
 @kernel(callee=True)
 def _of_token(tokens: Tokens, position: int, power: int, phrases: Phrases, values: Values) -> None:
-    """Add the values of one token with digits; the power belongs to the last of them."""
+    """Add the values of one token with digits. power: zeros that are added to the last of them"""
     chars, first, end = tokens.chars, tokens.starts[position], tokens.starts[position + 1]
     prefix = np.uint64(0)
     i = first
@@ -170,7 +176,8 @@ def _of_token(tokens: Tokens, position: int, power: int, phrases: Phrases, value
             i = stop
             continue
         if i == first or prefix != np.uint64(0):
-            # A sign, currency or comparison; behind a digit the same characters part values.
+            # A sign, currency or comparison before a number. After a digit, the same characters separate
+            # values.
             prefix = (
                 (prefix ^ np.uint64(chars[i])) * FNV_PRIME if tokens.kinds[position] == NUMBER else prefix
             )
@@ -179,7 +186,7 @@ def _of_token(tokens: Tokens, position: int, power: int, phrases: Phrases, value
 
 @kernel(callee=True)
 def _is_name(tokens: Tokens, position: int, phrases: Phrases) -> bool:
-    """Whether a mix of letters and digits is one name: more than two letters, and short enough."""
+    """Whether a mix of letters and digits is a name: it has more than two letters and is short enough."""
     letters = ZERO
     for i in range(tokens.starts[position], tokens.starts[position + 1]):
         letters += class_of(tokens.chars[i], phrases) & DIGIT == 0
@@ -188,7 +195,7 @@ def _is_name(tokens: Tokens, position: int, phrases: Phrases) -> bool:
 
 @kernel(callee=True)
 def _of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> np.uint64:
-    """The value of Chinese numerals: by place (二〇二〇), or with 十 百 千 万 亿."""
+    """The value of Chinese numerals, written digit by digit (二〇二〇) or with 十 百 千 万 亿."""
     total = section = current = ZERO
     places = True
     for i in range(position, end):
@@ -213,7 +220,7 @@ def _of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> n
             section += max(current, 1) * value
             current = ZERO
         else:
-            # Several of them in a row are not a number; the modulus keeps the value below 2^63.
+            # Several of 万 and 亿 in a row are no number. The modulus keeps such a value below 2^63.
             total = max(total + section + current, 1) % 100_000_000 * value
             section = current = ZERO
     return _of_integer(total + section + current)
@@ -221,7 +228,7 @@ def _of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> n
 
 @kernel(callee=True)
 def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: Values) -> None:
-    """Write the values of tokens[first:end] into `made`."""
+    """Write the values of tokens[first:end] to `values`."""
     values.counts[0] = values.counts[1] = 0
     position = first
     while position < end:
@@ -245,7 +252,7 @@ def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: 
 
 @kernel(callee=True)
 def read_digits(tokens: Tokens, position: int, end: int, phrases: Phrases, values: Values) -> int:
-    """Add the values of a token with digits to `made`; where the next token to read stands."""
+    """Add the values of the token with digits at `position` to `values`. returns: index of the next token"""
     if tokens.kinds[position] == MIX and _is_name(tokens, position, phrases):
         _add(values, tokens.ids[position] ^ _NAME, NO)
         return position + 1
@@ -256,7 +263,10 @@ def read_digits(tokens: Tokens, position: int, end: int, phrases: Phrases, value
 
 @kernel(callee=True)
 def holds_all(some: Values, of: Values, numerals: bool) -> bool:
-    """Whether each value of `of` is among `some`, as many times. numerals: those of `of` count, too"""
+    """Whether `some` contains each value of `of`, at least as often.
+
+    numerals: if False, values of `of` that were written in Chinese numerals are ignored
+    """
     for i in range(of.counts[0]):
         if of.numerals[i] and not numerals:
             continue
@@ -273,7 +283,7 @@ def holds_all(some: Values, of: Values, numerals: bool) -> bool:
 
 @kernel(callee=True)
 def holds_any(some: Values, of: Values) -> bool:
-    """Whether they have a value in common."""
+    """Whether both have a value in common."""
     for i in range(of.counts[0]):
         for k in range(some.counts[0]):
             if some.values[k] == of.values[i]:

@@ -1,4 +1,4 @@
-"""Reads lists of words, ours and a user's, and makes the tables of `phrases.py`."""
+"""Reads the built-in lists of words and a user's lists, and makes the tables of `phrases.py` from them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Lists:
     kinds: int = CALENDAR_KINDS
 
     def add(self, lists: Mapping[str, Any]) -> None:
-        """The lists of one language."""
+        """Add the lists of one language."""
         for phrase in _phrases(lists.get("light", "")):
             if len(phrase) == 1 and _unspaced()[ord(phrase)]:
                 self.light.add(phrase)
@@ -100,10 +100,10 @@ def _phrases(text: str) -> list[str]:
 
 @cache
 def phrases_of(words: str = "") -> Phrases:
-    """The tables of our lists and of a user's.
+    """The tables of the built-in lists and a user's lists together.
 
-    words: YAML as in `data/words.yaml`, the lists of one language or of several by name
-    raises: UsageError for a list that cannot be used, naming it
+    words: YAML in the form of `data/words.yaml`: the lists of one language, or of several languages by name
+    raises: UsageError for a list that cannot be used; the message names the list
     """
     lists = _Lists()
     for language in yaml.load(_OWN.read_text(encoding="utf-8"), _Loader).values():
@@ -138,7 +138,7 @@ def _of_user(words: str) -> list[Mapping[str, Any]]:
 
 
 def _check(name: object, entries: object) -> None:
-    """Raise UsageError for a list of another form than those in `data/words.yaml`."""
+    """Check that a list has the form of those in `data/words.yaml`. raises: UsageError"""
     if name not in _KNOWN:
         raise UsageError(f"holds {name!r:.40}; known are {', '.join(sorted(_KNOWN))}")
     if name in _TEXTS:
@@ -165,7 +165,7 @@ def _tables(lists: _Lists) -> Phrases:
     classes[parts & IN_NUMBER_DIGIT != 0] |= DIGIT
     classes[parts & (IN_NUMBER_PREFIX | IN_NUMBER_SEPARATOR) != 0] |= NUMBER_MARK
     worth = np.zeros(SPECIAL_PLANES, np.int64)
-    # Unicode holds the decimal digits of each script together, from 0 to 9.
+    # In Unicode, the decimal digits of each script stand together, from 0 to 9.
     decimal = np.flatnonzero(parts & IN_NUMBER_DIGIT)
     worth[decimal] = np.arange(len(decimal)) % 10
     for text, value in lists.numerals.items():
@@ -195,7 +195,7 @@ def _tables(lists: _Lists) -> Phrases:
 
 
 def _cells(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Open addressing, as `find` looks keys up."""
+    """The hash table (open addressing) in which `find` looks keys up: row + 1, or 0 for an empty cell."""
     size = 1 << (4 * len(keys)).bit_length()
     cells = np.zeros(size, np.int64)
     for row, key in enumerate(keys.tolist()):

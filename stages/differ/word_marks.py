@@ -1,4 +1,4 @@
-"""Words that differ in the mark at their ends alone, such as a+ and a-: the rule `opposite`."""
+"""Part of the rule `opposite`: words that differ only in the mark at their ends, such as a+ and a-."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinsieve.stages.kernel import kernel
 
 @kernel(callee=True)
 def any_marked_apart(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
-    """Whether a word of one short side differs from one of the other in its mark alone."""
+    """Whether both sides of a run are short, and a word of each side differ only in their marks."""
     if not are_few(run):
         return False
     for a in range(run[0], run[1]):
@@ -26,7 +26,7 @@ def any_marked_apart(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> 
 
 @kernel(callee=True)
 def are_marked_apart(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
-    """Whether two words differ in the mark at their ends alone (a+, a)."""
+    """Whether two words differ only in the mark at their ends; one of them may have no mark (a+, a)."""
     marked, other_marked = later.facts[a] & NUMBER_MARK != 0, earlier.facts[b] & NUMBER_MARK != 0
     if not (marked or other_marked) or later.ids[a] == earlier.ids[b]:
         return False

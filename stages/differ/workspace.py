@@ -1,4 +1,4 @@
-"""Memory of one thread in which two bodies are compared."""
+"""The working memory in which one thread compares two bodies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _RULES = len(Rule)
 
 
 class Differing(NamedTuple):
-    """Memory of one thread. first_runs: int64[reasons], the first run with this reason, or -1"""
+    """Working memory of one thread for a pair of bodies.
+
+    first_runs: int64[rules], by number of a rule: the first run for which it holds, or -1
+    pairs: uint64[_PAIR_CELLS], hash table of the pairs of neighbouring characters in the earlier body
+    """
 
     later: Tokens
     earlier: Tokens
@@ -32,7 +36,7 @@ class Differing(NamedTuple):
 
 
 def new_differing() -> Differing:
-    """Fresh memory for one thread."""
+    """New memory for one thread."""
     return Differing(
         new_tokens(),
         new_tokens(),

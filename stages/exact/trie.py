@@ -33,7 +33,7 @@ _FAN_OUT = 4
 _BYTES_A_KEY = 34
 _BYTES_A_TIER = 8_192
 _MERGE_BYTES_A_KEY = 150
-"""Measured by bench/exact_trie.py, rounded up."""
+"""Greatest memory of a key, of a tier, and of a key during a merge; measured by bench/exact_trie.py."""
 
 
 class TierSizes(NamedTuple):

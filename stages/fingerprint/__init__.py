@@ -1,1 +1,1 @@
-"""From bodies to fingerprints: digest, SimHash, MinHash bands, char bag."""
+"""Computes the fingerprints of bodies: digest, SimHash, MinHash bands, char bag."""

@@ -1,9 +1,9 @@
-"""Char bags, and the parity signature of short bodies: what no true pair can fail.
+"""Char bags, and the parity signatures of short bodies: filters that never reject a pair that is alike.
 
-Both count characters by a hash of the code point. One inserted, deleted or replaced character
-changes few counts, so `Σ min of counts` bounds the longest common subsequence from above, and the
-number of differing parity bits bounds the Indel distance from below.
-Measured: 32 parities reject most candidates below 40 characters.
+Both count characters by a hash of the code point. An inserted, deleted or replaced character changes only few
+counts. So the sum of the smaller counts is an upper bound of the longest common subsequence, and the number
+of differing parity bits is a lower bound of the Indel distance.
+Measured: below 40 characters, 32 parity bits reject most candidates.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ BAG_BYTES = 32
 """Bytes of a char bag: 64 bins of 4 bits."""
 
 BAG_LIMIT = 15
-"""Largest count a bin holds; a bin with this value may stand for more."""
+"""Greatest count that a bin can hold; a bin with this value may stand for a greater count."""
 
 
 @kernel(callee=True)
 def bag_bin(char: np.uint32) -> np.int64:
-    """Bin 0…63 of a code point."""
+    """The bin, 0…63, in which a code point is counted."""
     return np.int64(np.uint32(char * np.uint32(0x9E3779B1)) >> np.uint32(26))
 
 
 @kernel(callee=True)
 def parity_bit(char: np.uint32) -> np.int64:
-    """Signature bit 0…31 that a code point flips."""
+    """The signature bit, 0…31, that each occurrence of a code point flips."""
     return np.int64(np.uint32(char * np.uint32(0x85EBCA77)) >> np.uint32(27))
 
 
@@ -41,11 +41,11 @@ def fill_bags(
     bags: NDArray[np.uint8],
     signatures: NDArray[np.uint32],
 ) -> None:
-    """Write the bags of all near rows, and the signatures of those below PARITY_BELOW characters.
+    """Write the bags of all near rows, and the signatures of near rows below PARITY_BELOW characters.
 
-    bags: uint8[n, 32], from the first STORED_LENGTH characters; bin 2b in the low half of byte b
-    signatures: uint32[n], bit b is the parity of the characters with parity_bit b
-    Rows that are exact-only, and signatures of longer bodies, are left as they are.
+    bags: uint8[n, 32], counts of the first STORED_LENGTH characters; bin 2b is the low half of byte b
+    signatures: uint32[n], bit b is the parity of the number of characters whose `parity_bit` is b
+    Exact-only rows and the signatures of longer bodies are not changed.
     """
     counts = np.zeros(2 * BAG_BYTES, np.int64)
     for row in range(len(starts) - 1):

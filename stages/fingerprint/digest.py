@@ -20,11 +20,11 @@ _SEED_BITS = {"mmh3": 32, "blake2b": 64}
 
 @dataclass(frozen=True, slots=True)
 class DigestConfig:
-    """How keys become digests, and the secret all fingerprints are seeded with.
+    """How keys are hashed to digests, and the secret seed of all fingerprints.
 
-    method: `mmh3` (MurmurHash3 x64, fast; anybody with the seed can forge equal digests, and texts
-        that collide under every seed may exist, so hits are confirmed by text where it is stored) or
-        `blake2b` (keyed; for hostile input where no text is stored)
+    method: `mmh3` (MurmurHash3 x64) is fast. But anybody who knows the seed can forge equal digests, and
+        there may be texts that collide under every seed; so a hit is confirmed by its text if that is stored.
+        `blake2b` uses the seed as a key; it is for hostile input if no text is stored
     seed: secret, 0 … 2^32 - 1 for mmh3, 0 … 2^64 - 1 for blake2b
     raises: UsageError for another method or a seed out of range
     """
@@ -43,10 +43,10 @@ class DigestConfig:
 
 
 def digests(config: DigestConfig, bodies: Bodies, keys: list[bytes] | None = None) -> NDArray[np.uint64]:
-    """uint64[n, 2]: digest of each row's key text, or of keys[i] when keys are given.
+    """uint64[n, 2]: digest of each row's key text, or of keys[i] if there are keys.
 
-    A key text is hashed as its code points in little-endian uint32, so that lone surrogates and NUL
-    need no encoding. Both words are little-endian parts of the 16 digest bytes.
+    A key text is hashed as its code points in little-endian uint32, because then lone surrogates and NUL need
+    no encoding. The two words are the halves of the 16 digest bytes, little-endian.
     raises: UsageError if there is not one key per row
 
     >>> bodies = Bodies(np.array([97], np.uint32), np.array([0, 1]), *[np.zeros(1, np.uint8)] * 4)

@@ -1,4 +1,4 @@
-"""What a SimHash is made of, as settings."""
+"""Settings of the features that a SimHash is made of."""
 
 from __future__ import annotations
 
@@ -35,31 +35,33 @@ _ENTRY = re.compile(r"(\S+)(?: +([0-9]{1,9}))?(?: +([a-z]+))?")
 
 @dataclass(frozen=True, slots=True)
 class FeatureConfig:
-    """Which features a SimHash adds up, and how much each counts.
+    """Which features a SimHash has, and how much each counts.
 
-    features: `chars`: characters and pairs of them in scripts written without blanks, words and pairs
-        of words in others; `shingles`: runs of `width` units; `keywords`: words by jieba
-    unit: of shingles: `chars`, or `words` (a character of an unspaced script is a word of its own)
-    width: of shingles, in units, ≥ 1; a body with fewer units has no feature
-    top_k: number of keywords of a body, ≥ 1
+    features: `chars`: in unspaced scripts, characters and pairs of them; in other scripts, words and pairs of
+        words. `shingles`: each sequence of `width` units. `keywords`: words that jieba finds
+    unit: unit of shingles: `chars`, or `words` (a character of an unspaced script counts as a word)
+    width: number of units of a shingle, ≥ 1; a body with fewer units has no feature
+    top_k: number of keywords that are kept, ≥ 1
     choose: keywords are the words with the greatest count × IDF (`tfidf`) or the greatest count
-        (`frequency`); of equal words the first in the text
-    parts_of_speech: jieba flags that a keyword must have, such as `n`, `nr`, `v`; empty allows all
-    drop_parts_of_speech: jieba flags that no keyword has
-    min_word: characters of a keyword, ≥ 1
-    dictionary: lines `word [frequency] [flag]` for jieba; without a frequency, enough to be cut out
-    stop_words: `jieba`: the 31 English words that jieba's `extract_tags` leaves out are no keywords
-    own_stop_words: more words that are no keywords
-    drop: characters that are taken out of a body before its words are cut: `latin`, `digits`
+        (`frequency`); of equal ones, those that come first in the text
+    parts_of_speech: jieba flags of the keywords to keep, such as `n`, `nr`, `v`; empty: keep all
+    drop_parts_of_speech: jieba flags of words that are never keywords
+    min_word: least number of characters of a keyword, ≥ 1
+    dictionary: lines `word [frequency] [flag]` for jieba; a word without a frequency gets one with which
+        jieba recognises it
+    stop_words: `jieba`: the 31 English words that jieba's `extract_tags` leaves out are never keywords
+    own_stop_words: more words that are never keywords
+    drop: characters that are removed from a body before it is cut into words: `latin`, `digits`
     min_features: bodies with fewer distinct features have no SimHash, ≥ 1
-    weights: what a feature adds to, or takes from, each bit:
-        `none` 1; `tf` its number of occurrences; `tfidf` occurrences × IDF in 1/256;
-        `position` 4, 3, 2 or 1 for an occurrence in the first … last quarter of the features;
-        `scale5` (keywords) 1 for the lightest … 5 for the heaviest, by the values they were chosen by
-    idf: (feature as text, IDF) pairs; words of a pair or shingle are joined by a blank where both are
-        of a spaced script. Others get the median. None: jieba's table, for keywords alone
-    Words of these lists are folded (`folded`) as bodies are.
-    raises: UsageError, naming the setting
+    weights: the number that a feature adds to, or subtracts from, the sum of each bit:
+        `none`: 1; `tf`: its number of occurrences; `tfidf`: occurrences × IDF, in units of 1/256;
+        `position`: 4, 3, 2 or 1 for an occurrence in the first to the last quarter of the features;
+        `scale5` (keywords only): 1 for the lightest to 5 for the heaviest, by the values that chose them
+    idf: (feature as text, IDF) pairs. In a pair or shingle, a blank stands between two words that are both of
+        a spaced script. A feature that is not in the table gets the median. None: jieba's table, which is for
+        keywords only
+    The words of `dictionary`, `own_stop_words` and `idf` are normalised like bodies (`folded`).
+    raises: UsageError, which names the setting
     """
 
     features: Literal["chars", "shingles", "keywords"] = "chars"
@@ -115,17 +117,17 @@ class FeatureConfig:
 
     @property
     def by_words(self) -> bool:
-        """Whether the units of chars or shingles are words (of spaced scripts) rather than characters."""
+        """Whether the units of chars or shingles are words in spaced scripts, instead of characters."""
         return self.features == "chars" or self.unit == "words"
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Least and greatest number of units in one feature of chars or shingles."""
+        """(least, greatest) number of units of one feature, for chars and shingles."""
         return (self.width, self.width) if self.features == "shingles" else (1, 2)
 
 
 def folded(words: Iterable[str]) -> list[str]:
-    """Words as they stand in bodies: NFKC, case-folded.
+    """The words as bodies contain them: NFKC and case-folded.
 
     >>> folded(["Ｔ恤", "WHO"])
     ['t恤', 'who']
@@ -134,7 +136,7 @@ def folded(words: Iterable[str]) -> list[str]:
 
 
 def dictionary_entries(lines: Iterable[str]) -> list[tuple[str, int | None, str | None]]:
-    """Folded word, frequency and flag of each line of a dictionary.
+    """(folded word, frequency, flag) of each line of a dictionary.
 
     raises: UsageError if a line is not `word [frequency] [flag]` with a frequency from 1
 
@@ -148,7 +150,7 @@ def dictionary_entries(lines: Iterable[str]) -> list[tuple[str, int | None, str 
 
 def _entry(line: str) -> tuple[str, int | None, str | None]:
     match = _ENTRY.fullmatch(line.strip())
-    # jieba takes frequency 0 as an order to split the word, and keeps that for the whole process.
+    # jieba would take a frequency of 0 as a command to split the word, and remember it for the whole process.
     if match is None or (match[2] is not None and int(match[2]) == 0):
         raise UsageError(f"{line!r} is not a dictionary entry; use `word [frequency from 1] [flag]`")
     return match[1], int(match[2]) if match[2] else None, match[3]

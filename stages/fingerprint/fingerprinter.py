@@ -1,4 +1,4 @@
-"""All fingerprints of a batch."""
+"""`Fingerprinter`: computes all fingerprints of a batch."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _BANDS, _SKETCH, _SIMHASH = range(3)
 
 
 class Fingerprinter:
-    """Makes fingerprints of bodies; the same ones for the same settings, in any process and any batch.
+    """Computes the fingerprints of bodies; with the same settings, they are the same in each process.
 
-    features: what the SimHash is made of; layout: shape of bands and SimHash tables;
-    digest: method of digests, and the secret seed of everything
-    raises: UsageError for a layout that does not fit 128 bits
+    features: features of the SimHash; layout: shape of bands and SimHash tables
+    digest: method of digests, and the secret seed of all fingerprints
+    raises: UsageError for a layout with values out of range
 
     >>> from twinsieve.stages.contract import BandLayout
     >>> maker = Fingerprinter(FeatureConfig(), BandLayout(bands=20), DigestConfig(seed=1))
@@ -79,11 +79,11 @@ class Fingerprinter:
         keys: list[bytes] | None = None,
         texts: list[str] | None = None,  # noqa: ARG002
     ) -> Fingerprints:
-        """Fingerprints of a batch, row by row; exact-only rows have a digest and zeros.
+        """The fingerprints of each row. Exact-only rows have a digest; their other columns are 0.
 
-        Tallies are 0; `stages.differ.tails`, which has the lists of words, fills them.
-        keys: one exact key per row, in place of the key text
-        texts: the messages before they became bodies, for what is made of them
+        All tallies are 0 here; `stages.differ.tails` fills them, because it has the lists of words.
+        keys: one exact key for each row, to be hashed instead of the key text
+        texts: the messages before they became bodies, for features that are made of them
         raises: UsageError if there is not one key per row
         """
         layout = self._layout

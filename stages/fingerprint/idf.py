@@ -1,6 +1,6 @@
-"""Inverse document frequencies: trained, read as jieba's, and as integers.
+"""Inverse document frequencies (IDF): training them, reading jieba's table, and turning them into integers.
 
-IDF of a feature in n of N texts is ln((N + 1) / (n + 1)) + 1, so that it is at least 1.
+The IDF of a feature that n of N texts have is ln((N + 1) / (n + 1)) + 1, so it is at least 1.
 source: Robertson 2004 (IDF); the smoothing is scikit-learn's default
 """
 
@@ -28,7 +28,7 @@ _MAX_WEIGHT = 1 << 20
 
 
 def fixed_point(idf: float) -> int:
-    """IDF in 1/256, 1…2^20: no feature weighs nothing, and sums of any body fit 64 bits.
+    """The IDF in units of 1/256, limited to 1…2^20: so each feature counts, and all sums fit 64 bits.
 
     >>> fixed_point(1.5), fixed_point(0.0)
     (384, 1)
@@ -37,13 +37,13 @@ def fixed_point(idf: float) -> int:
 
 
 def median(weights: Iterable[int]) -> int:
-    """Upper median, which features missing from a table get; jieba's rule."""
+    """Upper median of the weights. As in jieba, features that are not in a table get this weight."""
     ordered = sorted(weights)
     return ordered[len(ordered) // 2]
 
 
 def word_weights(config: FeatureConfig) -> tuple[dict[str, int], int]:
-    """Weight of each folded word in 1/256, and of any other word; from `idf` or jieba's own table."""
+    """(weight of each folded word, weight of any other word) in 1/256, from `idf` or jieba's own table."""
     if config.idf is None:
         return _jieba_weights()
     return _weights_of(config.idf)
@@ -67,10 +67,11 @@ def _weights_of(pairs: Iterable[tuple[str, float]]) -> tuple[dict[str, int], int
 
 
 def run_weights(config: FeatureConfig, seed: np.uint64) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The `idf` of chars or shingles as `fill_simhashes` wants it.
+    """The `idf` of chars or shingles in the form that `fill_simhashes` takes.
 
-    returns: uint64[m] ascending feature hashes, int64[m + 1] their weights in 1/256 and the median.
-    Pairs with another number of tokens than the features have are left out, except from the median.
+    returns: uint64[m], feature hashes, ascending; int64[m + 1], their weights in units of 1/256, and at the
+        end the median
+    Entries with another number of tokens than features can have are left out, but count for the median.
     """
     if config.idf is None:
         return np.empty(0, np.uint64), np.ones(1, np.int64)
@@ -104,11 +105,11 @@ def _terms_as_bodies(
 def train_idf(
     batches: Iterable[Bodies], config: FeatureConfig, min_documents: int = 2
 ) -> list[tuple[str, float]]:
-    """(feature as text, IDF) of the features that at least `min_documents` texts have, sorted by text.
+    """(feature as text, IDF) of each feature that at least `min_documents` texts have, sorted by the text.
 
-    Texts are the rows of the near stage; IDF is rounded to 6 digits. Memory grows with the number of
-    distinct features. `FeatureConfig(..., idf=tuple(pairs))` takes the result.
-    raises: UsageError if there is no text to learn from
+    Only rows of the near stage count as texts. IDF is rounded to 6 digits. Memory grows with the number of
+    distinct features. Pass the result on as `FeatureConfig(..., idf=tuple(pairs))`.
+    raises: UsageError if there is no row of the near stage
     """
     documents: Counter[str] = Counter()
     total = 0
@@ -143,7 +144,7 @@ def _features_as_text(batches: Iterable[Bodies], config: FeatureConfig) -> Itera
             cuts = np.flatnonzero(begins[start:end]).tolist()
             if not cuts or cuts[0] != 0:
                 cuts.insert(0, 0)
-            # A blank stands where the kernel needs word_starts to tell two words apart.
+            # A blank separates two words that only word_starts separates in the kernel.
             tokens = [
                 text[a:b] if alone[start + a] or a == 0 or alone[start + a - 1] else " " + text[a:b]
                 for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)

@@ -1,4 +1,4 @@
-"""Keywords of bodies as weighted features: the classic recipe for news."""
+"""Keywords of bodies as weighted features of a SimHash, a common method for news."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from twinsieve.stages.fingerprint.segmenter import Segmenter
 
 
 class Keywords:
-    """Finds the keywords of near rows; jieba and its tables are read with the first batch.
+    """Finds the keywords of near rows. jieba and its tables are loaded with the first batch.
 
-    The words with the greatest values are chosen, of equal ones the first in the text. A value is
-    count × IDF, or with `choose: frequency` the count.
-    source: jieba's extract_tags, whose choice is the same up to rounding
+    The words with the greatest values are chosen; of words with the same value, the first in the text wins.
+    The value of a word is count × IDF, or with `choose: frequency` its count.
+    source: jieba's extract_tags, which chooses the same words, except for rounding
     """
 
     def __init__(self, config: FeatureConfig, seed: int) -> None:
@@ -29,10 +29,10 @@ class Keywords:
         self._segmenter = Segmenter(config)
 
     def pack(self, bodies: Bodies) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-        """Features of all rows: uint64[m] hashes, int64[m] weights, int64[n + 1] starts.
+        """(uint64[m], hashes of all features; int64[m], their weights; int64[n + 1], where each row begins).
 
-        Keywords of a row stand in the order of their first occurrence. Exact-only rows and rows with fewer
-        than min_features keywords have none.
+        The keywords of a row are in the order of their first occurrence. Exact-only rows, and rows with fewer
+        than min_features keywords, have no features.
         """
         features: list[int] = []
         weights: list[int] = []
@@ -47,7 +47,7 @@ class Keywords:
         return np.array(features, np.uint64), np.array(weights, np.int64), np.array(starts, np.int64)
 
     def keywords(self, bodies: Bodies, row: int) -> dict[str, int]:
-        """Keywords of one body with their weights, in the order of their first occurrence."""
+        """The keywords of one body with their weights, in the order of their first occurrence."""
         words = self._segmenter.words(bodies, row)
         counts = Counter(words)
         values = counts if self._config.choose == "frequency" else self._by_idf(counts)

@@ -1,8 +1,8 @@
-"""MinHash of character n-grams: band keys, one-bit signatures and sketches of long bodies.
+"""MinHash of character n-grams (grams): band keys, one-bit signatures, and sketches of long bodies.
 
-Hash number i of a gram g is `multipliers[i] * g + addends[i]` modulo 2^32, over a well-mixed 32-bit
-hash of the gram. This family is not min-wise independent by proof; tests/stages hold its estimates
-against the truth at twenty levels of overlap.
+Hash function i of a gram is `multipliers[i] * g + addends[i]` modulo 2^32; g is a well-mixed 32-bit hash of
+the gram. It is not proven that this family is min-wise independent, so tests/stages compare its estimates
+with the truth at twenty levels of overlap.
 source: Broder 1997 (resemblance); Li and König 2010 (b-bit minwise hashing)
 """
 
@@ -20,17 +20,20 @@ from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.text.scripts import is_unspaced
 
 SIGNATURE_HASHES = 32
-"""MinHash values that give a bit to the signature."""
+"""Number of MinHash values that give one bit each to the signature."""
 
 SKETCH_HASHES = 64
-"""Bytes of a sketch: one byte of each of this many MinHash values."""
+"""Number of MinHash values that give one byte each to a sketch."""
 
 _CHUNK = 2048
 _STEP = 8
 
 
 class HashFamily(NamedTuple):
-    """Coefficients of `count` MinHash functions; multipliers are odd, so each function is a bijection."""
+    """Coefficients of MinHash functions. The multipliers are odd, so each function is a bijection.
+
+    gram_seed: seed of the gram hashes; multipliers, addends: uint32[count]
+    """
 
     gram_seed: np.uint64
     multipliers: NDArray[np.uint32]
@@ -38,7 +41,7 @@ class HashFamily(NamedTuple):
 
     @classmethod
     def of(cls, seed: int, purpose: int, count: int) -> HashFamily:
-        """The family that a seed gives for one purpose; a longer one begins with a shorter one."""
+        """`count` functions for a seed and a purpose; a greater count gives the same functions first."""
         first, *rest = derive(seed, purpose, count + 1)
         numbers = np.array(rest, dtype=np.uint64)
         return cls(
@@ -55,10 +58,11 @@ def lower(
     count: int,
     family: HashFamily,
 ) -> None:
-    """Lower `values` to the minimum over the first `count` grams; `grams` has room for 8 more.
+    """Lower each MinHash value to its minimum over the first `count` grams.
 
-    The last gram is repeated up to a multiple of eight: the loop then holds eight grams in registers
-    while it runs over the hashes, three times as fast as gram by gram, and a minimum does not mind.
+    grams: uint32[…], with room for 8 more. The last gram is repeated up to a multiple of eight, because a
+        repeated gram does not change a minimum. So the loop can hold eight grams in registers while it goes
+        through the hash functions, which is three times as fast as one gram at a time
     """
     if count == 0:
         return
@@ -84,7 +88,7 @@ def lower(
 
 @kernel(callee=True)
 def band_key(values: NDArray[np.uint32], band: int, rows: int) -> np.uint32:
-    """Key of one band: a mix of its MinHash values and its number."""
+    """Key of one band: a hash of the number of the band and its MinHash values."""
     key = np.uint32(band)
     for i in range(band * rows, (band + 1) * rows):
         key = mix32(np.uint32(key * np.uint32(0x9E3779B1) + values[i]))
@@ -102,12 +106,13 @@ def fill_bands(
     band_keys: NDArray[np.uint32],
     signatures: NDArray[np.uint32],
 ) -> None:
-    """Write band keys of all near rows, and signatures of those from PARITY_BELOW characters on.
+    """Write the band keys of all near rows, and the signatures of near rows from PARITY_BELOW characters on.
 
-    Grams are all characters and all adjacent pairs of the whole body; with `by_script` every character of a
-    spaced script gives, in place of itself, the three that end with it. Bit b of a signature is the
-    lowest bit of mix32 of MinHash value b. `family` has at least max(32, bands * rows) functions.
-    Time is linear in the body, memory does not depend on it.
+    Grams are all characters and all pairs of neighbours of the whole body. With `by_script`, the gram for a
+    character of a spaced script is not that character alone, but the three characters that end with it.
+    Bit b of a signature is the lowest bit of mix32 of MinHash value b.
+    family: at least max(32, bands * rows) functions
+    The time is linear in the length of the body; the memory does not depend on it.
     """
     values = np.empty(len(family.multipliers), np.uint32)
     grams = np.empty(2 * _CHUNK + _STEP, np.uint32)
@@ -130,7 +135,7 @@ def fill_bands(
                     hashed = mix64(pair * GOLDEN + np.uint64(chars[i]))
                 grams[written] = np.uint32(hashed >> np.uint64(32))
                 written += 1
-            # A later chunk's first pair reaches back into the chunk before it.
+            # The first pair of a later chunk begins with the last character of the chunk before.
             pairs_from = max(chunk, start + 1)
             for i in range(pairs_from, chunk + count):
                 hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), family.gram_seed)
@@ -154,9 +159,9 @@ def fill_sketches(
     family: HashFamily,
     sketches: NDArray[np.uint8],
 ) -> None:
-    """Write the sketch of every row whose entry in sketch_rows is not -1.
+    """Write the sketch of each row whose entry in sketch_rows is not -1.
 
-    Byte i is the top byte of mix32 of MinHash value i over all runs of four characters of the body.
+    Byte i is the highest byte of mix32 of MinHash value i. The grams are all sequences of four characters.
     """
     values = np.empty(len(family.multipliers), np.uint32)
     grams = np.empty(_CHUNK + _STEP, np.uint32)

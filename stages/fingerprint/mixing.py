@@ -1,7 +1,7 @@
-"""Integer hashes that every fingerprint kernel shares.
+"""Integer hashes that all fingerprint kernels use.
 
-All of them are bijective mixes on 64 or 32 bits with the seed added before, so results depend on
-nothing but the arguments: not on the machine, the process or the batch.
+Each is a bijective mix of 64 or 32 bits; the seed is added before mixing. So a result depends only on the
+arguments, and not on the machine, the process or the batch.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from twinsieve.stages.intrinsics import GOLDEN, mix64
 from twinsieve.stages.kernel import kernel
 
 KERNEL_VERSION = 1
-"""Raised whenever a kernel of this package gives other values for the same input; part of the scheme id."""
+"""Increase it with each change after which a kernel of this package gives other values for the same input. It
+is part of the scheme id."""
 
 NO_CHAR = np.uint64(0xFFFFFFFF)
-"""Stands before a single character where a pair has its first one; no code point has this value."""
+"""The first half of a gram that is one character and not a pair; no code point has this value."""
 
 _MASK = (1 << 64) - 1
 
 
 @kernel
 def mix32(x: np.uint32) -> np.uint32:
-    """Well-mixed uint32 of a uint32; a bijection.
+    """A well-mixed hash of x, uint32; different numbers have different hashes.
 
     source: the 32-bit finaliser of MurmurHash3
 
@@ -38,12 +39,12 @@ def mix32(x: np.uint32) -> np.uint32:
 
 @kernel(callee=True)
 def gram_hash(previous: np.uint64, current: np.uint64, seed: np.uint64) -> np.uint64:
-    """uint64 of the character pair (previous, current), or of one character after NO_CHAR."""
+    """uint64 hash of the character pair (previous, current), or of one character if previous is NO_CHAR."""
     return mix64(((previous << np.uint64(32)) | current) + seed)
 
 
 def derive(seed: int, purpose: int, count: int) -> list[int]:
-    """`count` 64-bit numbers drawn from a seed, another sequence for every purpose (SplitMix64).
+    """`count` pseudo-random 64-bit numbers from a seed, another sequence for each purpose (SplitMix64).
 
     seed, purpose: 0 … 2^64 - 1
 

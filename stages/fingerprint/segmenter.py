@@ -1,4 +1,4 @@
-"""Words of a body by jieba, without its global state, log or cache file."""
+"""Cuts bodies into words with jieba, without jieba's global state, log and cache file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries, folded
 
 MAX_RUN_LENGTH = 500
-"""Characters that jieba gets in one piece: its hidden Markov model takes quadratic time."""
+"""Greatest number of characters that jieba gets in one piece, because its hidden Markov model takes quadratic
+time."""
 
 
 class Segmenter:
-    """Cuts bodies into words; the dictionary is read on first use, which takes half a second.
+    """Cuts bodies into words. The dictionary is loaded at the first use, which takes half a second.
 
-    config: dictionary, parts_of_speech, drop_parts_of_speech, min_word and stop words are used
+    config: only dictionary, parts_of_speech, drop_parts_of_speech, min_word and the stop words are used
     """
 
     def __init__(self, config: FeatureConfig) -> None:
@@ -35,11 +36,11 @@ class Segmenter:
             self._stop_words |= jieba_stop_words()
 
     def words(self, bodies: Bodies, row: int) -> list[str]:
-        """Words of one body that may be keywords, in order, repeats included.
+        """The words of one body that may be keywords, in order, with repeats.
 
-        jieba sees the body with a blank wherever `word_starts` is set, so punctuation and blanks of
-        the source part words as they did there. Words of fewer than min_word characters and stop words are
-        left out, as in jieba's own keywords.
+        jieba gets the body with a blank wherever `word_starts` is set. So punctuation and blanks of the
+        source text separate words here too. As in jieba's own keywords, words of fewer than min_word
+        characters and stop words are left out.
         """
         least, stop_words = self._min_word, self._stop_words
         text = _with_blanks(bodies, row)
@@ -60,7 +61,7 @@ class Segmenter:
 
     @cached_property
     def _jieba(self) -> Any:
-        # Not looked up for each body: that would hash the whole dictionary every time.
+        # Cached: to look the tokenizer up for each body would hash the whole dictionary each time.
         return _tagger(self._dictionary) if self._tags else _tokenizer(self._dictionary)
 
 
@@ -90,7 +91,7 @@ def _with_blanks(bodies: Bodies, row: int) -> str:
 
 
 def _import_jieba() -> Any:
-    # Its regular expressions and its use of pkg_resources warn on import.
+    # jieba's import causes warnings about its regular expressions and its use of pkg_resources.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import jieba
@@ -99,8 +100,8 @@ def _import_jieba() -> Any:
 
 def _new_tokenizer(dictionary: tuple[str, ...]) -> Any:
     tokenizer = _import_jieba().Tokenizer()
-    # What Tokenizer.initialize does, less a log to stderr and a cache in a shared temporary folder,
-    # which it would read even if another user had put it there.
+    # This is Tokenizer.initialize without its log to stderr and without its cache file. That file is in a
+    # shared temporary folder, and jieba would read it even if another user wrote it.
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     for entry in dictionary_entries(dictionary):
@@ -117,5 +118,5 @@ def _tagger(dictionary: tuple[str, ...]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from jieba.posseg import POSTokenizer
-    # With a tokenizer of its own, as it takes the flags of the user's words out of the one it is given.
+    # It needs its own tokenizer, because it removes the flags of the user's words from the tokenizer it gets.
     return POSTokenizer(_new_tokenizer(dictionary))

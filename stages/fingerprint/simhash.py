@@ -1,8 +1,8 @@
 """SimHash of 128 bits, and its least certain bits.
 
-Every feature is hashed to two 64-bit lanes; a bit of the fingerprint is 1 where the weights of the
-features that have it exceed the weights of those that have not. Sums are integers, so the result does
-not depend on order or machine; an even split gives 0.
+Each feature is hashed to 128 bits, as two numbers of 64 bits (lanes). A bit of the fingerprint is 1 if the
+features whose hash has this bit weigh more than the other features; if both weigh the same, the bit is 0.
+Sums are integers, so the result depends neither on the order of the features nor on the machine.
 source: Charikar 2002; Manku, Jain, Das Sarma 2007 (fingerprints); Lv et al. 2007 (probing of weak bits)
 """
 
@@ -21,17 +21,18 @@ SIMHASH_BITS = 128
 
 DISTINCT, OCCURRENCES, IDF, POSITION = range(4)
 WEIGHTINGS = {"none": DISTINCT, "tf": OCCURRENCES, "tfidf": IDF, "position": POSITION}
-"""Codes of the weights that a configuration names."""
+"""Number for kernels of each setting of `FeatureConfig.weights`."""
 
 _LANE = 64
 _PLANES = 40
 
 
 class FeatureRules(NamedTuple):
-    """Which features a body has, and how much each counts.
+    """Which features a body has, and how much each counts, as numbers for kernels.
 
-    Features are all runs of narrowest … widest tokens (`tokens.fill_tokens`). weighting: a code above
-    idf_features: uint64[m] ascending, idf_weights: int64[m + 1], the last for features not in the table
+    by_words: as for `tokens.fill_tokens`; narrowest, widest: features are all runs of that many tokens
+    weighting: DISTINCT, OCCURRENCES, IDF or POSITION; min_features: bodies with fewer have no SimHash
+    idf_features: uint64[m], ascending; idf_weights: int64[m + 1], the last one is for all other features
     """
 
     by_words: bool
@@ -44,7 +45,7 @@ class FeatureRules(NamedTuple):
 
 
 class SimhashColumns(NamedTuple):
-    """The columns of `Fingerprints` that a SimHash fills; a row without one is left as it is."""
+    """The columns of `Fingerprints` for a SimHash. Rows without a SimHash are not written."""
 
     simhashes: NDArray[np.uint64]
     has_simhash: NDArray[np.bool_]
@@ -52,7 +53,7 @@ class SimhashColumns(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Memory for one body: its features and their weights, and a copy and a table to count distinct ones."""
+    """Memory for one body: its features, their weights, and a copy and a table to find distinct features."""
 
     features: NDArray[np.uint64]
     weights: NDArray[np.int64]
@@ -62,9 +63,9 @@ class _Work(NamedTuple):
 
 @kernel(callee=True)
 def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.uint64]) -> int:
-    """Number of distinct features, which are moved to the front in order of first occurrence.
+    """Move the distinct features to the front, in the order of their first occurrence. returns: their number
 
-    table: uint64, room for a power of two ≥ 2 * count
+    table: uint64, room for the next power of two ≥ 2 * count
     """
     size = 1
     while size < 2 * count:
@@ -75,7 +76,7 @@ def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.ui
     has_zero = False
     for i in range(count):
         feature = features[i]
-        # 0 is an empty cell of the table, so a feature that is 0 is noted beside it.
+        # 0 marks an empty cell of the table, so `has_zero` stands for a feature that is 0.
         if feature == np.uint64(0):
             is_new = not has_zero
             has_zero = True
@@ -91,13 +92,16 @@ def keep_distinct(features: NDArray[np.uint64], count: int, table: NDArray[np.ui
 
 @kernel(callee=True)
 def _added(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The low and the high digit of a + b + c, at 64 places at once."""
+    """(low, high) binary digit of a + b + c, for each of the 64 bits at once."""
     return a ^ b ^ c, (a & b) | (c & (a | b))
 
 
 @kernel(callee=True)
 def _count(planes: NDArray[np.uint64], ones: np.uint64, digit: int) -> None:
-    """Add 2 ** digit to the numbers whose bit is set."""
+    """Add 2 ** digit to those of 64 counters whose bit in `ones` is set.
+
+    planes[d]: binary digit d of all counters
+    """
     while ones:
         carried = planes[digit] & ones
         planes[digit] ^= ones
@@ -109,10 +113,10 @@ def _count(planes: NDArray[np.uint64], ones: np.uint64, digit: int) -> None:
 def sum_equal(
     features: NDArray[np.uint64], count: int, seed: np.uint64, sums: NDArray[np.int64], lane: int
 ) -> None:
-    """Write the 64 sums of one lane, every feature counting 1.
+    """Write the 64 sums of one lane if each feature has the weight 1.
 
-    Counts all 64 bits at once in binary, a plane per digit: eight features pass seven full adders
-    (Harley-Seal), 6 times as fast as adding bit by bit.
+    It counts all 64 bits at once, as binary counters with one 64-bit number (plane) for each digit. Eight
+    features pass seven full adders (Harley-Seal). This is 6 times as fast as adding bit by bit.
     """
     planes = np.zeros(_PLANES, np.uint64)
     ones = np.uint64(0)
@@ -153,7 +157,7 @@ def sum_weighted(
     sums: NDArray[np.int64],
     lane: int,
 ) -> None:
-    """Write the 64 sums of one lane over features[start:end] with their weights."""
+    """Write the 64 sums of one lane over features[start:end], each with its weight."""
     lane_sums = sums[lane * _LANE : (lane + 1) * _LANE]
     lane_sums[:] = 0
     for k in range(start, end):
@@ -170,10 +174,7 @@ def read_sums(
     columns: SimhashColumns,
     order: NDArray[np.int64],
 ) -> None:
-    """Write one row's fingerprint and weak bits from its 128 sums.
-
-    order: int64[key_bits], scratch
-    """
+    """Write the SimHash and the weak bits of a row from its 128 sums. order: int64[key_bits], scratch"""
     columns.has_simhash[row] = True
     key_bits = len(order)
     for lane in range(2):
@@ -185,7 +186,7 @@ def read_sums(
     for table in range(tables):
         first = table * SIMHASH_BITS // tables
         for j in range(key_bits):
-            # The bit number in the low digits settles ties towards the lowest bit.
+            # Sort key: the certainty, then the number of the bit, so of equally certain bits the lowest wins.
             order[j] = abs(sums[(first + j) % SIMHASH_BITS]) * 256 + j
         for place in range(weak):
             weakest = order[0]
@@ -198,7 +199,7 @@ def read_sums(
 
 @kernel(callee=True)
 def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: NDArray[np.int64]) -> int:
-    """Weight of a feature in a sorted table; if absent the last weight, one more than there are features."""
+    """Weight of a feature in a sorted table; the last weight if the feature is not in the table."""
     place = np.searchsorted(idf_features, feature)
     is_listed = place < len(idf_features) and idf_features[place] == feature
     return int(idf_weights[place if is_listed else len(idf_features)])
@@ -206,7 +207,10 @@ def idf_of(feature: np.uint64, idf_features: NDArray[np.uint64], idf_weights: ND
 
 @kernel(callee=True)
 def write_features(tokens: NDArray[np.uint64], token_count: int, rules: FeatureRules, work: _Work) -> int:
-    """How many features there are; `work` has them and, by IDF or position, their weights. 0: too few"""
+    """Write the features to `work`; with the weightings IDF and POSITION also their weights.
+
+    returns: number of features, 0 if the body has too few distinct ones
+    """
     features, weights = work.features, work.weights
     count = ZERO
     for width in range(rules.narrowest, rules.widest + 1):
@@ -263,9 +267,9 @@ def fill_simhashes(
     key_bits: int,
     columns: SimhashColumns,
 ) -> None:
-    """Write SimHash, its presence and its weak bits for all near rows.
+    """Write `columns` (SimHash, whether there is one, weak bits) for all near rows.
 
-    seeds: uint64[3], of tokens and of both lanes
+    seeds: uint64[3], for the tokens and for both lanes
     """
     longest = _longest(starts, exact_only)
     weighted = rules.weighting in (IDF, POSITION)
@@ -359,9 +363,10 @@ def fill_packed_simhashes(
     key_bits: int,
     columns: SimhashColumns,
 ) -> None:
-    """Write the same columns for rows whose features are given.
+    """Write `columns` like `fill_simhashes`, from features that are already hashed.
 
-    Row i has features[feature_starts[i]:feature_starts[i + 1]]; without any it is left as it is.
+    The features of row i are features[feature_starts[i]:feature_starts[i + 1]]; a row without any is not
+    written.
     """
     sums = np.empty(SIMHASH_BITS, np.int64)
     order = np.empty(key_bits, np.int64)

@@ -1,6 +1,7 @@
-"""Tokens of a body: a character of an unspaced script, or a word of a spaced one.
+"""Tokens of a body for the SimHash: characters of unspaced scripts, and words of spaced scripts.
 
-A token's hash is that of its code points, so a word of one character and that character are the same.
+The hash of a token depends only on its code points. So a word of one character has the same hash as that
+character as a token.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.scripts import is_unspaced
 
 MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
-"""Base of the polynomials over the characters of a word and over the tokens of a feature."""
+"""Base of the polynomial hashes: over the characters of a word, and over the tokens of a feature."""
 
 
 @kernel
@@ -26,10 +27,11 @@ def fill_tokens(
     seed: np.uint64,
     tokens: NDArray[np.uint64],
 ) -> int:
-    """Number of tokens of chars[start:end], whose hashes are written to `tokens`.
+    """Write the hashes of the tokens of chars[start:end] to `tokens`. returns: number of tokens
 
-    by_words: False makes every character a token. Else a word ends where word_starts is set or where
-    the kind of script changes. tokens: uint64, room for end - start.
+    by_words: if False, each character is a token. Otherwise a word ends before a character with word_starts
+        set, or before a character of an unspaced script
+    tokens: uint64[…], room for end - start hashes
     """
     count = 0
     word = np.uint64(0)
@@ -59,10 +61,11 @@ def fill_tokens(
 def fill_runs(
     tokens: NDArray[np.uint64], count: int, width: int, features: NDArray[np.uint64], offset: int
 ) -> int:
-    """Number of runs of `width` tokens, whose hashes are written to features[offset:].
+    """Write the hashes of all runs to features[offset:]. returns: number of runs
 
-    A run's hash is the polynomial of its tokens in MULTIPLIER, first token highest, modulo 2^64;
-    tokens are already mixed and seeded. Linear for any width.
+    A run is a sequence of `width` consecutive tokens. Its hash is a polynomial in MULTIPLIER modulo 2^64; the
+    token hashes are the coefficients, and the first token has the highest power. The time is linear for any
+    width.
     """
     runs = count - width + 1
     if runs <= 0:
@@ -98,9 +101,9 @@ def term_hashes(
     hashes: NDArray[np.uint64],
     counts: NDArray[np.int64],
 ) -> None:
-    """Write each row's hash as one run of all its tokens, and the number of those tokens.
+    """Write the hash of each row, taken as one run of all its tokens, and its number of tokens.
 
-    So a feature given as text meets the same feature of a body.
+    So a feature given as text (of an IDF table) has the same hash as this feature in a body.
     """
     longest = 0
     for row in range(len(starts) - 1):

@@ -1,1 +1,1 @@
-"""The sieve: verdicts for batches, from the exact stage and the near stage."""
+"""The sieve: gives the verdicts on batches, with the exact stage and the near stage."""

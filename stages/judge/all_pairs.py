@@ -1,8 +1,9 @@
-"""All pairs of a column of fingerprints that differ in at most k bits, from permuted tables.
+"""Finds all pairs of fingerprints in a column that differ in at most k bits, with permuted tables.
 
-Equal fingerprints are put together first. Of the distinct ones, each table of `hamming.table_masks` sorts by
-the bits of its key; rows with one key stand beside each other and are compared. A pair that several tables
-show is taken from the first of them, so nothing has to be remembered.
+First, equal fingerprints are grouped. Then, for each table of `hamming.table_masks`, the distinct
+fingerprints are sorted by the bits of the table's key; those with the same key stand next to each other and
+are compared. A pair that appears in several tables is taken only from the first of them, so found pairs need
+not be stored for a check.
 source: Manku, Jain, Das Sarma 2007, section 3
 """
 
@@ -22,10 +23,10 @@ _FIRST_ROOM = 1 << 12
 
 
 def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -> NDArray[np.int64]:
-    """int64[m, 2]: rows of every pair within the distance, the earlier row first, sorted.
+    """int64[m, 2]: the two rows of each pair within the distance; the earlier row is first; pairs are sorted.
 
     fingerprints: uint64[n]; distance: bits, 0..7
-    raises: UsageError for a distance beyond that, or if there are more than `max_pairs` pairs
+    raises: UsageError for a distance out of this range, or if there are more than `max_pairs` pairs
 
     >>> all_pairs(np.array([7, 0, 6, 7], dtype=np.uint64), 1, 100).tolist()
     [[0, 2], [0, 3], [2, 3]]
@@ -82,7 +83,10 @@ def _pairs_of_table(
     distance: int,
     pairs: NDArray[np.int64],
 ) -> int:
-    """How many pairs this table is the first to show; as many of them as fit are written to `pairs`."""
+    """Write the pairs that appear in this table and in no earlier one to `pairs`, as many as fit.
+
+    returns: the number of all such pairs
+    """
     count = 0
     low = 0
     while low < len(keys):
@@ -112,9 +116,10 @@ def _pairs_of_table(
 def _expand(
     alike: NDArray[np.int64], order: NDArray[np.int64], starts: NDArray[np.int64], pairs: NDArray[np.int64]
 ) -> None:
-    """Write the pairs of rows: of equal fingerprints, and of each two distinct ones that are alike.
+    """Write the pairs of rows: those inside each group of equal fingerprints, and those of two alike groups.
 
-    order: int64[n], rows by group; starts: int64[groups + 1], group g is order[starts[g]:starts[g + 1]]
+    alike: int64[m, 2], pairs of groups; order: int64[n], rows sorted by group
+    starts: int64[groups + 1], the rows of group g are order[starts[g]:starts[g + 1]]
     """
     place = 0
     for group in range(len(starts) - 1):

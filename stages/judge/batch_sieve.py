@@ -1,7 +1,7 @@
-"""`BatchSieve.judge(batch) -> Verdicts`: the exact stage, then the near stage, row by row in log order.
+"""`BatchSieve.judge(batch) -> Verdicts`: for each row in log order the exact stage, then the near stage.
 
-Verdicts are a pure function of configuration and ordered input; batch size, shards, and a save and load
-in between change nothing.
+Verdicts depend only on the configuration and the ordered input. The batch size, the number of shards, and a
+save and load between batches do not change them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
 
 
 class BatchSieve:
-    """Judges batches of fingerprints against the messages it kept; the public `Sieve` gives it texts.
+    """Compares batches of fingerprints with the messages kept before. (The public `Sieve` takes texts.)
 
-    raises: UsageError for a configuration that cannot be kept (windows, layouts, error rates)
+    raises: UsageError for a configuration with an invalid window, layout or error rate
     """
 
     def __init__(self, config: SieveConfig) -> None:
@@ -52,15 +52,16 @@ class BatchSieve:
         self._bloom = self._filters.bloom if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
-        # The trie gets a chunk's rows after the chunk; until then the ring must hold them.
+        # The trie gets the kept rows of a chunk only after the chunk. Until then the ring must hold all of
+        # them, so a chunk is not longer than the ring.
         self._chunk_rows = (
             min(CHUNK_ROWS, config.near.window.messages) if self._tiers is not None else CHUNK_ROWS
         )
 
     def judge(self, batch: Batch) -> Verdicts:
-        """A verdict for each row; the state has moved past the batch.
+        """The verdict on each row. The kept rows are added to the state.
 
-        batch: readable messages only, in log order, of this configuration's fingerprint scheme
+        batch: readable messages only, in log order, with fingerprints of this configuration's scheme
         """
         verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})
         outcome = _outcome(verdicts, DETAIL_LENGTH if self.config.near.details else 0)
@@ -74,9 +75,10 @@ class BatchSieve:
         return verdicts
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
-        """Bring the state to where judging with these verdicts would have left it; judges nothing.
+        """Update the state as if `judge` had returned these verdicts for the batch. Nothing is compared.
 
-        verdicts: recorded decisions for the rows of `batch`; `kinds` and `flags` are read
+        verdicts: recorded verdicts on the rows of `batch`; only `kinds` and `flags` are read
+        raises: UsageError for a verdict other than unique, exact and near
         """
         outcome = _outcome(verdicts.for_kernels(), 0)
         if len(outcome.kinds) and int(outcome.kinds.max()) > Kind.NEAR:
@@ -84,17 +86,18 @@ class BatchSieve:
         self._run(batch, outcome, recorded=True)
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Let kept messages at these positions no longer lead: the next copy of one is judged as new.
+        """Forget kept messages at these positions as leaders, so that their next copies are judged as new.
 
-        Called once, for messages that were kept and never came out. A copy kept since then still leads if
-        the ring holds it; else it is forgotten too, and the next copy is kept.
-        tags: uint64[n], the first halves of their digests, salted with their scope
+        Call it once for messages that were kept but never reached the output. If a copy was kept after such a
+        message and is still in the ring, that copy stays a leader. Otherwise the copy is forgotten too, and
+        the next copy is kept.
+        tags: uint64[n], the first halves of the messages' digests, with their scopes mixed in
         """
         near, exact = self._chunk_judge, self.config.exact
         near.ring.forget(positions)
         if exact.method == "none":
             return
-        # The same text may have been kept again since; that copy still leads.
+        # The same text may have been kept again after the message. That copy stays a leader.
         leaders, forgotten = near.ring.leaders_of(tags), set(positions.tolist())
         pairs = zip(positions.tolist(), tags.tolist(), strict=True)
         tags = np.array(
@@ -113,7 +116,8 @@ class BatchSieve:
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
             if len(self._forgotten):
-                # The same parts where nothing is judged: what the trie drops depends on them.
+                # Cut the chunk also if verdicts are recorded: which entries the trie drops depends on the
+                # cuts, and the state must become the same.
                 tags = whole.digests[low:high, 0]
                 high = low + self._forgotten.until_one_repeats(tags)
                 if not recorded:
@@ -158,14 +162,15 @@ class BatchSieve:
         )
 
     def save(self, stream: BinaryIO) -> None:
-        """Write everything that a verdict depends on to the stream."""
+        """Write the whole state that verdicts depend on to the stream."""
         sections = self._chunk_judge.to_sections() | self._exact_sections()
         write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
 
     def freeze(self) -> Callable[[BinaryIO], None]:
-        """`save` of the state as it is now, to be called later, from any thread, while the sieve judges more.
+        """A function that saves the state as it is now.
 
-        Costs a copy of the state (`stats().bytes_used` bytes) for as long as it is held.
+        It can be called later and from any thread, while the sieve judges more batches. It holds a copy of
+        the state (`stats().bytes_used` bytes).
         """
         sections = {name: array.copy() for name, array in self._chunk_judge.to_sections().items()}
         sections |= self._exact_sections()
@@ -176,7 +181,7 @@ class BatchSieve:
         return [("bloom", self._filters), ("trie", self._tiers), ("forgotten", self._forgotten)]
 
     def _exact_sections(self) -> Sections:
-        """Copies, so that they change no more."""
+        """The state of the exact stage, as copies, so that later batches do not change them."""
         return {
             f"{prefix}.{name}": array
             for prefix, part in self._exact_parts()
@@ -186,11 +191,12 @@ class BatchSieve:
 
     @classmethod
     def load(cls, stream: BinaryIO, config: SieveConfig, *, forget_exact: bool = False) -> BatchSieve:
-        """The sieve that was saved, under a configuration of the same methods, exact window and scheme.
+        """The saved sieve. The configuration must have the same methods, exact window and scheme.
 
-        Similarity, guards and the near window may differ: they hold from the next message on.
-        forget_exact: the exact stage may differ too, and begins empty
-        raises: StateError, saying what differs or is damaged and what to do
+        The similarity, the rules on differences and the near window may be other ones; they apply from the
+        next message on.
+        forget_exact: the settings of the exact stage may differ too, and the exact stage begins empty
+        raises: StateError, which says what differs or is damaged, and what to do
         """
         parameters = _parameters(config)
         if forget_exact:
@@ -224,12 +230,12 @@ class BatchSieve:
 
     @classmethod
     def from_bytes(cls, data: bytes, config: SieveConfig) -> BatchSieve:
-        """The sieve from `to_bytes`. raises: StateError"""
+        """The sieve that `to_bytes` saved. raises: StateError"""
         return cls.load(io.BytesIO(data), config)
 
 
 def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
-    """Bytes by part when all windows are full of the longest texts; none of them is allocated.
+    """Bytes of each part of the state if all windows are full of the longest texts. Nothing is allocated.
 
     raises: UsageError
     """
@@ -243,15 +249,15 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
 
 
 def _outcome(verdicts: Verdicts, room: int) -> Outcome:
-    """The columns of the verdicts for kernels to fill, and room for details of that many characters."""
+    """The columns of the verdicts, for kernels to fill. room: characters of a detail, 0 for no details"""
     columns = {name: getattr(verdicts, name) for name in Outcome._fields if name != "details"}
     return Outcome(**columns, details=np.zeros((len(verdicts), 2, room), np.uint32))
 
 
 def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-    """The pool of the rows that have details, and the place of each row in it.
+    """(details of the rows that have some, place of each row in them or -1)
 
-    details: uint32[n, 2, room], zeros where there are none
+    details: uint32[n, 2, room], zeros for a row without details
     """
     has_details = details.any(axis=(1, 2))
     pool = details[has_details] if has_details.any() else np.zeros((0, 2, DETAIL_LENGTH), np.uint32)
@@ -267,7 +273,7 @@ _OF_EXACT = frozenset({"exact.method", "exact.window.messages", "exact.window.ag
 
 
 def _parameters(config: SieveConfig) -> dict[str, Any]:
-    """What the arrays' shapes and meaning depend on."""
+    """The settings on which shape and meaning of the saved arrays depend."""
     near, exact, layout = config.near, config.exact, config.layout
     parameters: dict[str, Any] = {
         "exact.method": exact.method,

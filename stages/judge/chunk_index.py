@@ -1,7 +1,7 @@
-"""What a chunk has kept so far, by bucket: the part of the index that is not inserted yet.
+"""The rows kept so far in the current chunk, by bucket: the entries that are not in the candidate index yet.
 
-Phase two looks up which rows kept earlier in this chunk stand in a bucket, newest first, and how many: each
-of them hides one older entry of the eight.
+Phase two looks up which of these rows belong to a bucket, newest first, and how many there are: each of them
+will push one of the eight older entries out of the bucket.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ NONE = -1
 
 
 class ChunkIndex(NamedTuple):
-    """Memory for one chunk of at most n rows, in an index of t bands and tables.
+    """Memory for one chunk of at most n rows, with t bands and tables: a hash table of linked lists.
 
-    kept_rows: int32[n], kept_indices: int64[n]: what was kept, in order
-    counts: int64[2], rows kept and cells in use
-    keys: uint64[cells], bucket + 1 or 0; heads, sizes: int32[cells]; used: int32[n * t], cells in use
-    next: int32[n * t]: node i * t + table (the i-th kept row in one table) to the one kept before it
+    kept_rows: int32[n], kept_indices: int64[n]: rows and kept indices of the kept rows, in order
+    counts: int64[2], (number of kept rows, number of cells in use)
+    keys: uint64[cells], bucket + 1, or 0 for an empty cell; used: int32[n * t], the cells in use
+    heads, sizes: int32[cells], newest node and number of nodes of a bucket
+    next: int32[n * t], the node kept before a node in its bucket, or NONE. Node i * t + table stands for the
+        kept row number i in one band or table
     """
 
     kept_rows: NDArray[np.int32]
@@ -39,7 +41,7 @@ class ChunkIndex(NamedTuple):
 
 
 def new_chunk_index(rows: int, tables: int) -> ChunkIndex:
-    """Memory for chunks of that many rows."""
+    """Memory for chunks of at most `rows` rows. tables: number of bands and tables"""
     cells = 1 << (2 * rows * tables).bit_length()
     return ChunkIndex(
         np.zeros(rows, np.int32),
@@ -55,7 +57,7 @@ def new_chunk_index(rows: int, tables: int) -> ChunkIndex:
 
 @kernel
 def clear(index: ChunkIndex) -> None:
-    """Begin a chunk that has kept nothing yet."""
+    """Empty the index for the next chunk."""
     for i in range(index.counts[1]):
         index.keys[index.used[i]] = np.uint64(0)
     index.counts[0] = 0
@@ -63,13 +65,13 @@ def clear(index: ChunkIndex) -> None:
 
 
 def filled_buckets(index: ChunkIndex) -> NDArray[np.int64]:
-    """int64[m]: the buckets that what was kept stands in, in any order."""
+    """int64[m]: the buckets of the kept rows, in any order."""
     return index.keys[index.used[: index.counts[1]]].astype(np.int64) - 1
 
 
 @kernel(callee=True)
 def cell_of_bucket(index: ChunkIndex, bucket: int) -> np.int64:
-    """The cell of a bucket; keys[cell] is 0 if nothing kept stands in it."""
+    """The cell of a bucket; keys[cell] is 0 if no kept row belongs to the bucket."""
     return cell_of(index.keys, np.uint64(bucket + 1))
 
 
@@ -77,7 +79,7 @@ def cell_of_bucket(index: ChunkIndex, bucket: int) -> np.int64:
 def add_kept(
     index: ChunkIndex, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool
 ) -> None:
-    """Count the row as kept; where `indexed`, enter it into its buckets."""
+    """Add a kept row. indexed: also insert it into its buckets"""
     number = index.counts[0]
     index.kept_rows[number] = row
     index.kept_indices[number] = kept_index

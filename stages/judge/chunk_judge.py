@@ -1,7 +1,7 @@
-"""`ChunkJudge`: ring, candidate index and scratch memory, with which a chunk is judged exact and near.
+"""`ChunkJudge`: judges one chunk at a time, with both stages.
 
-It owns the arrays and the threads; the rules stand in the kernels (`propose`, `decide`). The Bloom filter or
-trie of the exact stage comes with each chunk.
+It owns the ring, the candidate index, the working memory and the threads; the kernels `propose` and `decide`
+contain the logic. The caller passes the Bloom filter or the trie hits with each chunk.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ _NEAR_CODES = {"none": params.NEAR_NONE, "text": params.NEAR_TEXT, "hamming": pa
 _EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
 
 _WORTH_THREADS = 256
-"""Rows from which on handing work to threads takes less time than it saves (some 50 µs for each wake-up)."""
+"""Least number of rows for which threads are used. With fewer rows, waking the threads (some 50 µs each)
+takes more time than they save."""
 
 
 def ring_use(config: SieveConfig) -> RingUse:
-    """The optional ring columns this configuration needs."""
+    """The optional columns of the ring that this configuration needs."""
     return RingUse(
         text=config.near.method == "text",
         ids=config.near.same_id == "pass",
@@ -64,9 +65,9 @@ def ring_use(config: SieveConfig) -> RingUse:
 
 
 class ChunkJudge:
-    """Judges chunks against the ring of kept messages and the candidate index of one configuration.
+    """Judges the chunks of one configuration: compares them with the kept messages in its ring.
 
-    raises: UsageError for a window or layout that cannot be kept
+    raises: UsageError for an invalid window or layout
     """
 
     def __init__(self, config: SieveConfig) -> None:
@@ -112,15 +113,15 @@ class ChunkJudge:
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
 
     def judge(self, chunk: Chunk, exact: ExactIndex, outcome: Outcome, *, recorded: bool) -> None:
-        """Write the chunk's verdicts into `outcome` and move the state on.
+        """Write the verdicts on a chunk to `outcome`, and add its kept rows to the state.
 
-        recorded: all verdicts are given already, nothing needs proposals
+        recorded: `outcome` already has all verdicts, so no candidates are searched
         """
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         clear(self._kept)
         if recorded or not self.ring.size:
-            # An empty index proposes nothing, and reading it would take memory.
+            # An empty index has no matches, and reading its pages would take memory.
             self._matches.counts[:] = 0
         elif self._params.near != params.NEAR_NONE:
             self._propose(chunk)
@@ -138,7 +139,7 @@ class ChunkJudge:
         return self._table.buckets
 
     def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Rows of the last chunk that became leaders, and their kept indices. Views: read them at once."""
+        """(kept rows of the last chunk, their kept indices). The next chunk overwrites these arrays."""
         count = int(self._kept.counts[0])
         return self._kept.kept_rows[:count], self._kept.kept_indices[:count]
 
@@ -176,12 +177,12 @@ class ChunkJudge:
         self._on_threads(insert_shard, count)
 
     def _on_threads(self, work: Any, size: int) -> None:
-        """All shards of the work on `size` rows; with or without threads the result is the same."""
+        """Call `work` for each shard, on threads if `size` rows are worth it. The result is the same."""
         if self._threads is None or size < _WORTH_THREADS:
             for shard in range(len(self._scratch)):
                 work(shard)
         else:
-            # list() waits for all and lets an error of any of them through.
+            # list() waits for all shards, and raises the error of a shard that failed.
             list(self._threads.map(work, range(len(self._scratch))))
 
     @property
@@ -191,14 +192,14 @@ class ChunkJudge:
         return self.ring.bytes_used + self.buckets.entries.nbytes + index
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
-        """Everything a verdict depends on, by name."""
+        """All arrays of the state that verdicts depend on, by name."""
         sections: dict[str, NDArray[Any]] = {**self.ring.to_sections(), "buckets": self.buckets.entries}
         if self._params.near == params.NEAR_HAMMING:
             sections |= {"chains.heads": self.chains.heads, "chains.next": self.chains.next}
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Hold what `to_sections` gave under the same parameters; the window may differ."""
+        """Load the arrays of `to_sections`. The parameters must be the same, but the window may differ."""
         self.ring.restore(sections)
         kept, size = self.ring.kept, self.ring.size
         self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, size)
@@ -208,7 +209,7 @@ class ChunkJudge:
 
 
 def near_bytes(config: SieveConfig) -> dict[str, int]:
-    """Worst-case bytes by part; the texts' share is what a window of longest texts would take."""
+    """Greatest number of bytes of each part, if the window is full and each text has the greatest length."""
     near, use = config.near, ring_use(config)
     window = near.window.messages
     row = 24 + 4 * (use.text or use.simhashes) + 8 * (use.ids + use.scopes + use.simhashes)
@@ -226,17 +227,17 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
 
 
 def check_words(words: str) -> None:
-    """Read a user's lists of words (`NearConfig.words`). raises: UsageError for what cannot be used"""
+    """Check a user's lists of words (`NearConfig.words`). raises: UsageError if they cannot be used"""
     phrases_of(words)
 
 
 def no_bloom() -> Bloom:
-    """Placeholder of the kernels' types, for the other exact methods."""
+    """A placeholder for kernels if the exact method is not bloom."""
     return new_bloom(BloomSizing(1, 1, 1, 0.5, 1, 1, messages=1, age_ms=-1, span_ms=-1))
 
 
 def no_trie_hits() -> TrieHits:
-    """Placeholder of the kernels' types, for the other exact methods."""
+    """A placeholder for kernels if the exact method is not trie."""
     none = np.zeros(0, np.int64)
     return TrieHits(np.zeros(0, np.bool_), none, none, none)
 

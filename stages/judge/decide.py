@@ -1,9 +1,9 @@
-"""Phase two of judging a chunk: row after row, in order, exact stage first, then near.
+"""Phase two of judging a chunk: for each row in order the exact stage, then the near stage.
 
-The only place where verdicts are made and state moves on. A row first advances stream time, then is judged
-against the kept messages of its windows: those of earlier chunks by the proposals of phase one, those of this
-chunk by `ChunkIndex`. The answer is the one that judging each message alone would give, whatever the size
-of a chunk.
+Only this module makes verdicts and changes the state. A row first advances stream time. Then it is compared
+with the kept messages inside the windows. Phase one has proposed matches among the messages kept before this
+chunk; `ChunkIndex` finds the messages kept in this chunk. The verdicts are the same as if each message was
+judged alone, whatever the size of a chunk.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _PREFETCH_ROWS = 8
 class Workspace(NamedTuple):
     """Memory of phase two for one chunk.
 
-    matches: what phase one proposed; spare: room for the matches of one row that phase one left out
-    kept: the rows kept so far, which the caller inserts into the index after the chunk
+    matches: proposals of phase one; spare: room for the matches of one row for which phase one did not search
+    kept: the rows kept in this chunk so far; the caller inserts them into the candidate index after the chunk
     """
 
     matches: Matches
@@ -74,11 +74,11 @@ class Workspace(NamedTuple):
 
 
 class BestMatch(NamedTuple):
-    """Of one row's matches so far.
+    """Results of comparing one row so far: the best match, and the most similar entry that a rule kept apart.
 
-    kept: kept index of the best one, -1 for none; matched, compared, status: by `compare`
-    reason: why the most alike of those it was kept apart from was, 0 for none; apart_matched,
-        apart_compared, apart_kept: of that one
+    kept: kept index of the best match, -1 for none; matched, compared, status: its result of `compare`
+    reason: number of the rule that kept the row apart from the latter, 0 if there is no such entry
+    apart_matched, apart_compared, apart_kept: result and kept index of that entry
     """
 
     kept: int
@@ -98,7 +98,7 @@ _NOTHING_FOUND = BestMatch(ZERO - 1, ZERO, ZERO + 1, ZERO, ZERO, ZERO, ZERO + 1,
 def decide(
     chunk: Chunk, index: NearIndex, exact: ExactIndex, params: JudgeParams, work: Workspace, outcome: Outcome
 ) -> None:
-    """Write a verdict for each row into `outcome`; put what is kept into ring and Bloom filter."""
+    """Write the verdict on each row to `outcome`, and add the kept rows to the ring and the Bloom filter."""
     ring, bloom = index.ring, exact.bloom
     begin(work.scratch)
     before = ring.counters[KEPT]
@@ -112,7 +112,8 @@ def decide(
                 bloom_prefetch(bloom, chunk.digests[ahead, 0], chunk.digests[ahead, 1])
         late = _advance(chunk, row, ring, bloom, params)
         if params.exact == EXACT_BLOOM:
-            # Also for rows with recorded verdicts: the state is then that of the sieve that judged them.
+            # Also for rows with recorded verdicts, so that the state becomes the same as in the sieve that
+            # judged them.
             bloom_expire(bloom, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
             judged_exact = params.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
@@ -145,7 +146,7 @@ def _has_buckets(index: NearIndex, params: JudgeParams) -> bool:
 
 @kernel(callee=True)
 def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: JudgeParams) -> bool:
-    """Whether the row is late; stream time has moved on."""
+    """Advance stream time by the time of a row. returns: whether the row is late"""
     counters = ring.counters
     time = chunk.times[row]
     if time == NO_TIME:
@@ -156,7 +157,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: Ju
     if counters[STREAM_TIME] == NO_TIME:
         counters[STREAM_TIME] = time
         counters[FIRST_TIME] = time
-        # Messages kept before any time was known count as kept now.
+        # This is the first message with a time. Messages kept before it count as kept at this time.
         for generation in range(len(bloom.generations)):
             bloom.generations[generation, GENERATION_FIRST_TIME] = time
             bloom.generations[generation, GENERATION_NEWEST_TIME] = time
@@ -175,7 +176,7 @@ def _judge_near(
     work: Workspace,
     outcome: Outcome,
 ) -> None:
-    """Mark the row near in `outcome` if a kept message inside the near window is alike to it."""
+    """Set the verdict near in `outcome` if a kept message inside the near window is alike to the row."""
     best = _best_of_matches(chunk, row, before, index, params, work)
     best = _best_of_chunk(chunk, row, index, params, work, best)
     if best.kept < 0:
@@ -198,7 +199,7 @@ def _judge_near(
 def _best_of_matches(
     chunk: Chunk, row: int, before: int, index: NearIndex, params: JudgeParams, work: Workspace
 ) -> BestMatch:
-    """Among entries kept before the chunk, which began at kept index `before`."""
+    """The best match of a row among the entries kept before the chunk. before: kept index at its beginning"""
     best = _NOTHING_FOUND
     matches = work.matches
     count = np.int64(matches.counts[row])
@@ -227,7 +228,10 @@ def _best_of_matches(
 def _best_of_chunk(
     chunk: Chunk, row: int, index: NearIndex, params: JudgeParams, work: Workspace, best: BestMatch
 ) -> BestMatch:
-    """`best`, or a better entry kept in this chunk: of the row's buckets, or of all where there are none."""
+    """`best`, or a better match among the entries kept in this chunk.
+
+    With buckets, only entries in the row's buckets are compared; without buckets, all entries.
+    """
     kept, buckets = work.kept, index.buckets
     if not _has_buckets(index, params):
         for number in range(kept.counts[0] - 1, -1, -1):
@@ -263,7 +267,7 @@ def _meet(
     work: Workspace,
     best: BestMatch,
 ) -> BestMatch:
-    """`best`, or the `number`-th row kept in this chunk if that is better."""
+    """`best`, or the row that was kept as number `number` of this chunk, if it is a better match."""
     ring, kept_index = index.ring, work.kept.kept_indices[number]
     if not in_window(ring, kept_index, params.near_messages, params.near_age):
         return best
@@ -272,7 +276,7 @@ def _meet(
         return best
     if params.near != NEAR_HAMMING:
         return _better(best, kept_index, compare(chunk, row, ring, slot, index.verify, work.scratch))
-    # The tables list only rows with a SimHash; this loop scans the chunk itself, and must skip the others.
+    # The tables of hamming contain only rows with a SimHash. This scan of the chunk must skip the others too.
     if not chunk.has_simhash[work.kept.kept_rows[number]]:
         return best
     return _better(best, kept_index, compare_bits(chunk, row, index, slot))
@@ -280,7 +284,10 @@ def _meet(
 
 @kernel(callee=True)
 def _better(best: BestMatch, kept_index: int, compared_as: tuple[int, int, int]) -> BestMatch:
-    """`best`, or this match: of higher similarity, then older. compared_as: status, matched, compared"""
+    """`best` with this match included: a match is better if it is more similar, or as similar and older.
+
+    compared_as: (status, matched, compared) as `compare` returns them
+    """
     status, matched, compared = compared_as
     if status >> REASON_SHIFT:
         left, right = matched * best.apart_compared, best.apart_matched * compared
@@ -303,7 +310,8 @@ def _better(best: BestMatch, kept_index: int, compared_as: tuple[int, int, int])
 
 @kernel(callee=True)
 def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, kept: ChunkIndex) -> bool:
-    """Whether an entry from before the chunk would still stand in one of the row's buckets now."""
+    """Whether an entry from before the chunk would be in one of the row's buckets if the rows kept in this
+    chunk were already inserted."""
     for probe in range(chunk.probes[row]):
         start = bucket_of(chunk, row, np.int64(probe), buckets)
         cell = cell_of_bucket(kept, start)

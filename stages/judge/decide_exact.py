@@ -1,4 +1,4 @@
-"""The exact stage's word on one row: the ring first, then what is older than the ring."""
+"""The exact stage for one row: it searches the ring first, then the index of messages that left the ring."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNCONFIRMED = int(Flag.UNCONFIRMED)
 
 @kernel(callee=True)
 def bloom_time(ring: RingColumns) -> np.int64:
-    """Stream time as the Bloom generations count it: 0 as long as none is known."""
+    """Stream time for the Bloom filter: 0 before the first message with a time."""
     time = ring.counters[STREAM_TIME]
     return np.int64(0) if time == NO_TIME else time
 
@@ -34,10 +34,10 @@ def judge_exact(
     params: JudgeParams,
     outcome: Outcome,
 ) -> None:
-    """Mark the row exact in `outcome` if a kept message inside the exact window has its key.
+    """Set the verdict exact in `outcome` if a kept message inside the exact window has the row's key.
 
-    A hit in the ring is confirmed by its tag, and by its text where that is stored; what is older than the
-    ring is the trie's answer, or the Bloom filter's word. What has left the window has expired before.
+    A hit in the ring has the same tag, and is confirmed by its text if that is stored. For messages that left
+    the ring, a hit of the trie or the Bloom filter decides. `decide` has expired Bloom generations before.
     """
     counters = ring.counters
     capacity = len(ring.positions)
@@ -62,7 +62,7 @@ def judge_exact(
                 outcome.leaders[row] = trie_hits.leaders[row]
         return
     hit = bloom_oldest_hit(exact.bloom, chunk.digests[row, 0], chunk.digests[row, 1])
-    # A generation that the ring still holds whole would have been confirmed above: the hit is false.
+    # If the ring still holds all messages of the generation, the ring has no such message: the hit is false.
     if 0 <= hit < max(counters[KEPT] - capacity, counters[OLDEST]):
         outcome.kinds[row] = _EXACT
         outcome.flags[row] = _UNCONFIRMED

@@ -1,4 +1,4 @@
-"""The judgement of one pair, step by step: for `explain`, and for the errors of an evaluation."""
+"""Shows step by step how one pair of messages is judged, for `explain` and for errors in an evaluation."""
 
 from __future__ import annotations
 
@@ -35,22 +35,24 @@ from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.lengths import signature_limits
 
 _MANY_BUCKETS = 2**24
-"""With this many buckets two different keys share one nearly never."""
+"""With this many buckets, two different keys are nearly never in the same bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """One pair under one configuration; the earlier message is taken as kept.
+    """How one pair is judged under one configuration, if the earlier message was kept.
 
-    same_key: equal exact keys; eligible: both have bodies for the near stage
-    matched, compared, similarity: of the bodies (0 where not eligible); estimated: a body is not stored whole
-    length_ratio_ok, bag_bound_ok, signature_ok: whether the filters before verification let the pair pass
+    same_key: whether the exact keys are equal; eligible: whether the near stage compares both bodies
+    matched, compared, similarity: of the bodies (0 if not eligible); estimated: a body is not stored whole
+    length_ratio_ok, bag_bound_ok, signature_ok: whether the pair passes these filters, which come before the
+        comparison of texts
     bands_shared, tables_shared: numbers of the MinHash bands and SimHash tables in which the later message
-        finds the earlier one; without any, the lanes do not meet
-    simhash_distance: bits of 64, None without a fingerprint; distance_limit: k for this pair (hamming)
-    reason: what would keep the pair apart under `near.differences: full`; in_force: under the settings
-    parts: the bodies side by side: (earlier, later, whether this is the difference that decides)
-    verdict: of the later message: unique, exact or near
+        finds the earlier one; if both are empty, the index does not find the pair
+    simhash_distance: differing bits of 64, None without a SimHash; distance_limit: k for this pair (hamming)
+    reason: rule that would keep the pair apart under `near.differences: full`; in_force: rule that keeps it
+        apart under the configured level
+    parts: the bodies side by side, in parts: (earlier, later, whether this part decides)
+    verdict: verdict on the later message: unique, exact or near
     """
 
     same_key: bool
@@ -75,7 +77,7 @@ class PairReport:
 def inspect_pair(
     bodies: Bodies, fingerprints: Fingerprints, config: SieveConfig, earlier: int, later: int
 ) -> PairReport:
-    """The report for rows `earlier` and `later` of a batch; no state is changed."""
+    """The report on rows `earlier` and `later` of a batch. No state is changed."""
     pair = _pair(bodies, fingerprints, earlier, later)
     chunk = whole_batch(pair, config.layout, scoped=False)
     eligible = not bool(pair.bodies.exact_only.any())
@@ -123,7 +125,8 @@ def _reason(config: SieveConfig, differences: Differences, pair: Batch) -> Rule:
 def aligned(bodies: Bodies, near: NearConfig) -> list[tuple[str, str, bool]]:
     """The bodies of row 0 (earlier) and row 1 (later) in parts: (earlier, later, whether this part decides).
 
-    Equal parts are equal on both sides; a part that is missing is empty.
+    Parts that both bodies have alternate with parts in which they differ. Text that one body lacks is ""
+    there.
     """
     phrases = phrases_of(near.words)
     work = new_differing()
@@ -155,12 +158,12 @@ def aligned(bodies: Bodies, near: NearConfig) -> list[tuple[str, str, bool]]:
 
 
 def readable_body(bodies: Bodies, row: int) -> str:
-    """The body of a row, with links, mentions and tags named where it carries them."""
+    """The body of a row; tokens of links, mentions and tags are shown as `[link]` and so on."""
     return without_references(bodies.text(row))
 
 
 def _shown(tokens: Tokens, first: int, end: int) -> str:
-    """Tokens as a reader sees them: blanks between words."""
+    """Tokens as text that people can read: with blanks between words."""
     words: list[str] = []
     for number in range(first, end):
         text = "".join(map(chr, tokens.chars[tokens.starts[number] : tokens.starts[number + 1]].tolist()))
@@ -178,7 +181,7 @@ def _pair(bodies: Bodies, fingerprints: Fingerprints, earlier: int, later: int) 
 
 
 def _small(config: SieveConfig) -> SieveConfig:
-    """The same rules with windows of two messages, which is all a pair needs."""
+    """The same configuration with windows of two messages, which are enough for a pair."""
     window = Window(2)
     return replace(
         config,
@@ -189,7 +192,7 @@ def _small(config: SieveConfig) -> SieveConfig:
 
 
 def _alone(config: SieveConfig, **near: object) -> SieveConfig:
-    """Text comparison of the pair alone: no exact stage, every pair a candidate."""
+    """A configuration that always compares the texts of the pair: without exact stage and candidate index."""
     rules: NearConfig = replace(
         _small(config).near,
         method="text",
@@ -200,7 +203,7 @@ def _alone(config: SieveConfig, **near: object) -> SieveConfig:
 
 
 def _shared(chunk: Chunk, config: SieveConfig) -> tuple[list[int], list[int]]:
-    """Bands and tables in which a probe of the later row meets the earlier row's own bucket."""
+    """(bands, tables) in which a look-up of the later row (1) reads the bucket of the earlier row (0)."""
     layout = config.layout
     empty = BucketTable(layout, 1, 1.0).buckets
     buckets = empty._replace(band_buckets=_MANY_BUCKETS, table_buckets=_MANY_BUCKETS)

@@ -1,8 +1,9 @@
-"""All kernels in parts that may be compiled at the same time, each in a process of its own.
+"""All kernels, grouped into parts that several processes can compile at the same time.
 
-A part compiles kernels that Python calls, and so what these call, for the types they are called with. Parts
-that read texts run on a few; the others are compiled for arguments of the right types without content.
-tests/stages/test_kernels.py holds that nothing is left to compile then, and nothing was compiled in vain.
+A part compiles kernels that Python calls, and with them the kernels that these call, for the argument types
+of the program. Parts that read texts run on a short text; the other kernels are compiled for placeholder
+arguments of the right types. tests/stages/test_kernels.py checks that afterwards no kernel is left to
+compile, and that no kernel was compiled without need.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ _TEXT = "一个普通的句子：ＡＢ１２，e\u0301 ß https://t.cn/a @某�
 
 
 class Part(NamedTuple):
-    """name: for people; after: parts that compile what this one calls and then loads; compile: does it."""
+    """A group of kernels.
+
+    name: shown to people; after: parts to compile before, because this part loads the kernels of those
+    compile: compiles the group
+    """
 
     name: str
     after: tuple[str, ...]
@@ -64,7 +69,7 @@ class Part(NamedTuple):
 
 
 class _Arguments(NamedTuple):
-    """One argument of each type that the kernels of the sieve take."""
+    """A placeholder for each argument type of the sieve's kernels."""
 
     chunk: Chunk
     index: NearIndex
@@ -75,7 +80,7 @@ class _Arguments(NamedTuple):
 
 
 def _compile(function: Any, *arguments: Any) -> None:
-    """Compile a kernel for arguments of these types, or load it. With NUMBA_DISABLE_JIT: nothing to do."""
+    """Compile or load a kernel for the types of these arguments. With NUMBA_DISABLE_JIT it does nothing."""
     if hasattr(function, "compile"):
         function.compile(tuple(typeof(argument) for argument in arguments))
 
@@ -103,7 +108,7 @@ def _arguments() -> _Arguments:
 
 
 def _batch() -> Batch:
-    """Two rows; what they hold plays no part."""
+    """A batch of two rows with any content."""
     return replace(Batch.blank(2), bodies=_bodies(), fingerprints=_prints())
 
 
@@ -201,4 +206,4 @@ PARTS = (
     Part("text", (), _compile_text),
     Part("index", ("candidates",), _compile_index),
 )
-"""In the order in which processes take them: first what others wait for, then the long ones."""
+"""In the order in which processes start them: first parts that others wait for, then parts that take long."""

@@ -1,4 +1,4 @@
-"""Input and output of `decide`: methods and windows as numbers, the exact stage, verdicts."""
+"""Input and output of `decide` as tuples for kernels: methods, windows, the exact stage, verdicts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ NEAR_NONE, NEAR_TEXT, NEAR_HAMMING = 0, 1, 2
 EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
 UNJUDGED = 255
 UNJUDGED_NEAR = 254
-"""To be judged by the near stage alone: the message that was kept with this digest no longer leads."""
+"""The row is judged by the near stage only, because the kept message with its digest was forgotten."""
 
 
 class JudgeParams(NamedTuple):
-    """Windows, time and methods, as plain numbers; ages in ms, -1 for no limit.
+    """Windows, time settings and methods as plain numbers. Ages are in ms, -1 for no limit.
 
-    compare_text: 1 if a confirmed exact hit compares the stored text too
+    compare_text: 1 if an exact hit in the ring is confirmed by comparing the stored text
     """
 
     near: int
@@ -35,9 +35,9 @@ class JudgeParams(NamedTuple):
 
 
 class TrieHits(NamedTuple):
-    """Result of the trie for each row: newest entry of its digest before this chunk.
+    """Result of the trie for each row: the newest entry with its digest that was kept before this chunk.
 
-    is_hit: bool[n]; leaders, kept, times: int64[n]
+    is_hit: bool[n], whether there is one; leaders, kept, times: int64[n], its position, kept index and time
     """
 
     is_hit: NDArray[np.bool_]
@@ -47,15 +47,18 @@ class TrieHits(NamedTuple):
 
 
 class ExactIndex(NamedTuple):
-    """Looks up messages older than the ring: one of the two, the other one is a placeholder."""
+    """Index of messages that left the ring: a Bloom filter or trie hits; the other one is a placeholder."""
 
     bloom: Bloom
     trie_hits: TrieHits
 
 
 class Outcome(NamedTuple):
-    """Where verdicts go; columns as in `Verdicts`. kinds[i] below UNJUDGED_NEAR on entry: a recorded
-    decision. details: uint32[n, 2, room], by row; room is 0 where details are off"""
+    """The verdicts that a kernel writes; columns as in `Verdicts`.
+
+    kinds: on entry UNJUDGED or UNJUDGED_NEAR; any lower value is a recorded verdict, which stays
+    details: uint32[n, 2, room], one entry for each row; room is 0 if details are off
+    """
 
     kinds: NDArray[np.uint8]
     flags: NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""From texts to fingerprints in one step, and the name of how it was done."""
+"""`Scheme`: turns texts into fingerprints, and identifies by a hash how it does this (the scheme id)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ __all__ = [
     "TextConfig",
     "dictionary_entries",
 ]
-# All parts of a scheme's configuration can be imported from here.
+# The classes of all parts of a scheme's configuration can be imported from this module.
 
-# Makes a guess at the seed cost some 20 ms, as the scheme id stands in files and logs that others may read.
+# The scheme id depends on the secret seed and stands in files and logs that others may read. With this many
+# rounds of hashing, each guess of the seed costs about 20 ms.
 _GUESS_ROUNDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class SchemeConfig:
-    """Everything that shapes bodies and fingerprints."""
+    """All settings that bodies and fingerprints depend on."""
 
     text: TextConfig = field(default_factory=TextConfig)
     features: FeatureConfig = field(default_factory=FeatureConfig)
@@ -47,9 +48,9 @@ class SchemeConfig:
 
 
 class Scheme:
-    """Reads texts: normalises them and makes their fingerprints.
+    """Turns texts into bodies and fingerprints.
 
-    raises: UsageError if the configuration cannot be met
+    raises: UsageError if the configuration is invalid
 
     >>> bodies, fingerprints = Scheme(SchemeConfig()).read(["武汉加油！中国加油！", "👍"])
     >>> bodies.text(0), fingerprints.has_simhash.tolist()
@@ -62,16 +63,16 @@ class Scheme:
         self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest)
 
     def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
-        """Bodies and fingerprints of a batch, row by row; a row does not depend on its batch.
+        """Body and fingerprints of each text. They do not depend on the other texts of the batch.
 
-        keys: one exact key per row, in place of the key text
+        keys: one exact key for each row, to be hashed instead of the key text
         raises: UsageError if there is not one key per row
         """
         bodies = self.bodies(texts)
         return bodies, self.fingerprints(bodies, keys, texts)
 
     def bodies(self, texts: list[str]) -> Bodies:
-        """The first half of `read`, for those who time the two."""
+        """The first half of `read`, for callers that measure the time of both halves."""
         return self._normalizer.bodies(texts)
 
     def fingerprints(self, bodies: Bodies, keys: list[bytes] | None, texts: list[str] | None) -> Fingerprints:
@@ -81,15 +82,15 @@ class Scheme:
         return prints
 
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
-        """As `fingerprint.idf.train_idf`, of the features that this scheme makes."""
+        """`fingerprint.idf.train_idf` with the features of this scheme."""
         return train_idf(batches, replace(self.config.features, idf=None), min_documents)
 
     @cached_property
     def scheme_id(self) -> str:
-        """16 hex digits that are equal where, and only where, texts get equal fingerprints.
+        """16 hex digits; two schemes with the same id give each text the same fingerprints.
 
-        Covers all settings, the secret seed (through a slow hash), `text_version`, our kernels, the words
-        that are counted in long bodies, and jieba's tables where keywords are used.
+        It is a hash of all settings, the secret seed (through a slow hash), `text_version`, KERNEL_VERSION,
+        the lists of words for tallies, and jieba's tables if keywords are used.
         """
         named = json.dumps(_origins(self.config), sort_keys=True, separators=(",", ":"))
         return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
@@ -114,11 +115,11 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         del features["drop"]
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
     if settings["layout"]["grams"] == "chars":
-        # Younger than the rest: a scheme without it keeps its id.
+        # This setting was added later. Without it in the hash, older schemes keep their ids.
         del settings["layout"]["grams"]
     return {
         "settings": settings,
-        # The default is not a secret, and every start would pay for the slow hash.
+        # The default seed 0 is no secret, so it needs no slow hash, which would delay each start.
         "seed": pbkdf2_hmac("sha256", seed, b"twinsieve seed", _GUESS_ROUNDS).hex() if any(seed) else "none",
         "lengths": [MIN_NEAR_LENGTH, STORED_LENGTH],
         "text": text_version(config.text),
@@ -129,7 +130,7 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
 
 
 def _data(config: SchemeConfig) -> dict[str, str]:
-    """Versions and hashes of jieba's data where these settings use it."""
+    """Version and file hashes of jieba, if these settings use it; else empty."""
     data = {}
     features = config.features
     if features.features == "keywords":

@@ -1,10 +1,10 @@
-"""State as bytes: named arrays under one header with their types, sizes and checksum.
+"""A saved state as bytes: named arrays (sections) after a header with their types and sizes.
 
     head: `stages/header.py`, magic "TWINSIEV"
     header: JSON {"scheme", "parameters", "sections": [{name, dtype, shape, bytes}]}
     each section: zstd frame length (u64), frame with its own content checksum
 
-A reader refuses what it does not know; every error names an action.
+A reader refuses unknown content; each error says what to do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
 def write_state(
     stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object], sections: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write the state to the stream; memory holds the compressed copy of one section at a time."""
+    """Write the state to the stream. Only one section at a time is held in memory as a compressed copy."""
     entries = [
         {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "bytes": array.nbytes}
         for name, array in sections.items()
@@ -51,8 +51,8 @@ def write_state(
 def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object]) -> Sections:
     """The sections by name, each a writable array.
 
-    raises: StateError if this is not a state, was cut or altered, or was written under another scheme or
-        other parameters; the text names the first difference and what to do
+    raises: StateError if the stream is no state, was cut or altered, or has another scheme or other
+        parameters; the message names the first difference and says what to do
     """
     try:
         described = json.loads(_HEADER.read(stream))
@@ -79,7 +79,7 @@ def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapp
 
 
 def _as_set(name: str, value: object) -> str:
-    """Key and value as they stand in settings, so that they can be copied from the message.
+    """Setting and value as a user writes them, so that they can be copied from the error message.
 
     >>> _as_set("exact.window.age_ms", 5000), _as_set("exact.window.age_ms", None), _as_set("scope", False)
     ('exact.window.age=5000ms', 'exact.window.age=none', 'scope=False')
@@ -109,7 +109,7 @@ def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
     except zstandard.ZstdError as error:
         raise StateError(f"{where} is damaged ({error}); {_START_ANEW}") from error
     if packed.left:
-        # The reader takes the end of the stream for the end of the frame and then checks no sum.
+        # zstandard takes the end of the stream as the end of the frame, and then does not check the sum.
         raise StateError(f"{where} is missing its end: the file was cut; {_START_ANEW}")
     if filled != len(array) or more:
         raise StateError(f"{where} is damaged: it holds another number of bytes than stated; {_START_ANEW}")
@@ -129,7 +129,7 @@ def _fill(reader: Any, array: NDArray[Any]) -> int:
 
 
 class _Limited:
-    """The next `left` bytes of a stream, as a stream."""
+    """A stream of the next `left` bytes of another stream."""
 
     def __init__(self, stream: BinaryIO, left: int) -> None:
         self._stream = stream

@@ -1,1 +1,1 @@
-"""From raw text to bodies: normal form, profile rules, key text."""
+"""Turns raw texts into bodies: normal form, rules of the profile, key text."""

@@ -1,8 +1,8 @@
-"""NFKC of whole batches, packed, by the frozen Unicode database.
+"""NFKC of whole batches of packed texts, by the package's own Unicode database.
 
-Text without combining marks or conjoining jamo needs no reordering and no composing, so its NFKC is the
-sequence of the NFKC of its characters; a table gives that at about 1 ns a character. Only rows with a COMPLEX
-character are taken apart, sorted and put together (`composing.py`).
+A text without combining marks and conjoining jamo needs no reordering and no composition. So its NFKC is the
+NFKC of each character, one after another; a look-up in a table takes about 1 ns a character. Only rows with a
+COMPLEX character are decomposed, sorted and composed (`composing.py`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _SEQUENCE = np.uint32(SEQUENCE)
 
 
 class PackedText(NamedTuple):
-    """Texts of n rows as code points.
+    """Texts of n rows in NFKC, as code points.
 
     chars: uint32[total]; starts: int64[n + 1]; row i is chars[starts[i]:starts[i + 1]]
-    bits: uint32[n], all property bits (`stages.text.tables`) that occur in the row's NFKC form
+    bits: uint32[n], property bits (`stages.text.tables`) of all characters of the row
     """
 
     chars: NDArray[np.uint32]
@@ -42,7 +42,7 @@ def _measure(
     bits: NDArray[np.uint32],
     lengths: NDArray[np.int64],
 ) -> None:
-    """Fill each row's bits and mapped length."""
+    """Write the property bits of each row, and its length after the mapping of its characters."""
     properties, mapping, sequence_starts = lookups.properties, lookups.mapping, lookups.sequence_starts
     for row in range(len(starts) - 1):
         row_bits = np.uint32(0)
@@ -68,7 +68,7 @@ def _compose(
     lookups: Tables,
     out: NDArray[np.uint32],
 ) -> None:
-    """Write the mapped rows one after another."""
+    """Write the rows to `out`, each character mapped, one row after another."""
     properties, sequence_starts = lookups.properties, lookups.sequence_starts
     w = 0
     for row in range(len(begins)):
@@ -88,7 +88,7 @@ def _compose(
 
 
 def nfkc_texts(texts: list[str]) -> list[str]:
-    """NFKC of each text, as `nfkc` makes it of a row; many at once cost as much as a few.
+    """NFKC of each text, as `nfkc` gives it. A call has a fixed cost, so pass many texts at once.
 
     >>> nfkc_texts(["①ｅ\u0301", "Ｔ恤"])
     ['1é', 'T恤']
@@ -97,7 +97,7 @@ def nfkc_texts(texts: list[str]) -> list[str]:
 
 
 def unpack(text: PackedText) -> list[str]:
-    """The rows as strings."""
+    """The rows of a packed text as strings."""
     whole = text.chars.tobytes().decode("utf-32-le")
     return [whole[first:last] for first, last in pairwise(text.starts.tolist())]
 
@@ -110,7 +110,7 @@ def _foldings() -> dict[int, str]:
 
 
 def case_folded(text: str) -> str:
-    """The text case-folded, as `str.casefold` does it under its own Unicode version.
+    """The case-folded text: `str.casefold` by the Unicode version of this package.
 
     >>> case_folded("Straße")
     'strasse'
@@ -119,9 +119,9 @@ def case_folded(text: str) -> str:
 
 
 def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Code points of all texts, uint32[total], and where each row begins, int64[n + 1].
+    """(uint32[total], code points of all texts; int64[n + 1], where each text begins and the last one ends).
 
-    Lone surrogates, which Python keeps from JSON escapes, become U+FFFD.
+    Lone surrogates become U+FFFD; JSON escapes can bring them into a Python string.
     """
     starts = starts_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
     joined = "".join(texts)
@@ -137,7 +137,7 @@ def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
     """NFKC of every row of packed texts; `chars` is not changed.
 
-    One thing differs from plain NFKC: runs of more than MAX_MARK_RUN combining marks are cut by U+034F.
+    The only difference to standard NFKC: U+034F is inserted after MAX_MARK_RUN combining marks in a row.
     """
     lookups = tables()
     rows = len(starts) - 1
@@ -166,7 +166,7 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
 def _composed(
     chars: NDArray[np.uint32], starts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """NFKC of some rows, one after another: code points, and where each row begins."""
+    """(code points of the NFKC of these rows, one after another; where each row begins)"""
     lookups = composition()
     room = np.empty(len(rows), dtype=np.int64)
     measure_apart(chars, starts, rows, lookups, room)
@@ -177,6 +177,10 @@ def _composed(
 
 
 def _read_only(chars: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The array itself; arrays over bytes are read-only, and one kind of array means one compiled kernel."""
+    """The array itself, made read-only.
+
+    Other arrays here are views of `bytes` and so read-only. Numba would compile the kernels a second time for
+    writable arrays.
+    """
     chars.flags.writeable = False
     return chars

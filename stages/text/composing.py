@@ -1,4 +1,4 @@
-"""NFKC of rows whose characters combine with their neighbours: combining marks and conjoining jamo.
+"""NFKC of rows in which characters combine with their neighbours (combining marks, conjoining jamo).
 
 source: Unicode Standard, chapter 3.11 (normalization forms) and 3.12 (conjoining jamo); UAX #15
 """
@@ -16,9 +16,10 @@ from twinsieve.stages.text.tables import SPECIAL_PLANES, changes, combining_clas
 from twinsieve.stages.text.unicode import database
 
 MAX_MARK_RUN = 30
-"""Combining marks in a row that are normalised together, as in the Stream-Safe Text Format of UAX #15.
+"""Greatest number of combining marks in a row that are normalised together, as in the Stream-Safe Text Format
+of UAX #15.
 
-A character that is taken apart into marks alone counts as a mark.
+A character whose decomposition begins with a mark counts as a mark.
 """
 
 _JOINER = np.uint32(0x034F)
@@ -29,14 +30,16 @@ _APART_PLANES = 0x30000
 
 
 class Composition(NamedTuple):
-    """Lookups by code point.
+    """Tables by code point.
 
     classes: uint8[SPECIAL_PLANES], canonical combining class
-    apart: int32[_APART_PLANES], row of what NFKD makes of a code point, or 0 where it changes nothing
-    apart_starts, apart_texts: int64[], uint32[]; row i is apart_texts[apart_starts[i]:apart_starts[i + 1]]
-    seconds: int32[SPECIAL_PLANES], row of a code point that composes with one before it, or 0
-    second_starts: int64[]; row i composes with firsts[second_starts[i]:second_starts[i + 1]], ascending
-    firsts, composites: uint32[], code points before it, and what the two become
+    apart: int32[_APART_PLANES], row of a code point's NFKD decomposition, 0 if NFKD does not change it
+    apart_starts, apart_texts: int64[], uint32[], the decompositions; row i is
+        apart_texts[apart_starts[i]:apart_starts[i + 1]]
+    seconds: int32[SPECIAL_PLANES], row of a code point that can be the second one of a composition, else 0
+    second_starts: int64[]; the second code point of row i composes with the first ones
+        firsts[second_starts[i]:second_starts[i + 1]], ascending
+    firsts, composites: uint32[], first code point and result of each composition
     """
 
     classes: NDArray[np.uint8]
@@ -51,7 +54,7 @@ class Composition(NamedTuple):
 
 @cache
 def composition() -> Composition:
-    """The tables of UNICODE_VERSION, built on the first call."""
+    """The tables of UNICODE_VERSION; the first call builds them."""
     changed = changes("nfkd")
     apart = np.zeros(_APART_PLANES, dtype=np.int32)
     apart[changed.codes] = np.arange(1, len(changed.codes) + 1)
@@ -79,10 +82,10 @@ def measure_apart(
     lookups: Composition,
     lengths: NDArray[np.int64],
 ) -> None:
-    """Set lengths[i] to an upper bound of the code points of rows[i] after its decomposition."""
+    """Set lengths[i] to an upper bound of the number of code points of rows[i] after its decomposition."""
     for r in range(len(rows)):
         row = rows[r]
-        # one U+034F after each MAX_MARK_RUN marks
+        # Room for one U+034F after each MAX_MARK_RUN marks.
         length = (starts[row + 1] - starts[row]) // MAX_MARK_RUN
         for i in range(starts[row], starts[row + 1]):
             code = np.int64(chars[i])
@@ -105,7 +108,7 @@ def _class_of(code: np.uint32, classes: NDArray[np.uint8]) -> np.uint8:
 def _take_apart(
     chars: NDArray[np.uint32], begin: np.int64, end: np.int64, lookups: Composition, out: NDArray[np.uint32]
 ) -> np.int64:
-    """Write the full decomposition of chars[begin:end], unsorted; returns its length."""
+    """Write the full decomposition of chars[begin:end] to `out`, not sorted yet. returns: its length"""
     w = np.int64(0)
     run = 0
     for i in range(begin, end):
@@ -137,9 +140,9 @@ def _take_apart(
 
 @kernel(callee=True)
 def _sort_marks(t: NDArray[np.uint32], n: np.int64, classes: NDArray[np.uint8]) -> None:
-    """Sort each run of marks by class, equal ones in their order.
+    """Sort the marks of each run by their combining class; marks of one class stay in their order.
 
-    Runs are short by MAX_MARK_RUN, and a mark is taken apart into four at most, so this is linear in n.
+    MAX_MARK_RUN limits a run, and a mark decomposes into at most four marks. So the time is linear in n.
     """
     for i in range(1, n):
         code = t[i]
@@ -155,7 +158,7 @@ def _sort_marks(t: NDArray[np.uint32], n: np.int64, classes: NDArray[np.uint8]) 
 
 @kernel(callee=True)
 def _joined(first: np.int64, second: np.int64, lookups: Composition) -> np.int64:
-    """What two characters compose to; 0 for nothing."""
+    """The character that two characters compose to; 0 if they do not compose."""
     if _VOWELS <= second < _VOWELS + _VOWEL_COUNT:
         if _LEADING <= first < _LEADING + _LEADING_COUNT:
             return _SYLLABLES + ((first - _LEADING) * _VOWEL_COUNT + second - _VOWELS) * _FINAL_COUNT
@@ -175,10 +178,10 @@ def _joined(first: np.int64, second: np.int64, lookups: Composition) -> np.int64
 
 @kernel(callee=True)
 def _put_together(t: NDArray[np.uint32], n: np.int64, lookups: Composition) -> np.int64:
-    """Compose sorted text in place; returns its length."""
+    """Compose decomposed, sorted text in place. returns: its new length"""
     w = np.int64(0)
     starter = np.int64(-1)
-    last = np.int64(0)  # class of what was written last behind the starter; -1 where that is the starter
+    last = np.int64(0)  # class of the last character written; -1 if that is the starter itself
     for i in range(n):
         code = t[i]
         own = np.int64(_class_of(code, lookups.classes))
@@ -206,11 +209,11 @@ def compose_rows(
     out: NDArray[np.uint32],
     ends: NDArray[np.int64],
 ) -> None:
-    """Write the NFKC of rows[i] to out[ends[i - 1]:ends[i]], one after another.
+    """Write the NFKC of rows[i] to out[ends[i - 1]:ends[i]], one row after another.
 
-    Runs of more than MAX_MARK_RUN combining marks are cut by U+034F, which no body keeps: sorting a run
-    takes time in the square of its length, and no writing system stacks that many.
-    out: room by `measure_apart`
+    After MAX_MARK_RUN combining marks in a row, U+034F is inserted, because the time to sort a run grows with
+    the square of its length. No writing system uses longer runs, and bodies drop U+034F.
+    out: room as `measure_apart` computed it
     """
     w = np.int64(0)
     for r in range(len(rows)):

@@ -1,14 +1,19 @@
-"""Bodies and key texts from what the profile left: case-folded letters, with word starts and card lengths.
+"""Writes bodies and key texts from the text that the profile left, with word starts and card lengths.
 
-Two body rules. `letters`: characters with `str.isalnum()`, nothing else. `product`: also combining marks
-after a letter, and one separator between two digits, so that "1.5万" is not "15万" and "2:11" is not "21:1";
-a comma that groups thousands ("1,500") is dropped, so that it equals "1500". A sign, currency or comparison
-before a number is kept, so that "-5度" is not "5度", "$5" not "€5" and ">35岁" not "<35岁".
+Letters are case-folded. There are two body rules. `letters` keeps characters with `str.isalnum()` and nothing
+else. `product` also keeps
 
-One arrow, mark for yes or no, or comparison between two words is kept, so that "A→B" is not "A←B"; several
-between the same two words, and those before the first word or behind the last one, adorn and are dropped.
-C# and C++ are not C, S23+ is not S23 and A- not A+: a mark right behind a word belongs to it. Behind the body
-stand the references that `text.compare` asks for.
+- combining marks after a letter
+- one separator between two digits, so that "1.5万" is not "15万" and "2:11" is not "21:1"; but a comma that
+  groups thousands is dropped, so that "1,500" equals "1500"
+- a sign, currency or comparison before a number, so that "-5度" is not "5度", "$5" is not "€5" and ">35岁" is
+  not "<35岁"
+- one arrow, mark for yes or no, or comparison between two words, so that "A→B" is not "A←B". Several marks
+  between two words, and marks before the first or after the last word, are decoration and are dropped
+- a mark right after a word, because it belongs to the word: C# and C++ are not C, S23+ is not S23, A- is not
+  A+
+
+After the body follow the references that `text.compare` selects.
 """
 
 from __future__ import annotations
@@ -59,18 +64,18 @@ _LESS, _MORE, _LESS_OR_EQUAL, _MORE_OR_EQUAL, _UNEQUAL = (np.uint32(ord(c)) for 
 _RIGHT, _LEFT, _BOTH_WAYS, _WRONG = (np.uint32(ord(c)) for c in "→←↔✗")
 _DASHES = np.array([ord(c) for c in DASHES], dtype=np.uint32)
 _MAX_SHAFT = 8
-"""Dashes and equals signs of an ASCII arrow."""
+"""Greatest number of dashes and equals signs in the shaft of an ASCII arrow."""
 _MAX_GRADE = 3
-"""Characters of a word behind which a minus is a grade."""
+"""Greatest length of a word after which a minus belongs to the word (a grade such as A-)."""
 _MAX_BRACKET = 32
-"""Characters between < and > that make brackets of the two: <b>, <大学>."""
+"""< and > are brackets, not comparisons, if at most this many characters stand between them: <b>, <大学>."""
 _NO_MARK, _SEVERAL = np.uint32(0), np.uint32(1)
-"""In place of the mark since the last word: there is none, or more than one."""
+"""Values in place of the mark between two words: there is no mark yet, or there is more than one."""
 
 
 @kernel(callee=True)
 def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDArray[np.uint32]) -> bool:
-    """Whether exactly three digits follow."""
+    """Whether exactly three digits follow after the comma at index `comma`."""
     if comma + 3 >= n:
         return False
     for k in range(comma + 1, comma + 4):
@@ -81,7 +86,7 @@ def _groups_thousands(t: NDArray[np.uint32], comma: int, n: int, properties: NDA
 
 @kernel(callee=True)
 def _before(t: NDArray[np.uint32], i: int, properties: NDArray[np.uint32]) -> int:
-    """Where the last character before i stands that is neither mark nor joiner; -1 for nowhere."""
+    """Index of the last character before i that is neither a mark nor a joiner; -1 if there is none."""
     k = i - 1
     while k >= 0 and properties[t[k]] & (MARK | JOINER):
         k -= 1
@@ -90,7 +95,10 @@ def _before(t: NDArray[np.uint32], i: int, properties: NDArray[np.uint32]) -> in
 
 @kernel(callee=True)
 def _number_at(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> bool:
-    """Whether a digit stands at i, or behind a sign and a currency there; a blank may follow a currency."""
+    """Whether a number begins at i: a digit, perhaps after a sign and a currency.
+
+    A blank may stand between currency and digit.
+    """
     for _ in range(2):
         if i < n and properties[t[i]] & (SIGN | CURRENCY):
             i += 1
@@ -101,12 +109,14 @@ def _number_at(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uin
 
 @kernel(callee=True)
 def _prefix_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
-    """Where what follows the sign, currency or comparison at i begins, if that is its number; else 0.
+    """Index after the sign, currency or comparison (and its blank) at i, if a number follows; else 0.
 
-    Sign: before it stands no digit, percent, bracket, numeral or word of a spaced script (3-5, COVID-19),
-        no part of a date (3月-5月), no digit with its unit (3度-5度) and no other dash
-    Currency: the last of several; a blank may follow, if no digit stands before ("5€ 3 ...")
-    Comparison: alone or with =, and no arrow; a blank may follow
+    A sign belongs to the number unless one of these stands before it: a digit, percent sign, bracket, numeral
+        or word of a spaced script (3-5, COVID-19), a part of a date (3月-5月), a digit with its unit
+        (3度-5度), another dash
+    A currency belongs to the number if it is the last of several. A blank may follow, unless a digit stands
+        before it ("5€ 3 ...")
+    A comparison belongs to the number if it stands alone or with =, and is no arrow. A blank may follow
     """
     p = properties[t[i]]
     k = _before(t, i, properties)
@@ -136,7 +146,7 @@ def _prefix_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.ui
 
 @kernel(callee=True)
 def _shaft_end(t: NDArray[np.uint32], i: int, n: int) -> int:
-    """Where the dashes and equals signs end that begin at i."""
+    """Index after the dashes and equals signs that begin at i, _MAX_SHAFT at most."""
     stop = min(n, i + _MAX_SHAFT)
     while i < stop:
         code = t[i]
@@ -149,9 +159,10 @@ def _shaft_end(t: NDArray[np.uint32], i: int, n: int) -> int:
 
 @kernel(callee=True)
 def _mark_at(t: NDArray[np.uint32], i: int, n: int, separators: NDArray[np.uint32]) -> tuple[np.uint32, int]:
-    """The mark between words that begins at i, as it is kept, or _NO_MARK; and where it ends.
+    """(the mark between words that begins at i, as a body keeps it, or _NO_MARK; the index after it)
 
-    ASCII forms: -> <- <-> => <=> with shafts of any length, == != <= >=; <= is a comparison, <== an arrow
+    ASCII forms: the arrows -> <- <-> => <=> also with longer shafts, and == != <= >=. So <= is a comparison,
+    but <== is an arrow.
     """
     code = t[i]
     if code == _LESS:
@@ -187,7 +198,7 @@ def _mark_at(t: NDArray[np.uint32], i: int, n: int, separators: NDArray[np.uint3
 
 @kernel(callee=True)
 def _bracket_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
-    """Where the > stands that makes a bracket of the < at i, as in <b>; -1 for none: "x < y and z > w"."""
+    """Index of the > that forms brackets with the < at i, as in <b>; -1 if none ("x < y and z > w")."""
     if i + 1 < n and properties[t[i + 1]] & SPACE:
         return -1
     for k in range(i + 1, min(n, i + _MAX_BRACKET + 2)):
@@ -200,13 +211,15 @@ def _bracket_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.u
 
 @kernel(callee=True)
 def _suffix_length(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
-    """Characters at i that belong to the word before, which ends there: #, ++, + or a minus; 0 for none.
+    """How many characters at i (#, ++, + or a minus) belong to the word that ends right before i; 0 if none.
 
-    # and ++: behind one letter from a to z; no tag, and no third plus
-    +: between a word and an unspaced script it joins the two, unless the word is short or ends with a digit
-        (S23+发布, but Python+机器学习)
-    Minus: behind a word of three characters at most; several letters are capitals (BBB-, not pre-), and a
-        number that begins a line numbers it ("1- wash")
+    # and ++ belong to a single letter from a to z, unless a tag begins there, or a third plus follows
+    + belongs to the word, unless letters, digits, a sign or a currency follow: then it connects the two
+        (Python+机器学习). It also belongs to a short word, or one that ends with a digit, before an unspaced
+        script (S23+发布)
+    A minus belongs to a word of at most three characters, with the same exception. Several letters must be
+        capitals (BBB-, not pre-). A number must not begin the line, because it then numbers the line
+        ("1- wash")
     """
     size, begin, small = ZERO, i, False
     for k in range(i - 1, -1, -1):
@@ -252,7 +265,10 @@ def _suffix_length(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np
 def _write_mark(
     mark: np.uint32, first: int, w: int, out: NDArray[np.uint32], word_starts: NDArray[np.uint8]
 ) -> int:
-    """Write the mark before the next word, if it is alone there and a word came before; where out ends."""
+    """Write the mark between two words, if there is only one and a word stands before it.
+
+    first: where the row begins in `out`; w: where it ends; returns: where it ends now
+    """
     if mark == _SEVERAL or w == first:
         return w
     out[w] = mark
@@ -271,10 +287,11 @@ def _write(
     word_starts: NDArray[np.uint8],
     first: int,
 ) -> tuple[int, int, bool]:
-    """Write one row's kept characters from `first` on.
+    """Write the characters of one row that its body keeps to out[first:].
 
-    symbols: keep symbols, too, and marks wherever they stand
-    returns: how many were written; how many of them before the last card mark, or -1; digits alone?
+    symbols: also keep symbols, and all marks wherever they stand
+    returns: (number of characters written; number of them before the last card mark, or -1 without one;
+        whether none of them is a letter or combining mark; digits are no letters here)
     """
     properties, folding, separators = lookups.properties, lookups.folding, lookups.separators
     w = first
@@ -284,7 +301,7 @@ def _write(
     follows_letter = False
     unspaced = np.uint32(0)
     in_number = False
-    may_group = False  # so far the number can be digits grouped in thousands
+    may_group = False  # whether the number so far can have commas that group thousands
     group = 0
     resume = 0
     mark = _NO_MARK
@@ -384,7 +401,7 @@ def _write(
 
 @kernel(callee=True)
 def _unfold_growing(t: NDArray[np.uint32], n: int, lookups: Tables, out: NDArray[np.uint32]) -> int:
-    """Copy a row with each character that folds to several replaced by those; returns the new length."""
+    """Copy a row to `out`, and replace each character that folds to several ones. returns: the new length"""
     w = 0
     for i in range(n):
         code = t[i]
@@ -400,7 +417,7 @@ def _unfold_growing(t: NDArray[np.uint32], n: int, lookups: Tables, out: NDArray
 
 
 class BodyColumns(NamedTuple):
-    """The columns of `Bodies`, as a kernel fills them."""
+    """The columns of `Bodies`, as a tuple for kernels."""
 
     chars: NDArray[np.uint32]
     starts: NDArray[np.int64]
@@ -422,12 +439,13 @@ def write_keys(
     scratch: NDArray[np.uint32],
     bodies: BodyColumns,
 ) -> None:
-    """Fill `bodies`.
+    """Write body and key text of each row to `bodies`.
 
-    text, ends: NFKC text; row i is what the profile left, chars[starts[i]:ends[i]]
-    scratch: room for three times the longest row whose characters grow in folding
-    bodies: chars and word_starts have room for each row's body or raw text, whichever is longer, and its
-        references
+    text, ends: NFKC text after the rules of the profile; row i is chars[starts[i]:ends[i]]
+    raw, raw_starts: the raw text
+    scratch: room for three times the longest row that case folding makes longer
+    bodies: chars and word_starts have room for the body or the raw text of each row, whichever is longer,
+        plus its references
     """
     out, word_starts = bodies.chars, bodies.word_starts
     w = ZERO
@@ -444,8 +462,8 @@ def write_keys(
         bodies.own_lengths[row] = own if own >= 0 else length
         bodies.exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
         if length < MIN_NEAR_LENGTH:
-            # A row whose letters all went with tags, links and names is compared by its raw text alone:
-            # symbols left over would make posts about different tags equal.
+            # If all letters of a row were in dropped tags, links and names, its key is the raw text. The
+            # symbols that are left would make posts about different tags equal.
             if product and (length > 0 or not bits & (LETTER | HAS_TAG | HAS_AT)):
                 length, own, digits_alone = _write(t, n, product, YES, lookups, out, word_starts, w)
             if length == 0:
@@ -460,7 +478,7 @@ def write_keys(
             count = write_references(references, row, out, word_starts, w)
             w += count
             if not bodies.exact_only[row]:
-                # Without a card all words are own words, and what stands behind them too.
+                # Without a card, all words are own words, so the references after them count as own too.
                 if bodies.own_lengths[row] == bodies.body_lengths[row]:
                     bodies.own_lengths[row] += count
                 bodies.body_lengths[row] += count

@@ -1,4 +1,4 @@
-"""`Normalizer`: from raw strings to `Bodies`, whole batches at a time."""
+"""`Normalizer`: turns whole batches of raw strings into `Bodies`."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from twinsieve.stages.text.rules import DropRules, TextConfig
 from twinsieve.stages.text.tables import GROWS, tables
 
 CHUNK_CHARS = 1 << 18
-"""Characters worked on at once: bounds memory beside the result, and keeps the working set in the cache."""
+"""Number of characters that are processed at once. It limits the temporary memory, and keeps the data in the
+processor's cache."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _MAX_DIGITS = 9
-"""Digits of a character's number that are read; more than that name no character."""
+"""Number of digits that are read of a numeric entity; a number with more digits is no character."""
 
 
 def unescaped(texts: list[str]) -> list[str]:
-    """The texts with each HTML entity that ends in a semicolon replaced by what it stands for, once.
+    """The texts in which each HTML entity that ends with a semicolon is replaced by its characters, once.
 
-    As `html.unescape` does it, which also reads some names without a semicolon: "&copy=2" is of an address.
-    The names are those of HTML 5, which change no more (tests/stages/text/test_entities.py holds them).
+    `html.unescape` does the same, but also replaces some names without a semicolon. Those stay here, because
+    "&copy=2" is part of an address. The names are those of HTML 5; the list is final
+    (tests/stages/text/test_entities.py checks it).
 
     >>> unescaped(["Tom &amp; Jerry don&#39;t &amp;lt;", "?a=1&copy=2 &nothing;"])
     ["Tom & Jerry don't &lt;", '?a=1&copy=2 &nothing;']
     """
-    # One look at all of them: few streams have entities, and most of those in few texts.
+    # One search over all texts first: few streams contain entities, and those that do have them in few texts.
     if "&" not in "".join(texts):
         return texts
     return [_ENTITY.sub(_character, text) if "&" in text else text for text in texts]
@@ -50,7 +52,7 @@ def _character(entity: re.Match[str]) -> str:
 
 
 class Normalizer:
-    """Turns texts into bodies by one set of rules; holds no state that a batch could change."""
+    """Turns texts into bodies by one configuration. The result for a text is independent of other batches."""
 
     def __init__(self, config: TextConfig) -> None:
         self._microblog = config.profile == "microblog"
@@ -59,17 +61,20 @@ class Normalizer:
         self._drop_rules = DropRules(config.drop, config.fold_variants)
 
     def bodies(self, texts: list[str]) -> Bodies:
-        """Body and key text of each text, in order; any `str` gets one, none raises.
+        """Body and key text of each text, in order. Every `str` has a result; none raises an error.
 
-        The key text is the body. Below MIN_NEAR_LENGTH characters, by the rule `product`, it is the body with
-        symbols kept (emoji, skin tones, currency and other marks of Unicode category S; not variation
-        selectors, joiners and punctuation), so that 👍 and 👎 differ. Where that is empty, or all letters
-        went with tags, links and names, it is the raw text, lone surrogates replaced by U+FFFD. By the rule
-        `letters` it is the body, or where that is empty the raw text. Where `compare` asks for references,
-        they stand behind it, but not behind raw text; `exact_only` is decided without them. By the rule
-        `product` HTML entities are read first (`unescaped`), for the raw text too.
+        The key text depends on the body rule:
+        - `product`: it is the body. For a body below MIN_NEAR_LENGTH characters, it is the body with its
+          symbols (emoji, skin tones, currency and other marks of Unicode category S; not variation selectors,
+          joiners and punctuation), so that 👍 and 👎 differ. If that is empty, or if all letters were in
+          dropped tags, links and names, it is the raw text.
+        - `letters`: it is the body, or the raw text if the body is empty.
 
-        A row costs time and memory linear in its length, whatever it holds, and does not depend on its batch.
+        In raw text, U+FFFD replaces lone surrogates. If `compare` selects references, they follow after the
+        body, but not after raw text; `exact_only` does not depend on them. Under `product`, HTML entities are
+        replaced first (`unescaped`), also in raw text.
+
+        Time and memory for a row are linear in its length, and its result does not depend on its batch.
 
         >>> bodies = Normalizer(TextConfig()).bodies(["#战疫# １.5万例，加油！//@某人: 好", "👍", "#战疫#"])
         >>> [bodies.text(row) for row in range(3)], bodies.body_lengths.tolist()
@@ -114,12 +119,12 @@ class Normalizer:
 
 
 def _cuts(lengths: NDArray[np.int64]) -> list[int]:
-    """First rows of chunks of about CHUNK_CHARS characters, and the number of rows."""
+    """The first row of each chunk of about CHUNK_CHARS characters; at the end the number of rows."""
     rows = len(lengths)
     filled = np.cumsum(lengths)
     cuts = [0]
     while cuts[-1] < rows:
         before = int(filled[cuts[-1] - 1]) if cuts[-1] else 0
-        # at least one row, however long
+        # A chunk has at least one row, however long the row is.
         cuts.append(max(cuts[-1] + 1, int(np.searchsorted(filled, before + CHUNK_CHARS, side="right"))))
     return cuts if rows else [0, 0]

@@ -1,11 +1,12 @@
-"""The profiles' rules on packed NFKC text: what is dropped before letters are taken, by linear scans.
+"""The rules of the profiles: what they drop from packed NFKC text before a body is made of the rest.
 
-Every rule replaces what it matches by one blank (a hashtag by a lone `#` between blanks), like the regular
-expressions it stands for, and sees the text that the rule before it left. All look-aheads are bounded by a
-constant, so a row costs time linear in its length whatever it holds.
+Each rule works like a regular expression whose matches are replaced by one blank (a hashtag by a lone `#`
+between blanks), and works on the result of the rule before. A rule looks ahead only a constant number of
+characters, so the time for a row is always linear in its length.
 
-microblog: 收起全文/展开全文, URLs, 网页链接, #hashtags#, the //@repost: chain, a place tag at the end,
-    video tails, card marks (kept as CARD_MARK, which no word contains), @names
+The rules in their order:
+microblog: 收起全文/展开全文, URLs, 网页链接, #hashtags#, the //@repost: chain, a place tag at the end, video
+    tails, card marks (replaced by CARD_MARK, which no word contains), @names
 plain: URLs, `RT` before @, @names
 """
 
@@ -56,13 +57,13 @@ def is_word(code: np.uint32, properties: NDArray[np.uint32]) -> bool:
 @kernel(callee=True)
 def is_url_char(code: int) -> bool:
     """Whether a URL continues with this character."""
-    # dotted capital I and dotless i fold to ASCII letters, so a caseless pattern for ASCII takes them too
+    # U+0130 (İ) and U+0131 (ı) fold to ASCII letters, so a case-insensitive ASCII pattern matches them too.
     return 0x21 <= code <= 0x7E or code == 0x130 or code == 0x131
 
 
 @kernel(callee=True)
 def url_head(t: NDArray[np.uint32], i: int, n: int) -> int:
-    """Characters of `http://`, `https://` or `www.` at i, any case; 0 for none."""
+    """Length of the `http://`, `https://` or `www.` that begins at i, in any case; 0 if there is none."""
     lower = t[i] | _LOWER
     if lower == _W:
         if i + 4 < n and (t[i + 1] | _LOWER) == _W and (t[i + 2] | _LOWER) == _W and t[i + 3] == _DOT:
@@ -98,9 +99,9 @@ def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
 
 @kernel(callee=True)
 def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
-    """`RT` and the blanks after it, before an @."""
+    """Drop `RT` and the blanks after it if an @ follows. returns: number of characters left"""
     r = w = 0
-    before = np.uint32(_BLANK)  # a literal would compile `is_word` once more
+    before = np.uint32(_BLANK)  # not a literal: its other type would compile `is_word` once more
     while r < n:
         code = t[r]
         if code == _R and r + 2 < n and t[r + 1] == _CAPITAL_T and not is_word(before, properties):
@@ -122,7 +123,7 @@ def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]
 
 @kernel(callee=True)
 def _drop_names(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
-    """@ and up to MAX_NAME_LENGTH letters, digits, `_`, `-` or `·`."""
+    """Drop each @ with up to MAX_NAME_LENGTH letters, digits, `_`, `-` or `·`. returns: characters left"""
     r = w = 0
     while r < n:
         if t[r] == _AT:
@@ -150,9 +151,10 @@ def apply_profile(
     properties: NDArray[np.uint32],
     ends: NDArray[np.int64],
 ) -> None:
-    """Drop what the profile drops: row i shrinks in place to chars[starts[i]:ends[i]].
+    """Apply the rules of the profile in place: row i shrinks to chars[starts[i]:ends[i]].
 
-    bits: uint32[n], property bits that occur in each row; rules whose characters are absent are skipped
+    bits: uint32[n], property bits of all characters of each row. A rule is skipped for rows that lack a
+        character it needs
     """
     for row in range(len(starts) - 1):
         t = chars[starts[row] : starts[row + 1]]

@@ -1,6 +1,7 @@
-"""Rules of the profile `microblog` alone, on packed NFKC text; `profiles.py` says when each runs.
+"""The rules that only the profile `microblog` has, on packed NFKC text; `profiles.py` calls them in order.
 
-Each changes the first n characters of t in place; a `drop_` returns how many are left.
+Each function changes the first n characters of t in place. A `drop_` function returns the number of
+characters that are left.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ MAX_REPOST_NAME_LENGTH = 40
 MAX_VIDEO_NAME_LENGTH = 30
 MAX_PLACE_LENGTH = 24
 OWN_WORDS = 8
-"""A repost chain is cut off when at least this many letters stand before it; else only its markers go."""
+"""If at least this many letters stand before a repost chain, the whole chain is dropped; else only its
+markers are dropped."""
 
 _BLANK, _NEWLINE = ord(" "), ord("\n")
 _HASH, _SLASH, _AT, _COLON, _QUESTION = ord("#"), ord("/"), ord("@"), ord(":"), ord("?")
@@ -35,7 +37,7 @@ def _is_han(code: int) -> bool:
 
 @kernel(callee=True)
 def drop_unfold(t: NDArray[np.uint32], n: int) -> int:
-    """收起全文 with an optional d, 展开全文 with an optional c."""
+    """Drop 收起全文 with an optional d after it, and 展开全文 with an optional c."""
     r = w = 0
     while r < n:
         code = t[r]
@@ -56,7 +58,7 @@ def drop_unfold(t: NDArray[np.uint32], n: int) -> int:
 
 @kernel(callee=True)
 def drop_links(t: NDArray[np.uint32], n: int) -> int:
-    """网页链接 and the card mark O that touches it."""
+    """Drop 网页链接, and the card mark O if it stands right before it."""
     r = w = 0
     while r < n:
         code = t[r]
@@ -79,7 +81,7 @@ def drop_links(t: NDArray[np.uint32], n: int) -> int:
 
 @kernel(callee=True)
 def drop_tags(t: NDArray[np.uint32], n: int) -> int:
-    """#hashtag# of 1 to MAX_TAG_LENGTH characters on one line."""
+    """Replace each #hashtag# of 1 to MAX_TAG_LENGTH characters on one line by a `#` between blanks."""
     r = w = 0
     while r < n:
         if t[r] == _HASH:
@@ -102,7 +104,7 @@ def drop_tags(t: NDArray[np.uint32], n: int) -> int:
 
 @kernel(callee=True)
 def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
-    """What follows the first //@, or only the markers `//@name:` when few letters stand before it."""
+    """Drop the text from the first //@ on; if few letters stand before it, only the markers `//@name:`."""
     first = -1
     for i in range(n - 2):
         if t[i] == _SLASH and t[i + 1] == _SLASH and t[i + 2] == _AT:
@@ -141,7 +143,7 @@ def drop_chain(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
 
 @kernel(callee=True)
 def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
-    """A place tag at the end: a blank, `2`, then Han characters, unless they read like a count or date."""
+    """Drop a place tag at the end: a blank, `2`, then Han characters that are not a count or a date."""
     end = n
     while end > 0 and (t[end - 1] == _QUESTION or properties[t[end - 1]] & SPACE):
         end -= 1
@@ -163,9 +165,9 @@ def drop_place(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) ->
 
 @kernel(callee=True)
 def _video_end(t: NDArray[np.uint32], name: int, n: int, strict: bool, properties: NDArray[np.uint32]) -> int:
-    """End of `name的微博视频` with the longest name from `name` on, or 0.
+    """Where a `name的微博视频` (or 秒拍视频) ends whose name begins at `name`, the longest one; 0 if none.
 
-    strict: the name has no L, # or @, and may be empty
+    strict: the name must not contain L, # or @, but may be empty
     """
     end = 0
     shortest = 0 if strict else 1
@@ -181,7 +183,7 @@ def _video_end(t: NDArray[np.uint32], name: int, n: int, strict: bool, propertie
 
 @kernel(callee=True)
 def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
-    """`Lname的微博视频` (or 秒拍) and, at the start of a word, the same without L."""
+    """Drop `Lname的微博视频` (or 秒拍视频); at the start of a word, also the same without L."""
     r = w = ZERO
     before = _BLANK
     while r < n:
@@ -209,7 +211,7 @@ def drop_videos(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -
 
 @kernel(callee=True)
 def mark_cards(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> None:
-    """A lone L or O at the start of a word and before a non-ASCII character becomes CARD_MARK."""
+    """Replace an L or O by CARD_MARK if it begins a word and a non-ASCII character follows."""
     for i in range(n - 1):
         if (t[i] == _L or t[i] == _O) and t[i + 1] > 127 and (i == 0 or properties[t[i - 1]] & SPACE):
             t[i] = CARD_MARK

@@ -1,12 +1,14 @@
-"""References: the links, @names and tags of a message as short tokens behind its body (`text.compare`).
+"""References: links, @names and tags of a message, as short tokens after its body (`text.compare`).
 
-The profile drops them from the body. Their hashes behind the body keep two messages apart where one differs.
-A token is two private-use characters, by kind and hash, as no body holds them otherwise. The tokens of a row
-are sorted and each stands once, so that a tag that moved changes nothing.
+The profile drops links, names and tags from the body. Their hashes after the body still show if two messages
+differ in one of them. A token is two private-use characters, which encode the kind and the hash; bodies
+contain no such characters otherwise. The tokens of a row are sorted without repeats, so a tag at another
+place changes nothing.
 
-A link counts without `http://`, `www.`, punctuation and slashes at its end, its host in lower case; names and
-tags count in lower case (of ASCII). Not counted: what a repost chain holds that is cut off, the names of
-`//@name:` and `RT @name`, and numbers with a # ("#1"). A row with more than MAX_REFERENCES has none.
+The hash of a link leaves out `http://`, `www.`, and punctuation and slashes at its end, and has the host in
+lower case. Names and tags are hashed in lower case (ASCII letters only). There are no tokens for links, names
+and tags inside a repost chain that is cut off, for the names of `//@name:` and `RT @name`, and for a # with a
+number ("#1"). A row with more than MAX_REFERENCES has no tokens at all.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from twinsieve.stages.text.tables import DIGIT, LETTER, MARK, SPACE
 
 MAX_REFERENCES = 16
 FIRST_REFERENCE = 0xF0000
-"""Characters from here on stand in references alone."""
+"""Code points from here on are used only in tokens. The first character of a token begins here."""
 SECOND_HALF = 0x100000
+"""The second character of a token begins here."""
 HALVES = 0xFFFE
-"""Private-use characters of plane 15, and of plane 16."""
+"""Number of private-use characters of plane 15, and also of plane 16."""
 PER_KIND = HALVES // 3
-"""First halves of each kind: links, then @names, then tags."""
+"""Number of first characters for each kind: first those of links, then of @names, then of tags."""
 
 _LINK, _MENTION, _TAG = (cast("int", np.int64(kind)) for kind in range(3))
 _BITS = {"links": 1, "mentions": 2, "tags": 4}
@@ -42,11 +45,12 @@ _LINK_ENDS = np.array([ord(c) for c in "/.,;:!?'\")]}>"], dtype=np.uint32)
 
 
 class References(NamedTuple):
-    """What n rows refer to.
+    """The references of n rows.
 
-    kinds: bits, 1 links, 2 mentions, 4 tags; 0: nothing is looked for, and the arrays are empty
-    chars: uint32[total], two for each; row i's begin at starts[i]; starts: int64[n + 1], those of the text
-    counts: int64[n], references; MAX_REFERENCES + 1 for more than that
+    kinds: bits of the wanted kinds: 1 links, 2 mentions, 4 tags; if 0, chars and counts are empty
+    chars: uint32[total], two characters for each reference; those of row i begin at starts[i]
+    starts: int64[n + 1], the row starts of the text
+    counts: int64[n], number of references; MAX_REFERENCES + 1 stands for any greater number
     """
 
     kinds: int
@@ -56,16 +60,16 @@ class References(NamedTuple):
 
 
 def new_references(compare: Collection[str], starts: NDArray[np.int64]) -> References:
-    """None yet, of rows that begin at `starts`."""
+    """Memory for the references of rows that begin at `starts`; no references yet."""
     kinds = sum(_BITS[name] for name in set(compare))
     total, rows = (int(starts[-1]), len(starts) - 1) if kinds else (0, 0)
-    # A reference takes two characters of its text at least.
+    # The length of the text is enough room: each reference takes at least two characters of the text.
     return References(kinds, np.zeros(total, np.uint32), starts, np.zeros(rows, np.int64))
 
 
 @kernel(callee=True)
 def _note(t: NDArray[np.uint32], first: int, end: int, kind: int, row: int, references: References) -> None:
-    """Insert t[first:end] among the references of a row."""
+    """Add t[first:end] to the sorted references of a row, unless its kind is not wanted or it is there."""
     if not (references.kinds >> kind) & 1 or references.counts[row] > MAX_REFERENCES:
         return
     value = FNV_OFFSET
@@ -99,7 +103,7 @@ def _note(t: NDArray[np.uint32], first: int, end: int, kind: int, row: int, refe
 
 @kernel(callee=True)
 def _link_end(t: NDArray[np.uint32], i: int, head: int, n: int, row: int, references: References) -> int:
-    """Where the link ends that begins at i with a head of this length; note it."""
+    """Note the link that begins at i. head: length of its `http://` or `www.`; returns: where it ends"""
     first = end = i + head
     while end < n and is_url_char(t[end]):
         end += 1
@@ -128,7 +132,10 @@ def _tag_end(
     properties: NDArray[np.uint32],
     references: References,
 ) -> int:
-    """Where the tag ends that begins with the # at i, or i; note it. microblog: #tag# is closed by a #"""
+    """Note the tag that begins with the # at i, if there is one.
+
+    microblog: tags may be written #tag#; returns: where the tag ends, or i
+    """
     if microblog:
         stop = min(n, i + MAX_TAG_LENGTH + 2)
         k = i + 1
@@ -152,7 +159,7 @@ def _tag_end(
 
 @kernel(callee=True)
 def _is_retweet(t: NDArray[np.uint32], sign: int, properties: NDArray[np.uint32]) -> bool:
-    """Whether `RT` stands before the @."""
+    """Whether `RT` and a blank stand before the @ at `sign`."""
     k = sign - 1
     while k >= 0 and properties[t[k]] & SPACE:
         k -= 1
@@ -163,7 +170,7 @@ def _is_retweet(t: NDArray[np.uint32], sign: int, properties: NDArray[np.uint32]
 
 @kernel(callee=True)
 def _marker_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
-    """Where the repost marker `//@name:` ends that begins at i, or i."""
+    """Where the repost marker `//@name:` that begins at i ends; i if there is none."""
     k = i + 2
     while k < n and properties[t[k]] & SPACE:
         k += 1
@@ -181,7 +188,7 @@ def _marker_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.ui
 def find_references(
     chars: NDArray[np.uint32], microblog: bool, properties: NDArray[np.uint32], references: References
 ) -> None:
-    """Fill `references` from NFKC text, before the profile drops anything of it."""
+    """Find the references in NFKC text. Call it before the profile drops parts of the text."""
     for row in range(len(references.counts)):
         t = chars[references.starts[row] : references.starts[row + 1]]
         n = len(t)
@@ -223,7 +230,7 @@ def find_references(
 def write_references(
     references: References, row: int, out: NDArray[np.uint32], word_starts: NDArray[np.uint8], w: int
 ) -> int:
-    """Write a row's references to out[w:]; how many characters these are."""
+    """Write the references of a row to out[w:]. returns: number of characters written"""
     count = references.counts[row]
     if count > MAX_REFERENCES:
         return ZERO
@@ -234,7 +241,7 @@ def write_references(
 
 
 def without_references(body: str) -> str:
-    """A body as people read it: each reference as what it is.
+    """A body as people can read it: each reference is replaced by the name of its kind.
 
     >>> without_references("今天" + chr(FIRST_REFERENCE) + chr(SECOND_HALF))
     '今天 [link]'

@@ -1,4 +1,4 @@
-"""What shapes a body: settings of the text stage, checked; the operator's own rules; the name of it all."""
+"""Settings of the text stage with their checks, the operator's own patterns, and the version of the rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FoldVariants = Literal["none", "simplified", "traditional"]
 Compared = Literal["links", "mentions", "tags"]
 
 RULES_VERSION = 4
-"""Raised whenever the same text and settings give another body or key text."""
+"""Increase it with each change after which the same text and settings give another body or key text."""
 
 _OPENCC_CONFIGS = {"simplified": "t2s", "traditional": "s2t"}
 
@@ -29,10 +29,10 @@ def _compile(pattern: str) -> re2._Regexp:
 
 
 def check_pattern(name: str, pattern: str) -> None:
-    """Check that RE2 accepts the pattern and that it cannot match empty text.
+    """Check that RE2 accepts the pattern, and that the pattern does not match empty text.
 
-    RE2 has no look-around and no back references, so that no text can make matching explode.
-    raises: UsageError, which quotes the pattern under `name`
+    RE2 has no look-around and no back references, so matching takes linear time for every text.
+    name: the setting, for the message; raises: UsageError, which quotes the pattern
     """
     try:
         compiled = _compile(pattern)
@@ -50,7 +50,7 @@ def check_pattern(name: str, pattern: str) -> None:
 
 
 def opencc_version() -> str:
-    """Version of the installed OpenCC, whose dictionaries decide what folding does.
+    """Version of the installed OpenCC. Its dictionaries determine how variants are folded.
 
     raises: UsageError if it is not installed
     """
@@ -58,7 +58,7 @@ def opencc_version() -> str:
 
 
 def _opencc() -> Any:
-    # Loading it takes longer than all other imports here, and few configurations fold.
+    # Imported only if needed: it takes longer than all other imports here, and few configurations use it.
     try:
         import opencc
     except ImportError as problem:
@@ -70,7 +70,7 @@ def _opencc() -> Any:
 
 
 class DropRules:
-    """Drop patterns and variant folding, applied to NFKC text row by row."""
+    """The operator's drop patterns and the folding of variants. They apply to each NFKC text."""
 
     def __init__(self, drop: tuple[str, ...], fold_variants: str) -> None:
         self._patterns = [_compile(pattern) for pattern in drop]
@@ -79,13 +79,13 @@ class DropRules:
             self._fold = _opencc().OpenCC(_OPENCC_CONFIGS[fold_variants]).convert
 
     def __bool__(self) -> bool:
-        """Whether there is anything to apply."""
+        """Whether there is a pattern or a folding to apply."""
         return bool(self._patterns) or self._fold is not None
 
     def apply(self, texts: list[str]) -> list[str]:
-        """The texts, each with its pattern matches replaced by a blank and its variants folded."""
+        """The texts, in which each match of a pattern is replaced by a blank, and variants are folded."""
         for pattern in self._patterns:
-            # A search that fails costs 1 µs, a substitution that finds nothing several.
+            # Search first: a search without a match takes 1 µs, a substitution without a match several.
             texts = [pattern.sub(" ", text) if pattern.search(text) else text for text in texts]
         if self._fold is not None:
             texts = [self._fold(text) for text in texts]
@@ -96,16 +96,17 @@ class DropRules:
 class TextConfig:
     """Settings of the text stage.
 
-    profile: `microblog` drops tags, repost chains, card marks, video and place tails beside URLs and names;
-        `plain` drops URLs and names alone
+    profile: `plain` drops URLs and names; `microblog` also drops tags, repost chains, card and video marks,
+        and a place tag at the end
     body_rule: `product` keeps letters, digits, combining marks, separators inside numbers, a sign, currency
-        or comparison before them, one mark between two words (→, ✓, <) or right behind one (C#, S23+), and
-        symbols in the key text of short bodies; `letters` keeps letters and digits alone, as the data sets'
-        truth does
-    fold_variants: turn Han characters into one of their two standard forms with OpenCC
-    drop: RE2 patterns; what they match becomes a blank, after NFKC and before the profile's rules
-    compare: what tells two messages apart where one was replaced by another; see `references.py`
-    raises: UsageError for a value that is none of these, a pattern that RE2 refuses, or OpenCC missing
+        or comparison before a number, one mark between two words (→, ✓, <) or right after one (C#, S23+),
+        and symbols in the key text of short bodies; `letters` keeps only letters and digits, as the true
+        pairs of the data sets assume
+    fold_variants: OpenCC turns Han characters into simplified or traditional characters
+    drop: RE2 patterns; each match becomes a blank, after NFKC and before the rules of the profile
+    compare: references (links, mentions, tags) that keep two messages apart if each has one that the other
+        lacks; see `references.py`
+    raises: UsageError for an unknown value, a pattern that RE2 refuses, or if OpenCC is needed but missing
 
     >>> TextConfig(drop=("(",))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -136,7 +137,7 @@ class TextConfig:
 
 
 def text_version(config: TextConfig) -> str:
-    """What bodies depend on outside the settings: rules, Unicode tables, and OpenCC's dictionary where used.
+    """Versions, beyond the settings, that bodies depend on: rules, Unicode tables, and OpenCC if it is used.
 
     >>> text_version(TextConfig()).startswith("rules 4, Unicode 17")
     True

@@ -1,4 +1,4 @@
-"""Scripts written without blanks between words, where characters rather than words are the features."""
+"""Scripts written without blanks between words. Their features are characters, not words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twinsieve.stages.kernel import kernel
 
 UNSPACED_RANGES: tuple[tuple[int, int], ...] = (
     (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x0F00, 0x109F),  # Tibetan (blanks part clauses, tshegs part syllables), Myanmar
+    (0x0F00, 0x109F),  # Tibetan (blanks separate clauses, tshegs separate syllables), Myanmar
     (0x1780, 0x17FF),  # Khmer
     (0x1950, 0x19FF),  # Tai Le, New Tai Lue, Khmer symbols
     (0x1A20, 0x1AAF),  # Tai Tham
@@ -25,7 +25,8 @@ UNSPACED_RANGES: tuple[tuple[int, int], ...] = (
     (0x1AFF0, 0x1B2FF),  # Kana extensions, Nushu
     (0x20000, 0x3FFFF),  # Han, planes 2 and 3
 )
-"""First and last code point of each block; digits and letters of all other blocks belong to spaced words."""
+"""First and last code point of each block of unspaced scripts. Letters and digits of all other blocks belong
+to words of spaced scripts."""
 
 LATIN_RANGES: tuple[tuple[int, int], ...] = (
     (0x0041, 0x00AA),
@@ -62,7 +63,7 @@ _LASTS = np.array([last for _, last in UNSPACED_RANGES], dtype=np.uint32)
 def is_unspaced(code: int) -> bool:
     """Whether a code point belongs to a script written without blanks between words.
 
-    Han, Kana, Bopomofo, Yi, Thai, Lao, Khmer, Myanmar, Tibetan and their like; not Hangul, which has blanks.
+    For example Han, Kana, Bopomofo, Yi, Thai, Lao, Khmer, Myanmar, Tibetan; not Hangul, which has blanks.
 
     >>> is_unspaced(ord("中")), is_unspaced(ord("ไ")), is_unspaced(ord("한")), is_unspaced(ord("7"))
     (True, True, False, False)
@@ -80,7 +81,7 @@ def is_unspaced(code: int) -> bool:
 
 
 def unspaced_table() -> NDArray[np.bool_]:
-    """bool[0x110000], `is_unspaced` of every code point."""
+    """bool[0x110000]: `is_unspaced` of every code point."""
     table = np.zeros(0x110000, dtype=np.bool_)
     for first, last in UNSPACED_RANGES:
         table[first : last + 1] = True

@@ -1,7 +1,7 @@
-"""The properties of each code point for kernels: class bits, compatibility mapping and case folding.
+"""Tables by code point for kernels: property bits, compatibility mapping (NFKC) and case folding.
 
-Built once, on first use, from the frozen Unicode database of `unicode.py`, whole columns at a time
-(a test compares every entry with a database of that version).
+They are built once, at their first use, from the Unicode database of `unicode.py` (a test compares every
+entry with a database of that version).
 """
 
 from __future__ import annotations
@@ -17,38 +17,41 @@ from twinsieve.stages.text.scripts import unspaced_table
 from twinsieve.stages.text.unicode import CATEGORIES, CATEGORY, IS_ALNUM, IS_DECIMAL, IS_SPACE, database
 
 LETTER = 1 << 0
-"""Letters, digits and numbers of every script, as `str.isalnum()` knows them."""
+"""Property bit: letter, digit or number of any script, as `str.isalnum()` defines it."""
 DIGIT = 1 << 1
-"""Decimal digit of any script."""
+"""Property bit: decimal digit of any script."""
 MARK = 1 << 2
-"""Combining mark that changes what is read: vowel signs, accents (Mn, Mc)."""
+"""Property bit: combining mark that belongs to the spelling: vowel signs, accents (Mn, Mc)."""
 JOINER = 1 << 3
-"""Dropped without ending a word: variation selectors, joiners, bidi marks, apostrophes, enclosing marks."""
+"""Property bit: the character is dropped, but does not end a word: variation selectors, joiners, bidi marks,
+apostrophes, enclosing marks."""
 SYMBOL = 1 << 4
-"""Kept in the key text of short bodies: emoji, arrows, currency, mathematics, private use, unassigned."""
+"""Property bit: the key text of a short body keeps the character: emoji, arrows, currency, mathematics,
+private use, unassigned."""
 SEPARATOR = 1 << 5
-"""Kept between two digits, as the character `separators` names."""
+"""Property bit: between two digits, a body keeps the character, in the form of `Tables.separators`."""
 SPACE = 1 << 6
-"""Blanks, as `str.isspace()` knows them."""
+"""Property bit: blank, as `str.isspace()` defines it."""
 UNSPACED = 1 << 7
-"""Of a script written without blanks between words."""
+"""Property bit: character of a script written without blanks between words."""
 CASED = 1 << 8
-"""Case folding changes it."""
+"""Property bit: case folding changes the character."""
 GROWS = 1 << 9
-"""Case folding makes two or three of it."""
+"""Property bit: case folding turns the character into two or three."""
 MAPPED = 1 << 10
-"""NFKC changes it even when it stands alone."""
+"""Property bit: NFKC changes the character even if no other stands next to it."""
 COMPLEX = 1 << 11
-"""NFKC may reorder it or compose it with what stands before."""
+"""Property bit: NFKC may reorder the character, or compose it with the one before."""
 
 SIGN = 1 << 22
-"""A minus, where it stands before a number and `keys.py` says so."""
+"""Property bit: the character can be a minus before a number; `keys.py` decides whether it is one."""
 CURRENCY = 1 << 23
 COMPARISON = 1 << 24
 NO_SIGN_AFTER = 1 << 25
-"""A dash behind it is a hyphen or part of a range: COVID-19, 5%-8%, 3月-5月."""
+"""Property bit: a dash right after the character is a hyphen or part of a range: COVID-19, 5%-8%, 3月-5月."""
 BETWEEN = 1 << 26
-"""May begin a mark that says something between two words, or right behind one (C#, C++, S23+, A-)."""
+"""Property bit: the character may begin a mark with a meaning, between two words (→) or right after one (C#,
+C++, S23+, A-)."""
 
 HAS_UNFOLD = 1 << 12
 HAS_LINK = 1 << 13
@@ -72,17 +75,20 @@ _TRIGGERS = (
     (HAS_CARD, "LO"),
     (HAS_R, "R"),
 )
-"""Characters without which a rule cannot match; a row whose bits lack them skips the rule."""
+"""(property bit, characters). A rule of a profile can match only if a row has one of its characters. So the
+rule is skipped for rows without the bit."""
 
 CODE_POINTS = 0x110000
 CARD_MARK = CODE_POINTS
-"""Stands for a dropped card mark between the rules and the key; no text can contain it."""
+"""Replaces a card mark between the rules of the profile and the writing of the key. It is no code point, so
+no text contains it."""
 REPLACEMENT = 0xFFFD
 SEQUENCE = 1 << 31
-"""In `mapping` and `folding`: the other bits are a row of `sequences`."""
+"""Bit of an entry of `mapping` or `folding`: the other bits are not a character, but a row of `sequences`."""
 
 SPECIAL_PLANES = 0x20000
-"""Code points from here on hold Han, tags, private use and nothing else; no table below goes further."""
+"""Length of most tables below. Code points from here on are only Han, tags and private use, so that they need
+no entry."""
 _MAPPED_PLANES = 0x30000
 _TAG_CHARACTERS = slice(0xE0020, 0xE007F)
 _DECORATION = "~^`|"
@@ -104,15 +110,16 @@ NUMBER_SEPARATORS = {
     "+": "+",
     "*": "*×",
 }
-"""What may stand inside a number, and as which ASCII mark it is kept: "3~5天" reads like "3-5天", not "35天".
+"""Characters that may stand inside a number, by the ASCII mark that the body keeps for them. So "3~5天"
+becomes "3-5天", not "35天".
 
-One mark between two digits, nothing else: "3--5" is "35", as is "3 5".
+Only a single mark between two digits is kept: "3--5" becomes "35", and so does "3 5".
 """
 
 NUMBER_PREFIXES = {"-": "-−–", "<": "<", ">": ">", "≤": "≤≦⩽", "≥": "≥≧⩾"}
-"""Signs and comparisons that belong to the number they stand before, and as what they are kept.
+"""Signs and comparisons that belong to the number after them, by the character that the body keeps for them.
 
-Currencies are all characters of category Sc, kept as they are.
+Currencies are all characters of category Sc; the body keeps them unchanged.
 """
 
 BETWEEN_WORDS = {
@@ -130,12 +137,13 @@ BETWEEN_WORDS = {
     "=": "=",
     "≠": "≠",
 }
-"""Arrows, marks for yes and no and comparisons, by what they are kept as where they stand between two words.
+"""Arrows, marks for yes and no, and comparisons, by the character that the body keeps for them between two
+words.
 
-`separators` has them too, but for ×, which inside a number is kept as *.
+`Tables.separators` has the same entries, except for ×, which is kept as * inside a number.
 """
 DASHES = "-−–—"
-"""What shafts of ASCII arrows are made of, beside equals signs."""
+"""Characters that, besides the equals sign, can form the shaft of an ASCII arrow (-->)."""
 _BEGIN_A_MARK = DASHES + "!#+"
 _NOT_BEFORE_A_SIGN = "%‰°)]零〇一二三四五六七八九十百千万亿两萬億兩日号月年点时居號點時"
 
@@ -145,14 +153,15 @@ IN_NUMBER_SEPARATOR = 4
 
 
 class Tables(NamedTuple):
-    """Lookups by code point; every kernel takes what it needs.
+    """Tables by code point.
 
-    properties: uint32[CODE_POINTS + 1], the bits above; the last entry is CARD_MARK's
-    mapping: uint32[_MAPPED_PLANES], NFKC of a code point that has MAPPED
-    folding: uint32[SPECIAL_PLANES], case folding of a code point that has CASED
-    separators: uint32[SPECIAL_PLANES], what a SEPARATOR, a SIGN, CURRENCY or COMPARISON, or a mark between
-        words is kept as
-    sequences, sequence_starts: uint32[], int32[], the longer results of mapping and folding
+    properties: uint32[CODE_POINTS + 1], the property bits above; the last entry is that of CARD_MARK
+    mapping: uint32[_MAPPED_PLANES], NFKC of a code point with MAPPED
+    folding: uint32[SPECIAL_PLANES], case folding of a code point with CASED
+    separators: uint32[SPECIAL_PLANES], the character that a body keeps for a SEPARATOR, SIGN, CURRENCY,
+        COMPARISON or mark between words
+    sequences, sequence_starts: uint32[], int32[], the results of mapping and folding with several characters;
+        result i is sequences[sequence_starts[i]:sequence_starts[i + 1]]
     """
 
     properties: NDArray[np.uint32]
@@ -164,9 +173,10 @@ class Tables(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Code points that one of the rules changes, ascending, and what they become, one after another.
+    """The code points that a Unicode rule changes, ascending, and their results.
 
     codes: uint32[n]; starts: int64[n + 1]; texts: uint32[starts[n]]
+    codes[i] becomes texts[starts[i]:starts[i + 1]]
     """
 
     codes: NDArray[np.uint32]
@@ -175,26 +185,26 @@ class Changes(NamedTuple):
 
 
 def changes(rule: str) -> Changes:
-    """What the rule `folding`, `nfkc` or `nfkd` changes, but for Hangul syllables."""
+    """The changes of a Unicode rule, except for Hangul syllables. rule: `folding`, `nfkc` or `nfkd`"""
     frozen = database()
     return Changes(frozen[f"{rule}_codes"], starts_of(frozen[f"{rule}_lengths"]), frozen[f"{rule}_texts"])
 
 
 def kinds() -> NDArray[np.uint16]:
-    """uint16[CODE_POINTS], category and bits of each code point, as `unicode.py` has them."""
+    """uint16[CODE_POINTS]: the kind of each code point, category and bits (`unicode.py`)."""
     frozen = database()
     return np.repeat(frozen["kind_values"], frozen["kind_lengths"])
 
 
 def combining_classes() -> NDArray[np.uint8]:
-    """uint8[SPECIAL_PLANES], canonical combining class of each code point."""
+    """uint8[SPECIAL_PLANES]: canonical combining class of each code point."""
     frozen = database()
     every = np.repeat(frozen["combining_values"].astype(np.uint8), frozen["combining_lengths"])
     return every[:SPECIAL_PLANES]
 
 
 def _bits_of_kinds() -> NDArray[np.uint32]:
-    """uint32[256], property bits of each kind."""
+    """uint32[256]: property bits of each kind of code point."""
     bits = np.zeros(256, dtype=np.uint32)
     for kind in range(256):
         if (kind & CATEGORY) >= len(CATEGORIES):
@@ -244,9 +254,9 @@ def _codes(texts: str) -> list[int]:
 
 
 def _entries(changed: Changes, first_row: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """What a table holds for each changed code point, and which of them become several.
+    """(table entry of each changed code point, whether it becomes several characters)
 
-    first_row: in `sequences`, of the first that becomes several
+    first_row: row in `sequences` of the first result with several characters
     """
     several = np.diff(changed.starts) > 1
     rows = np.cumsum(several) - 1 + first_row
@@ -255,15 +265,16 @@ def _entries(changed: Changes, first_row: int) -> tuple[NDArray[np.uint32], NDAr
 
 
 def _several(changed: Changes) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """The results of more than one character, one after another, and their lengths."""
+    """(all results with several characters, one after another; their lengths)"""
     lengths = np.diff(changed.starts)
     return changed.texts[np.repeat(lengths > 1, lengths)], lengths[lengths > 1]
 
 
 def _composes_backward() -> NDArray[np.bool_]:
-    """bool[CODE_POINTS], what NFKC may move, or join to the code point before it.
+    """bool[CODE_POINTS]: whether NFKC may move a code point, or compose it with the one before.
 
-    Combining marks, second halves, vowel and final jamo, and what begins with one of them when taken apart.
+    True for combining marks, for second code points of a composition, for vowel and final jamo, and for code
+    points whose decomposition begins with one of these.
     """
     backward = np.zeros(CODE_POINTS, dtype=np.bool_)
     backward[:SPECIAL_PLANES] = combining_classes() != 0
@@ -277,14 +288,15 @@ def _composes_backward() -> NDArray[np.bool_]:
 
 @cache
 def tables() -> Tables:
-    """The tables of UNICODE_VERSION, built on the first call."""
+    """The tables of UNICODE_VERSION; the first call builds them."""
     properties = _classes()
     mapping = np.zeros(_MAPPED_PLANES, dtype=np.uint32)
     folding = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     separators = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     currencies = np.flatnonzero(properties & CURRENCY)
     separators[currencies] = currencies
-    # Later ones win: × is kept as * inside a number, comparisons alike before a number and between words.
+    # A later entry replaces an earlier one: so the table has * for ×, as inside a number. Comparisons have
+    # the same entry before a number and between words.
     for kept, texts in (*BETWEEN_WORDS.items(), *NUMBER_SEPARATORS.items(), *NUMBER_PREFIXES.items()):
         separators[_codes(texts)] = ord(kept)
     folds, mapped = changes("folding"), changes("nfkc")
@@ -292,8 +304,8 @@ def tables() -> Tables:
     folding[folds.codes] = entries
     properties[folds.codes] |= np.where(grow, CASED | GROWS, CASED).astype(np.uint32)
     mapping[mapped.codes] = _entries(mapped, int(grow.sum()))[0]
-    # Properties of the results first: a mapped code point takes over the bits of what it becomes,
-    # so that the bits of a raw row already say which rules can match its normalised text.
+    # A mapped code point gets the property bits of all characters of its result. So the bits of a raw row
+    # already show which rules can match the normalised text.
     properties[mapped.codes] = MAPPED | np.bitwise_or.reduceat(properties[mapped.texts], mapped.starts[:-1])
     properties[:CODE_POINTS][_composes_backward()] |= COMPLEX
     (grown, grown_lengths), (spelled, spelled_lengths) = _several(folds), _several(mapped)
@@ -304,7 +316,7 @@ def tables() -> Tables:
 
 @cache
 def number_parts() -> NDArray[np.uint8]:
-    """uint8[SPECIAL_PLANES], what each character of a body is to a number: IN_NUMBER bits, or 0."""
+    """uint8[SPECIAL_PLANES]: which part of a number each character can be, as IN_NUMBER_… bits; else 0."""
     parts = np.zeros(SPECIAL_PLANES, dtype=np.uint8)
     every = kinds()[:SPECIAL_PLANES]
     parts[every & IS_DECIMAL != 0] = IN_NUMBER_DIGIT

@@ -1,7 +1,7 @@
-"""The Unicode database of the text stage, frozen as data of the package.
+"""The Unicode database of the text stage, as a data file of the package with a fixed Unicode version.
 
-The interpreter's own `unicodedata` and `str` methods follow another Unicode version in every Python, so that
-the same message would get another body there. `scripts/unicode_tables.py` writes the file.
+Python's `unicodedata` and `str` methods are not used: their Unicode version differs between Python versions,
+so the same message could get different bodies. `scripts/unicode_tables.py` writes the data file.
 """
 
 from __future__ import annotations
@@ -22,26 +22,29 @@ CATEGORIES = (
     "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So",
     "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn",
 )  # fmt: skip
-"""General categories; the low bits of a kind are a place in this list."""
+"""General categories. Each code point has a `kind`, one number: its low bits are an index into this list."""
 CATEGORY = 0x1F
+"""Mask of these low bits. The other bits of a kind follow."""
 IS_ALNUM = 1 << 5
-"""Letter, digit or number of any script: what `str.isalnum()` says under this Unicode version."""
+"""Letter, digit or number of any script: `str.isalnum()` under this Unicode version."""
 IS_DECIMAL = 1 << 6
 """Decimal digit of any script."""
 IS_SPACE = 1 << 7
-"""What `str.isspace()` says."""
+"""Blank: `str.isspace()` under this Unicode version."""
 
 
 @cache
 def database() -> dict[str, NDArray[Any]]:
     """The arrays of the data file, by name.
 
-    kind_lengths, kind_values: runs of equal kinds over all code points: category and the bits above
-    combining_lengths, combining_values: the same of canonical combining classes
-    folding_, nfkc_, nfkd_codes, _lengths, _texts: code points that case folding, NFKC or NFKD change, in
-        ascending order, how many characters they become, and all of those one after another;
-        Hangul syllables, which are taken apart by rule, are left out
-    pairs: uint32[n, 3], first, second, and the character that NFC makes of the two; by second, then first
+    kind_lengths, kind_values: the kinds of all code points, run-length encoded (category and the bits above)
+    combining_lengths, combining_values: the canonical combining classes, encoded in the same way
+    folding_codes, nfkc_codes, nfkd_codes: the code points that case folding, NFKC or NFKD changes, ascending;
+        without Hangul syllables, which a rule decomposes
+    folding_lengths and so on: number of characters of each result; folding_texts and so on: all results, one
+        after another
+    pairs: uint32[n, 3]: two code points and the one that NFC composes of them; sorted by the second, then
+        by the first
     """
     data = files("twinsieve.stages.text").joinpath(DATA_FILE).read_bytes()
     with np.load(BytesIO(data), allow_pickle=False) as arrays:

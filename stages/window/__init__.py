@@ -1,1 +1,1 @@
-"""Kept messages: the columns of a batch, the ring they move into, and the table of their tags."""
+"""Kept messages: a batch as columns, the ring that stores kept messages, and the indexes that find them."""

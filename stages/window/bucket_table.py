@@ -1,7 +1,7 @@
-"""The memory of the buckets: small pages while few buckets hold something, then large ones.
+"""The memory of the buckets: small pages as long as few buckets are filled, then large pages.
 
-The table has its full size from the start, so a bucket is the same one whatever the pages: verdicts and
-states do not depend on them. Ten messages take 1 MB of it instead of 190.
+The table always has its full size, so the number of a bucket does not depend on the pages. So verdicts and
+saved states do not depend on them either. With small pages, ten messages take 1 MB instead of 190 MB.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from twinsieve.stages.window.buckets import WAYS, Buckets, bucket_counts, entry_
 from twinsieve.stages.window.resize import resize_buckets
 
 SMALL_SHARE = 8
-"""The table moves to large pages when the buckets that hold something, a small page each, would take this
-part of it."""
+"""The table moves to large pages if its filled buckets, each on a small page of its own, would take more than
+the table's size divided by this number."""
 
 _NOTHING = np.zeros(0, np.uint64)
 
 
 class BucketTable:
-    """Owner of the buckets; `buckets` is what kernels get, and is replaced when the table moves."""
+    """Owns the memory of the buckets. Kernels get `buckets`; it is a new object after the table has moved."""
 
     buckets: Buckets
 
@@ -42,13 +42,13 @@ class BucketTable:
             layout.weak,
             layout.key_bits,
         )
-        # First entries of the buckets that hold something, ascending; None once all pages are large.
+        # Indices of the first entries of filled buckets, ascending; None after the move to large pages.
         self._filled: NDArray[np.int64] | None = np.zeros(0, np.int64)
 
     def reserve(self, filled: NDArray[np.int64]) -> None:
-        """Let these buckets be written to; move the table when too many hold something then.
+        """Prepare writing to these buckets. If too many buckets are then filled, move to large pages.
 
-        filled: int64[n], first entries of buckets, in any order
+        filled: int64[n], indices of the first entries of the buckets, in any order
         """
         if self._filled is None:
             return
@@ -59,9 +59,10 @@ class BucketTable:
             self._filled = together
 
     def restore(self, entries: NDArray[Any], window: int, kept: int, ring_size: int) -> None:
-        """Fill this table, which is empty, with the entries of a saved table of that window.
+        """Fill this empty table with the entries of a saved table.
 
-        kept: messages kept since the beginning; ring_size: how many of them the ring still has
+        window: window of the saved table, in messages
+        kept: messages kept since the beginning; ring_size: number of them that are still in the ring
         """
         if len(entries) == self._count:
             filled = _filled_buckets(entries)
@@ -70,15 +71,12 @@ class BucketTable:
             return
         sizes = bucket_counts(window, self._load)
         old = self.buckets._replace(entries=entries, band_buckets=sizes[0], table_buckets=sizes[1])
-        # Any bucket of the new table may get something of an old one.
+        # Large pages, because every bucket of the new table may get entries.
         self._move(np.zeros(0, np.int64))
         resize_buckets(old, self.buckets, kept, ring_size)
 
     def _move(self, rows: NDArray[np.int64]) -> None:
-        """Move to large pages; free the small ones first.
-
-        rows: int64[n], places of all buckets that hold something
-        """
+        """Move to large pages; free the small pages first. rows: int64[n], numbers of all filled buckets"""
         filled = _rows(self.buckets.entries)[rows]
         self._filled = None
         self.buckets = self.buckets._replace(entries=_NOTHING)
@@ -88,10 +86,10 @@ class BucketTable:
 
 
 def _rows(entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """uint64[buckets, WAYS], the same memory."""
+    """uint64[buckets, WAYS]: the entries as one row for each bucket; the same memory."""
     return entries.reshape(-1, WAYS)
 
 
 def _filled_buckets(entries: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """First entries of the buckets that hold something: their newest entry stands first."""
+    """Indices of the first entries of filled buckets. The first entry is the newest, so it is not 0."""
     return np.flatnonzero(entries[::WAYS]) * WAYS

@@ -1,8 +1,9 @@
-"""The candidate index: per band or table, 64-byte buckets of the eight newest entries.
+"""The candidate index of the method text: for each band and table, buckets of the eight newest entries.
 
-An entry is 8 bytes: kept index modulo 2 ** 24 | length code 8 | signature 32. A bucket is one cache line; a
-new entry goes to the front and the oldest falls out. Nothing is deleted: an entry older than the window is
-recognised by its kept index. No chains, so that a hot topic costs eight comparisons, not thousands.
+An entry has 8 bytes: 24 bits kept index (modulo 2 ** 24), 8 bits length code, 32 bits signature. A bucket is
+one cache line (64 bytes). A new entry goes to the front, and the oldest one is removed. Otherwise no entry is
+deleted: the kept index shows whether an entry is older than the window. There are no chains, so a frequent
+key costs eight comparisons and not thousands.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ INDEX_MASK = (1 << INDEX_BITS) - 1
 
 
 class Buckets(NamedTuple):
-    """entries: uint64[(bands * band_buckets + tables * table_buckets) * WAYS], 64-byte aligned; 0 is empty.
+    """The buckets of all bands and tables.
 
-    The rest is the layout: numbers of bands, tables, buckets in each, weak bits and key bits of a table.
+    entries: uint64[(bands * band_buckets + tables * table_buckets) * WAYS], aligned to 64 bytes; 0 is empty
+    bands, tables: their numbers; band_buckets, table_buckets: number of buckets in each band, in each table
+    weak, key_bits: number of weak bits and of key bits of a SimHash table (`BandLayout`)
     """
 
     entries: NDArray[np.uint64]
@@ -38,25 +41,27 @@ class Buckets(NamedTuple):
 
 
 def bucket_counts(window: int, load: float) -> tuple[int, int]:
-    """Buckets in each band and in each SimHash table, for a window of that many kept messages.
+    """(buckets in each band, buckets in each SimHash table)
 
-    Tables serve only bodies of at least `simhash_from` characters and get half as many.
+    window: in kept messages; load: entries of a band's bucket in a full window
+    A table has half as many buckets, because it holds only bodies of at least `simhash_from` characters.
     """
     band_buckets = max(1, round(window / load))
     return band_buckets, max(1, band_buckets // 2)
 
 
 def entry_count(layout: BandLayout, window: int, load: float) -> int:
-    """Entries of 8 bytes in the whole index."""
+    """Number of entries (8 bytes each) for which the whole index has room."""
     band_buckets, table_buckets = bucket_counts(window, load)
     return (layout.bands * band_buckets + layout.tables * table_buckets) * WAYS
 
 
 @kernel
 def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
-    """First entry of the bucket a row looks into at its `probe`-th look.
+    """Index of the first entry of the bucket that a row reads with its look-up number `probe`.
 
-    Looks 0…bands - 1 are the MinHash bands; then each table's 2 ** weak keys, the unchanged one first.
+    Numbers 0 to bands - 1 are the MinHash bands. After them, each table has 2 ** weak look-ups: first the
+    unchanged key, then the keys with flipped weak bits.
     """
     salt = chunk.scopes[row]
     if probe < buckets.bands:
@@ -78,7 +83,7 @@ def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
 
 @kernel(callee=True)
 def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint64:
-    """Bits (table * 128 // tables + j) % 128 of the SimHash, j < key_bits."""
+    """The key of a SimHash table: bit j is bit (table * 128 // tables + j) % 128 of the SimHash."""
     first = table * 128 // buckets.tables
     word, shift = first >> 6, np.uint64(first & 63)
     key = chunk.simhashes[row, word] >> shift
@@ -89,7 +94,10 @@ def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint6
 
 @kernel(callee=True)
 def own_probe(table: int, buckets: Buckets) -> np.int64:
-    """The look at which a row finds its own bucket of a band or table (bands first, then tables)."""
+    """Number of the look-up that reads a row's own bucket, in which it is inserted.
+
+    table: number of a band, or number of bands plus number of a table
+    """
     if table < buckets.bands:
         return table
     return buckets.bands + ((table - buckets.bands) << buckets.weak)
@@ -97,7 +105,7 @@ def own_probe(table: int, buckets: Buckets) -> np.int64:
 
 @kernel(callee=True)
 def pack_entry(kept_index: int, code: int, signature: int) -> np.uint64:
-    """The 8 bytes a bucket holds for one message."""
+    """The entry of one message, 8 bytes. code: length code"""
     low = np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))
     return low | (np.uint64(signature) << np.uint64(32))
 
@@ -112,9 +120,9 @@ def insert_kept(
     end_table: int,
     buckets: Buckets,
 ) -> None:
-    """Enter the first `count` of `rows` into their buckets of the given bands and tables.
+    """Insert the first `count` of `rows` into their buckets, in bands and tables first_table to end_table.
 
-    rows: int32, chunk rows in order of keeping; exact-only rows are passed over
+    rows: int32, rows of the chunk in the order in which they were kept; exact-only rows are skipped
     """
     entries = buckets.entries
     ahead = 8

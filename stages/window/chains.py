@@ -1,4 +1,4 @@
-"""The candidate index of hamming mode, as kernels take it."""
+"""The candidate index of the method hamming, as a tuple for kernels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 
 class Chains(NamedTuple):
-    """The tables of hamming mode.
+    """The tables of the method hamming. A table is a hash table of chains of kept messages.
 
-    masks: uint64[tables], the bits of each table's key
-    heads: uint32[tables, cells], newest kept index + 1 (modulo 2 ** 32) of each hash, 0 for none
-    next: uint32[tables, N], by ring slot, the one before it
-    distances: int8[…], k by body length; a length beyond the last has the last one's k, -1: exact only
+    masks: uint64[tables], the fingerprint bits that form the key of each table
+    heads: uint32[tables, cells], kept index + 1 (modulo 2 ** 32) of the newest message of each cell, or 0
+    next: uint32[tables, N], by ring slot: kept index + 1 of the message before it in the chain, or 0
+    distances: int8[…], k by body length, -1 for exact-only; longer bodies have the last entry
     """
 
     masks: NDArray[np.uint64]

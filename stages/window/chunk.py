@@ -1,4 +1,4 @@
-"""A stretch of a batch, in the form kernels read."""
+"""A chunk: consecutive rows of a batch, as a tuple of arrays for kernels."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from twinsieve.stages.contract import BandLayout, Batch
 from twinsieve.stages.window.lengths import MAX_CODED_LENGTH, length_codes
 
 CHUNK_ROWS = 1024
-"""Rows judged against one state of the index; small enough that the pairs inside stay in the cache."""
+"""Rows of a chunk; they are judged with one state of the index. The number is so small that the data of all
+rows stays in the processor's cache."""
 
 _CODES = length_codes()
 
 
 class Chunk(NamedTuple):
-    """n rows; C-contiguous columns.
+    """n rows of a batch as C-contiguous columns; meanings as in `Batch`, `Bodies` and `Fingerprints`.
 
     times, arrivals: int64[n], ms or NO_TIME; positions: int64[n]; ids, scopes: uint64[n]
-    digests: uint64[n, 2], salted with the scope
+    digests: uint64[n, 2], with the scope mixed in if messages have scopes
     chars: uint32[…], word_starts: uint8[…], starts: int64[n + 1]
-    lengths: int32[n], body length, or -(key length) if exact-only
-    owns: int32[n], own length before a card, or -1 without one
-    codes: uint8[n], length codes; probes: int32[n], how many buckets the row may look into (0: none)
+    lengths: int32[n], body length; for an exact-only row -(key length)
+    owns: int32[n], body characters before a shared card, or -1 without a card
+    codes: uint8[n], length codes; probes: int32[n], number of look-ups in buckets, 0 for exact-only rows
     bags: uint64[n, 4]; signatures: uint32[n]; band_keys: uint32[n, bands]
     simhashes: uint64[n, 2]; weak_bits: uint8[n, tables, weak]; has_simhash: bool[n]
     sketches: uint8[m, 64]; sketch_rows: int32[n]; tallies: uint64[n]
@@ -55,7 +56,7 @@ class Chunk(NamedTuple):
 
 
 def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
-    """All rows of a batch as one chunk; `rows` then gives its stretches without copying."""
+    """All rows of a batch as one chunk. `rows` then takes parts of it without copying."""
     batch = batch.for_kernels()
     bodies, prints = batch.bodies, batch.fingerprints
     key_lengths = np.diff(bodies.starts).astype(np.int32)
@@ -94,7 +95,7 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
 
 
 def rows(chunk: Chunk, low: int, high: int) -> Chunk:
-    """Rows low…high of a chunk, sharing its memory."""
+    """Rows low to high (exclusive) of a chunk; they share its memory."""
     whole = {"chars", "word_starts", "sketches"}
     parts = {
         name: column if name in whole else column[low : high + (name == "starts")]

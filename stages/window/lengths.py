@@ -1,9 +1,10 @@
-"""Which bucket entries are compared: one table from two length codes to a limit of differing bits.
+"""Which bucket entries are compared with a message: a table of allowed signature bits by two length codes.
 
-An entry carries a length code (24 steps an octave) and a 32-bit signature. For a pair at similarity s of
-summed length n at most (1 - s) * n characters are inserted or deleted, so lengths must be close, and below
-PARITY_BELOW characters the parity bits, of which each edit changes one, cannot differ in more places.
-From PARITY_BELOW on the signature holds one-bit MinHash values; their limit is measured, not proven.
+An entry holds a length code (24 steps for each doubling of the length) and a 32-bit signature. Two bodies
+with similarity s and summed length n differ by at most (1 - s) * n inserted or deleted characters. So their
+lengths must be close. Below PARITY_BELOW characters, each of these edits changes one parity bit of the
+signature, so at most that many bits differ. From PARITY_BELOW on, the signature holds one-bit MinHash values;
+their limit is measured, not proven.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from twinsieve.stages.contract import MIN_NEAR_LENGTH, PARITY_BELOW, SIMILARITY_
 
 STEPS_PER_OCTAVE = 24
 MAX_CODED_LENGTH = 1580
-"""From this length on the code is 255 and says nothing about the length."""
+"""All bodies of this length or more have the code 255."""
 
 REJECT = -1
 
 _MINHASH_LIMITS = ((9_500, 8), (9_000, 11), (8_500, 13), (8_000, 15), (7_000, 18), (0, 32))
-"""(similarity from, differing bits allowed out of 32); kept ≥ .995 of true pairs when measured."""
+"""(least similarity, allowed differing bits out of 32). In measurements, each limit kept ≥ .995 of the true
+pairs."""
 
 
 def length_code(length: int) -> int:
-    """floor(24 * log2(length)), at most 255, in integers so that every machine agrees.
+    """floor(24 * log2(length)), at most 255. Integer arithmetic gives the same result on every machine.
 
     >>> length_code(8), length_code(16), length_code(100_000)
     (72, 96, 255)
@@ -39,9 +41,10 @@ def length_codes() -> NDArray[np.uint8]:
 
 
 def signature_limits(similarity: int) -> NDArray[np.int8]:
-    """int8[256, 256]: differing signature bits allowed between a message and an entry, or REJECT.
+    """int8[256, 256]: how many signature bits of a message and an entry may differ, or REJECT.
 
-    similarity: out of SIMILARITY_SCALE; rows are the message's length code, columns the entry's
+    Rows are the length code of the message, columns that of the entry.
+    similarity: least similarity, out of SIMILARITY_SCALE
     """
     shortest, longest = _ranges()
     bits = next(limit for least, limit in _MINHASH_LIMITS if similarity >= least)
@@ -58,13 +61,13 @@ def signature_limits(similarity: int) -> NDArray[np.int8]:
 
 
 def _ranges() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Shortest and longest length of each code, int64[256] each; 0 where no length has the code."""
+    """(shortest, longest) body length of each code, int64[256] each; 0 if no length has the code."""
     codes = length_codes()[MIN_NEAR_LENGTH:]
     lengths = np.arange(MIN_NEAR_LENGTH, MAX_CODED_LENGTH + 1)
     shortest, longest = np.zeros(256, np.int64), np.zeros(256, np.int64)
     longest[codes] = lengths
     shortest[codes[::-1]] = lengths[::-1]
-    # The last code stands for every longer body too.
+    # The last code is also the code of all longer bodies.
     longest[255] = 1 << 40
     return shortest, longest
 
@@ -72,7 +75,7 @@ def _ranges() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _can_be_alike(
     shortest: NDArray[np.int64], longest: NDArray[np.int64], similarity: int
 ) -> NDArray[np.bool_]:
-    """bool[256, 256]: whether some lengths of the two ranges allow it: 2 * min(a, b) / (a + b)."""
+    """bool[256, 256]: whether two codes include lengths a, b with 2 * min(a, b) / (a + b) >= similarity."""
     low = np.minimum(longest[:, None], longest)
     high = np.maximum(shortest[:, None], shortest)
     return (low >= high) | (2 * low * SIMILARITY_SCALE >= similarity * (low + high))

@@ -1,4 +1,4 @@
-"""A saved index under a window of another size: no entry is lost, none is added."""
+"""Moves a saved index into an index of another size, if the near window was changed between save and load."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from twinsieve.stages.window.chains import Chains
 
 
 def resize_buckets(old: Buckets, new: Buckets, kept: int, ring_size: int) -> None:
-    """Fill `new`, which is empty, with the entries of `old`.
+    """Fill the empty buckets `new` with the entries of `old`.
 
-    A bucket gets the newest entries of all old buckets that a message which looks into it could have stood
-    in; of a larger index some entries so stand in more buckets than one, and are compared like any other.
-    kept: messages kept since the beginning; ring_size: how many of them the ring still has
+    An entry does not hold its key, so its new bucket is not known exactly. Therefore a new bucket gets the
+    newest entries of all old buckets whose keys can belong to it. In a larger index, some entries are then in
+    several buckets; each is compared like any other entry.
+    kept: messages kept since the beginning; ring_size: number of them that are still in the ring
     """
     ages = np.zeros(WAYS, np.int64)
     _resize(old.entries, old.band_buckets, new.entries, new.band_buckets, new.bands, kept, ring_size, ages)
@@ -45,7 +46,7 @@ def _resize(
 ) -> None:
     for table in range(tables):
         for bucket in range(new_buckets):
-            # A key stands in bucket floor(key * buckets / 2 ** 32), with either number of buckets.
+            # In both indexes, the bucket of a key is floor(key * number of buckets / 2 ** 32).
             first = bucket * old_buckets // new_buckets
             last = ((bucket + 1) * old_buckets - 1) // new_buckets
             target = (table * new_buckets + bucket) * WAYS
@@ -75,12 +76,15 @@ def _resize(
 def resize_chains(
     heads: NDArray[np.uint32], links: NDArray[np.uint32], empty: Chains, kept: int, ring_size: int
 ) -> Chains:
-    """The saved heads and links as chains of the size that `empty` has. Arguments as in `resize_buckets`."""
+    """The saved heads and links (`Chains.next`) as chains of the size of `empty`.
+
+    kept, ring_size: as for `resize_buckets`
+    """
     capacity, cells = empty.next.shape[1], empty.heads.shape[1]
     indices = np.arange(kept - ring_size, kept, dtype=np.int64)
     moved = np.zeros_like(empty.next)
     moved[:, indices % capacity] = links[:, indices % links.shape[1]]
-    # A cell is the low bits of a hash: of more cells, several begin with the same chain. Fewer would
-    # have to merge chains; what was saved is kept instead.
+    # The cell of a key is the low bits of its hash. With more cells than before, several cells begin with the
+    # same old chain. With fewer cells, chains would have to be merged; so the old number of cells stays.
     more = max(1, cells // heads.shape[1])
     return empty._replace(heads=np.tile(heads, (1, more)), next=moved)

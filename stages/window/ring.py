@@ -1,10 +1,10 @@
-"""The ring of kept messages: columns by slot, and the arena their texts live in.
+"""The ring of kept messages: columns with one row for each slot, and an arena for the texts.
 
-Entry k (its *kept index*, counted from 0) lives in slot k % capacity until entry k + capacity overwrites it.
-Texts stand in a circular arena of 16-bit units, in the same order; a text with a character beyond the
-Basic Multilingual Plane takes two units a character. Behind a text stand its sketch, if it has one, one
-bit a character for word starts, and its tally where the text is not stored whole. The arena grows between
-chunks, never inside one.
+Kept messages are numbered from 0: this number is the *kept index*. Message k is in slot k % capacity until
+message k + capacity overwrites it. The texts are in a circular arena of 16-bit units, in the same order. A
+text with a character beyond the Basic Multilingual Plane takes two units for each character. After a text
+follow its sketch, if it has one, then one bit a character for word starts, and then its tally, if the text is
+not stored whole. The arena grows only between chunks.
 """
 
 from __future__ import annotations
@@ -21,26 +21,28 @@ from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.tags import TagIndex, tag_insert, tag_remove
 
 GRANULE = 4
-"""Texts begin at multiples of this many units, so that an offset fits 32 bits up to 32 GiB of text."""
+"""Units of a granule. A text begins at a whole granule, so 32-bit offsets are enough for 32 GiB of text."""
 
 SKETCH_UNITS = 32
 TALLY_UNITS = 4
 NO_CARD = 0xFFFF
 
 KEPT, HEAD, STREAM_TIME, FIRST_TIME, OLDEST = 0, 1, 2, 3, 4
-"""Places in `counters`: messages kept so far; where the next text goes, in granules; stream time in ms, and
-the first one known: entries kept before any time was known count as kept then; and the first kept index the
-ring ever had (it is not 0 in a ring that was enlarged)."""
+"""Indices into `counters`. KEPT: messages kept so far. HEAD: granule at which the next text is stored.
+STREAM_TIME: stream time in ms, or NO_TIME. FIRST_TIME: the first stream time; messages kept before it count
+as kept at that time. OLDEST: the first kept index that the ring ever had (not 0 in a ring that was
+enlarged)."""
 _COUNTERS = 5
 
 _SMALL_BYTES = 1 << 16
-"""Slots fill one after another: the first ones of each column stand in small pages (`stages/pages.py`)."""
+"""Bytes of each column in small pages (`stages/pages.py`). Slots are filled in order, so a short run writes
+only to these."""
 
 _MAX_TEXT_LENGTH = (2 * STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16 + TALLY_UNITS) // GRANULE
 
 
 class RingUse(NamedTuple):
-    """Which optional columns are in use."""
+    """Which optional columns of the ring are in use."""
 
     text: bool
     ids: bool
@@ -49,13 +51,15 @@ class RingUse(NamedTuple):
 
 
 class RingColumns(NamedTuple):
-    """What kernels see of the ring: capacity N rows, or one row for columns that are not in use.
+    """The columns of the ring, as kernels take them. N: capacity; a column that is not in use has one row.
 
     positions, times: int64[N]; tags: uint64[N], first half of the digest
-    offsets: uint32[N], granules; lengths: int32[N], body length, or -(key length) for exact-only rows
-    owns: uint16[N], own length before a card or NO_CARD; wides: uint8[N], two units a character
+    offsets: uint32[N], where the text begins, in granules
+    lengths: int32[N], body length; for an exact-only message -(key length)
+    owns: uint16[N], body characters before a shared card, or NO_CARD
+    wides: uint8[N], 1 if the text has two units for each character
     bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
-    texts: uint16[units]; counters: int64[5], see KEPT and the rest; tag_slots: int32[cells]
+    texts: uint16[units], the arena; counters: int64[5], see KEPT; tag_slots: int32[cells], see `TagIndex`
     """
 
     positions: NDArray[np.int64]
@@ -78,7 +82,7 @@ _BY_SLOT = frozenset(RingColumns._fields) - {"texts", "counters", "tag_slots"}
 
 
 class Ring:
-    """Owner of the columns; `columns` is what kernels get, and is replaced when the arena grows."""
+    """Owns the columns. Kernels get `columns`, a new tuple after the arena or the tag table was replaced."""
 
     def __init__(self, capacity: int, use: RingUse) -> None:
         def column(dtype: type[np.generic], used: bool = True, width: int = 1) -> NDArray[Any]:
@@ -113,7 +117,7 @@ class Ring:
 
     @property
     def size(self) -> int:
-        """Entries that are still in the ring."""
+        """Number of entries that are in the ring now."""
         return min(self.kept - int(self.columns.counters[OLDEST]), self.capacity)
 
     @property
@@ -123,17 +127,17 @@ class Ring:
 
     @property
     def oldest_slot(self) -> int:
-        """Slot of the oldest entry that is still in the ring; any slot while it is empty."""
+        """Slot of the oldest entry in the ring; any slot if the ring is empty."""
         return (self.kept - self.size) % self.capacity
 
     def live_slots(self) -> NDArray[np.int64]:
-        """int64[size]: slots in log order, oldest first."""
+        """int64[size]: slots of all entries, oldest first."""
         return np.arange(self.kept - self.size, self.kept, dtype=np.int64) % self.capacity
 
     def forget(self, positions: NDArray[np.int64]) -> None:
-        """Take entries of these positions out of the near stage's candidates.
+        """Make sure that the near stage finds no entry with these positions any more.
 
-        They look as bodies that are compared exactly only.
+        Their length becomes 0; the near stage skips such entries like exact-only ones.
         """
         if len(self.columns.lengths) != self.capacity:
             return
@@ -141,7 +145,7 @@ class Ring:
         self.columns.lengths[slots[np.isin(self.columns.positions[slots], positions)]] = 0
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
-        """Position of the newest entry for each of the tags that the ring holds."""
+        """By tag: position of its newest entry, for those of `tags` that are in the ring."""
         slots = self.live_slots()
         slots = slots[np.isin(self.columns.tags[slots], tags)]
         return dict(
@@ -149,7 +153,7 @@ class Ring:
         )
 
     def reserve(self, characters: int, messages: int) -> None:
-        """Make room in the arena for that many more characters in that many texts, kept all."""
+        """Make room for `messages` more entries whose texts have `characters` characters together."""
         if self._tag_index.reserve(self.size, messages):
             self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
         if not self.use.text:
@@ -165,7 +169,10 @@ class Ring:
         self._move_texts(size + max(size // 16, needed), tail, live)
 
     def _move_texts(self, new_size: int, tail: int, live: int) -> None:
-        """Moves the live texts to the front of another arena, in their order."""
+        """Move the stored texts, in their order, to the front of a new arena.
+
+        new_size, tail, live: in granules; the texts begin at `tail` and take `live`
+        """
         old = self.columns.texts
         size = len(old) // GRANULE
         texts = np.zeros(new_size * GRANULE, np.uint16)
@@ -179,13 +186,13 @@ class Ring:
         self.columns = self.columns._replace(texts=texts)
 
     def to_sections(self) -> dict[str, NDArray[np.generic]]:
-        """The columns by name, without the tag table, which a load rebuilds."""
+        """The columns by name, except the tag table, which is rebuilt at a load."""
         return {f"ring.{name}": c for name, c in self.columns._asdict().items() if name != "tag_slots"}
 
     def restore(self, sections: dict[str, NDArray[np.generic]]) -> None:
-        """Fill the columns with what `to_sections` gave for a ring of these columns.
+        """Fill the columns from a saved ring with the same columns in use.
 
-        A larger ring holds as much as the saved one did, a smaller one the newest of it.
+        A larger ring gets all entries of the saved ring, a smaller ring the newest ones.
         """
         saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
         counters = np.zeros(_COUNTERS, np.int64)
@@ -210,9 +217,9 @@ class Ring:
 
 @kernel(callee=True)
 def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
-    """Slot of a chunk's row, which now is the newest entry of the ring.
+    """Store a row of a chunk as the newest entry of the ring. returns: its slot
 
-    Its time is stream time. `Ring.reserve` must have made room for its text.
+    The time of the entry is stream time. `Ring.reserve` must have made room for its text.
     """
     counters = ring.counters
     kept = counters[KEPT]
@@ -285,7 +292,10 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
 
 @kernel(callee=True)
 def word_start_at(ring: RingColumns, slot: int) -> int:
-    """Where the word starts of a stored text stand in `texts`: bit j & 15 of unit j >> 4 is character j's."""
+    """Index into `texts` of the word starts of a stored text.
+
+    From there on, character j has bit j & 15 of unit j >> 4.
+    """
     stored = min(np.int64(abs(ring.lengths[slot])), STORED_LENGTH)
     unit = np.int64(ring.offsets[slot]) * GRANULE + (stored * 2 if ring.wides[slot] else stored)
     return unit + SKETCH_UNITS if ring.lengths[slot] >= SKETCH_FROM else unit
@@ -293,7 +303,7 @@ def word_start_at(ring: RingColumns, slot: int) -> int:
 
 @kernel(callee=True)
 def tally_of(ring: RingColumns, slot: int) -> np.uint64:
-    """The tally of an entry whose body is longer than STORED_LENGTH."""
+    """The tally of an entry. Its body must be longer than STORED_LENGTH."""
     unit = word_start_at(ring, slot) + STORED_LENGTH // 16
     tally = np.uint64(0)
     for j in range(TALLY_UNITS):

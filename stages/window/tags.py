@@ -1,7 +1,7 @@
-"""`TagIndex`: which ring slot holds the newest kept message of a digest tag, or none.
+"""`TagIndex`: finds the ring slot of the newest kept message with a tag (the first half of a digest).
 
-An open-addressing table of ring slots. The tags themselves stay in the ring's column, so the table
-costs 4 bytes a cell, and it never forgets: it holds exactly the tags of the messages in the ring.
+It is a hash table of ring slots with open addressing. The tags stay in the column of the ring, so the table
+takes only 4 bytes a cell. It contains exactly the tags of all messages in the ring.
 
 >>> tags = np.array([7, 9, 7], dtype=np.uint64)
 >>> index = TagIndex(3)
@@ -30,10 +30,11 @@ from twinsieve.stages.pages import zeros
 _EMPTY = 0
 
 _SMALL_SHARE = 8
-"""The table moves when its entries, a small page each, would take this part of it."""
+"""The table moves to large pages if its entries, each on a small page of its own, would take more than the
+table's size divided by this number."""
 
 _MAX_CAPACITY = 2**30
-"""Slots are int32, and the table is up to four times as long as the ring."""
+"""Greatest capacity of a ring: slots are int32, and the table has up to four times as many cells."""
 
 _HALF = np.uint64(32)
 
@@ -41,8 +42,8 @@ _HALF = np.uint64(32)
 class TagIndex:
     """The table for a ring of `capacity` slots.
 
-    slots: int32[cells], cells a power of two, at least 1.5 × capacity; the complement of a ring slot (~slot),
-        or 0, so that a new table is zeros, and memory that is never written costs nothing
+    slots: int32[cells], the complement of a ring slot (~slot), or 0 for an empty cell. So a new table is all
+        zeros, and cells that are never written take no memory. cells: a power of two, at least 1.5 × capacity
     mask: cells - 1
     raises: UsageError unless 1 <= capacity <= 2 ** 30
     """
@@ -58,13 +59,14 @@ class TagIndex:
 
     @staticmethod
     def bytes_for(capacity: int) -> int:
-        """Bytes the table of a ring of `capacity` slots takes."""
+        """Bytes of the table for a ring of `capacity` slots."""
         return 4 * _cells_for(capacity)
 
     def reserve(self, count: int, more: int) -> bool:
-        """Whether `slots` is another array now, of the same content: this many entries want large pages.
+        """Prepare adding entries. With many entries, move the table to large pages.
 
-        count: entries in the table, at most; more: entries that may be added now
+        count: greatest number of entries in the table now; more: greatest number of entries to add
+        returns: whether `slots` is another array now; its content is the same
         """
         if not self._small or (count + more) * mmap.PAGESIZE * _SMALL_SHARE <= self.slots.nbytes:
             return False
@@ -75,9 +77,9 @@ class TagIndex:
         return True
 
     def rebuild(self, tags: NDArray[np.uint64], oldest: int, count: int) -> None:
-        """Hold the `count` ring slots that begin at `oldest`, in ring order; the table is empty before.
+        """Fill the empty table with `count` ring slots from slot `oldest` on, for a ring that was loaded.
 
-        tags: uint64[capacity], the ring's column; this is how a saved ring gets its table back
+        tags: uint64[capacity], the column of the ring
         """
         self.reserve(0, count)
         _insert_ring(self.slots, self.mask, tags, oldest, count)
@@ -91,13 +93,13 @@ def _cells_for(capacity: int) -> int:
 
 @kernel(callee=True)
 def _home(mask: int, tag: np.uint64) -> np.int64:
-    # Both halves of the tag take part, so that tags with equal low (or high) bits still spread.
+    # Use both halves of the tag, so that tags with equal low (or high) bits still go to different cells.
     return np.int64(((tag ^ (tag >> _HALF)) * GOLDEN) >> _HALF) & mask
 
 
 @kernel(callee=True)
 def _cell_of(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> np.int64:
-    """The cell of this tag: where its entry is, or where it would be put."""
+    """The cell with the entry of this tag, or else the empty cell in which to insert it."""
     cell = _home(mask, tag)
     while True:
         slot = ~np.int64(slots[cell])
@@ -108,7 +110,7 @@ def _cell_of(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
 
 @kernel
 def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
-    """Prefetch the table's line for this tag. A hint only."""
+    """Prefetch the cache line of the table in which this tag is searched. It changes nothing."""
     prefetch(slots, _home(mask, tag))
 
 
@@ -116,7 +118,7 @@ def tag_prefetch(slots: NDArray[np.int32], mask: int, tag: np.uint64) -> None:
 def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64) -> np.int64:
     """The ring slot of the newest entry with this tag, or -1.
 
-    slots, mask: a TagIndex; tags: uint64[capacity], the ring's column; nothing is changed
+    slots, mask: of a TagIndex; tags: uint64[capacity], the column of the ring; nothing is changed
     """
     return ~np.int64(slots[_cell_of(slots, mask, tags, tag)])
 
@@ -125,10 +127,10 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
 def tag_insert(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> None:
-    """Let `tag_find` give `slot` for this tag; an older entry of the tag is replaced.
+    """Insert `slot` as the newest entry of this tag, in place of an older one.
 
-    The ring must hold the tag at `slot`, and what the slot held before must have been removed
-    (`tag_remove` comes first, then the ring's column is overwritten).
+    Before it, call `tag_remove` for the entry that was in the slot, then write the tag to the column of the
+    ring at `slot`.
     """
     slots[_cell_of(slots, mask, tags, tag)] = ~slot
 
@@ -137,15 +139,16 @@ def tag_insert(
 def tag_remove(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int
 ) -> bool:
-    """Whether the slot was mapped; afterwards it is not.
+    """Remove the entry of `slot`. returns: whether the table had one
 
-    Call it before the ring overwrites `slot`. Where a newer entry with the same tag has taken the
-    place, nothing happens: the newer one stays findable. Leaves no marker behind: later cells of
-    the run move up.
+    Call it before the ring overwrites `slot`. If a newer entry has the same tag, the table holds the newer
+    one, and nothing changes. The removal leaves no marker for a deleted cell; instead, entries in the cells
+    after it move up.
 
     source: Knuth, The Art of Computer Programming 3, section 6.4, algorithm R
     """
-    # By the slot, as a look at the tags of other cells on the way would cost a cache miss each.
+    # Search for the slot and not for the tag: reading the tags of the cells on the way would cost a cache
+    # miss for each cell.
     cell = _home(mask, tag)
     while ~np.int64(slots[cell]) != slot:
         if slots[cell] == _EMPTY:
@@ -157,7 +160,7 @@ def tag_remove(
         other = ~np.int64(slots[cell])
         if other < 0:
             break
-        # An entry may fill the hole only if the hole is not before the cell where its search starts.
+        # An entry may move into the hole only if the hole is not before the cell where its search starts.
         if ((cell - _home(mask, tags[other])) & mask) >= ((cell - hole) & mask):
             slots[hole] = ~other
             hole = cell

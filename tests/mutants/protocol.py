@@ -91,9 +91,9 @@ PROTOCOL = (
     Mutant(
         "protocol: what retention took explains each gap behind it",
         FOLLOWER,
-        "                # Retention takes the oldest: all decisions behind this one are there.\n"
+        "                # Retention deletes the oldest records first, so all decisions after this one are there.\n"
         "                self.cut = False\n",
-        "                # Retention takes the oldest: all decisions behind this one are there.\n",
+        "                # Retention deletes the oldest records first, so all decisions after this one are there.\n",
         RETENTION,
     ),
     Mutant(
