@@ -98,10 +98,10 @@ class TextSettings(Section):
 class FeatureSettings(Section):
     """The features from which the SimHash is made."""
 
-    kind: Literal["chars", "shingles", "keywords"] = setting(
+    kind: Literal["chars", "shingles", "keywords", "punctuation"] = setting(
         _FEATURES.features,
         "chars: characters and pairs, words in other scripts; "
-        "keywords: words by jieba, about 240 µs a message",
+        "keywords: words by jieba, about 240 µs a message; punctuation: two tokens on each side of a mark",
     )
     unit: Literal["chars", "words"] = setting(_FEATURES.unit, "of shingles")
     width: Annotated[Whole, Field(ge=1, le=64)] = setting(_FEATURES.width, "units in a shingle")

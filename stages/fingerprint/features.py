@@ -14,7 +14,7 @@ from twinsieve.stages.text.compatibility import case_folded, nfkc_texts
 Dropped = Literal["latin", "digits"]
 
 _CHOICES = {
-    "features": ("chars", "shingles", "keywords"),
+    "features": ("chars", "shingles", "keywords", "punctuation"),
     "unit": ("chars", "words"),
     "weights": ("none", "tf", "tfidf", "position", "scale5"),
     "choose": ("tfidf", "frequency"),
@@ -38,7 +38,8 @@ class FeatureConfig:
     """Which features a SimHash has, and how much each counts.
 
     features: `chars`: in unspaced scripts, characters and pairs of them; in other scripts, words and pairs of
-        words. `shingles`: each sequence of `width` units. `keywords`: words that jieba finds
+        words. `shingles`: each sequence of `width` units. `keywords`: words that jieba finds.
+        `punctuation`: two tokens before and two after each mark of the text (`punctuation.py`)
     unit: unit of shingles: `chars`, or `words` (a character of an unspaced script counts as a word)
     width: number of units of a shingle, ≥ 1; a body with fewer units has no feature
     top_k: number of keywords that are kept, ≥ 1
@@ -64,7 +65,7 @@ class FeatureConfig:
     raises: UsageError, which names the setting
     """
 
-    features: Literal["chars", "shingles", "keywords"] = "chars"
+    features: Literal["chars", "shingles", "keywords", "punctuation"] = "chars"
     unit: Literal["chars", "words"] = "chars"
     width: int = 3
     top_k: int = 10
@@ -89,6 +90,8 @@ class FeatureConfig:
         for name in ("width", "top_k", "min_word", "min_features"):
             if getattr(self, name) < 1:
                 raise UsageError(f"features.{name} is {getattr(self, name)}; use 1 or more")
+        if self.features == "punctuation" and (self.weights == "tfidf" or self.idf is not None):
+            raise UsageError("features of punctuation have no IDF; use weights: none, tf or position")
         if self.weights == "tfidf" and self.features != "keywords" and self.idf is None:
             raise UsageError(
                 f"features.weights is tfidf without an IDF table for {self.features}; train one or use tf"

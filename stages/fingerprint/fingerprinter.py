@@ -22,6 +22,7 @@ from twinsieve.stages.fingerprint.minhash import (
 )
 from twinsieve.stages.fingerprint.mixing import derive
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures, packed_features
+from twinsieve.stages.fingerprint.punctuation import MarkFeatures
 from twinsieve.stages.fingerprint.simhash import (
     SIMHASH_BITS,
     WEIGHTINGS,
@@ -62,8 +63,11 @@ class Fingerprinter:
         self._simhash_seeds = np.array(derive(seed, _SIMHASH, 3), dtype=np.uint64)
         self._drop = features.drop
         self._keywords: Keywords | None = None
+        self._marks: MarkFeatures | None = None
         if features.features == "keywords":
             self._keywords = Keywords(features, seed)
+        elif features.features == "punctuation":
+            self._marks = MarkFeatures(features, self._simhash_seeds[0])
         else:
             self._rules = FeatureRules(
                 features.by_words,
@@ -77,14 +81,14 @@ class Fingerprinter:
         self,
         bodies: Bodies,
         keys: list[bytes] | None = None,
-        texts: list[str] | None = None,  # noqa: ARG002
+        texts: list[str] | None = None,
     ) -> Fingerprints:
         """The fingerprints of each row. Exact-only rows have a digest; their other columns are 0.
 
         All tallies are 0 here; `stages.differ.tails` fills them, because it has the lists of words.
         keys: one exact key for each row, to be hashed instead of the key text
         texts: the messages before they became bodies, for features that are made of them
-        raises: UsageError if there is not one key per row
+        raises: UsageError if there is not one key per row, or no text for features made of texts
         """
         layout = self._layout
         bodies = bodies.for_kernels()
@@ -95,7 +99,7 @@ class Fingerprinter:
         prints.digests = digests(self._digest, bodies, keys)
         prints.sketches = np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8)
         prints.sketch_rows = places_of(long).astype(np.int32)
-        self._fill_simhashes(bodies, prints)
+        self._fill_simhashes(bodies, texts, prints)
         by_script = layout.grams == "by_script"
         columns = (prints.band_keys, prints.signatures)
         fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *columns)
@@ -106,21 +110,25 @@ class Fingerprinter:
     def packed_features(
         self,
         bodies: Bodies,
-        texts: list[str] | None = None,  # noqa: ARG002
+        texts: list[str] | None = None,
     ) -> PackedFeatures:
         """What the SimHash of each row is made of. texts: as for `fingerprints`"""
+        if self._marks is not None:
+            if texts is None:
+                raise UsageError("features.kind is punctuation, which bodies do not have; give the texts too")
+            return self._marks.pack(texts, bodies.exact_only)
         bodies = without(bodies, self._drop)
         if self._keywords is not None:
             return PackedFeatures(*self._keywords.pack(bodies))
         return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
 
-    def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
+    def _fill_simhashes(self, bodies: Bodies, texts: list[str] | None, prints: Fingerprints) -> None:
         simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
         seeds, key_bits = self._simhash_seeds, self._layout.key_bits
-        bodies = without(bodies, self._drop)
-        if self._keywords is not None:
-            fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, simhashes)
+        if self._keywords is not None or self._marks is not None:
+            fill_packed_simhashes(*self.packed_features(bodies, texts), seeds, key_bits, simhashes)
             return
+        bodies = without(bodies, self._drop)
         columns = (bodies.chars, bodies.starts, bodies.word_starts, bodies.exact_only)
         fill_simhashes(*columns, self._rules, seeds, key_bits, simhashes)
 

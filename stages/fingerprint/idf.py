@@ -111,6 +111,8 @@ def train_idf(
     distinct features. Pass the result on as `FeatureConfig(..., idf=tuple(pairs))`.
     raises: UsageError if there is no row of the near stage
     """
+    if config.features == "punctuation":
+        raise UsageError("features of punctuation have no IDF; learn it for another features.kind")
     documents: Counter[str] = Counter()
     total = 0
     for features in _features_as_text((without(bodies, config.drop) for bodies in batches), config):

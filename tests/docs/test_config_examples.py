@@ -13,7 +13,16 @@ from twinsieve.pipeline.settings.yaml_tree import dotted
 from twinsieve.pipeline.worker.config import MAX_EMITTED, MAX_EMITTED_BYTES
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
-_EXAMPLES = ("microblog", "news", "exact-only", "hamming", "kafka", "production", "classic-jieba")
+_EXAMPLES = (
+    "microblog",
+    "news",
+    "exact-only",
+    "hamming",
+    "kafka",
+    "production",
+    "classic-jieba",
+    "classic-punctuation",
+)
 
 
 def _path(root: Path, name: str) -> Path:

@@ -493,3 +493,11 @@ def test_a_flag_may_come_from_the_own_dictionary(tmp_path: Path) -> None:
     text = "features: {kind: keywords, dictionary_file: own.txt, parts_of_speech: [hosp]}\n"
     (tmp_path / "s.yaml").write_text(text)
     assert scheme_config(load_settings(tmp_path / "s.yaml")).features.parts_of_speech == ("hosp",)
+
+
+def test_punctuation_goes_without_idf(tmp_path: Path) -> None:
+    (tmp_path / "idf.tsv").write_text("天\t1.5\n", "utf-8")
+    assert _findings(tmp_path, "features: {kind: punctuation, weights: tfidf, idf_file: idf.tsv}\n") == [
+        "1:40: features.weights is tfidf, but features of punctuation have no IDF; use none, tf or position",
+        "1:57: features.idf_file is set, but features of punctuation have no IDF; remove it",
+    ]
