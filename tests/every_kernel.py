@@ -78,6 +78,7 @@ def every_scheme() -> None:
     """Read the texts in every way."""
     for config in SCHEMES:
         Scheme(config).read(TEXTS)
+    Scheme(SchemeConfig()).seen(TEXTS[0])
 
 
 def every_sieve() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from twinsieve.stages.columns import places_of
@@ -11,7 +13,7 @@ from twinsieve.stages.fingerprint.bag import fill_bags
 from twinsieve.stages.fingerprint.digest import DigestConfig, digests
 from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.idf import run_weights
+from twinsieve.stages.fingerprint.idf import run_weights, runs_as_text
 from twinsieve.stages.fingerprint.keywords import Keywords
 from twinsieve.stages.fingerprint.minhash import (
     SIGNATURE_HASHES,
@@ -23,6 +25,7 @@ from twinsieve.stages.fingerprint.minhash import (
 from twinsieve.stages.fingerprint.mixing import derive
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures, packed_features
 from twinsieve.stages.fingerprint.punctuation import MarkFeatures
+from twinsieve.stages.fingerprint.seen import SeenFeature, SeenFingerprint, seen
 from twinsieve.stages.fingerprint.simhash import (
     SIMHASH_BITS,
     WEIGHTINGS,
@@ -31,6 +34,7 @@ from twinsieve.stages.fingerprint.simhash import (
     fill_packed_simhashes,
     fill_simhashes,
 )
+from twinsieve.stages.intrinsics import mix64
 
 _BANDS, _SKETCH, _SIMHASH = range(3)
 
@@ -61,6 +65,7 @@ class Fingerprinter:
         self._band_family = HashFamily.of(seed, _BANDS, hashes)
         self._sketch_family = HashFamily.of(seed, _SKETCH, SKETCH_HASHES)
         self._simhash_seeds = np.array(derive(seed, _SIMHASH, 3), dtype=np.uint64)
+        self._features = features
         self._drop = features.drop
         self._keywords: Keywords | None = None
         self._marks: MarkFeatures | None = None
@@ -121,6 +126,24 @@ class Fingerprinter:
         if self._keywords is not None:
             return PackedFeatures(*self._keywords.pack(bodies))
         return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
+
+    def seen(self, bodies: Bodies, texts: list[str]) -> SeenFingerprint:
+        """The first lane of the SimHash of one text, taken apart. bodies, texts: of one row"""
+        packed = self.packed_features(bodies, texts)
+        if not len(packed.features):
+            return seen([])
+        hashes = [int(mix64(seeded)) for seeded in packed.features + self._simhash_seeds[1]]
+        named = zip(self._as_text(bodies, texts[0]), packed.weights.tolist(), hashes, strict=True)
+        return seen([SeenFeature(*feature) for feature in named])
+
+    def _as_text(self, bodies: Bodies, text: str) -> Iterable[str]:
+        """The distinct features of the first row as text, in the order of their first occurrence."""
+        if self._marks is not None:
+            return dict.fromkeys(self._marks.as_text(text))
+        bodies = without(bodies, self._drop)
+        if self._keywords is not None:
+            return self._keywords.keywords(bodies, 0)
+        return dict.fromkeys(next(runs_as_text(bodies, self._features)))
 
     def _fill_simhashes(self, bodies: Bodies, texts: list[str] | None, prints: Fingerprints) -> None:
         simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)

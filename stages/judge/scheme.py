@@ -18,6 +18,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entr
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
+from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.fingerprint.segmenter import jieba_stop_words
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
@@ -80,6 +81,11 @@ class Scheme:
         prints = self._fingerprinter.fingerprints(bodies, keys, texts)
         fill_tallies(bodies, prints.tallies)
         return prints
+
+    def seen(self, text: str) -> tuple[Bodies, SeenFingerprint]:
+        """The body of one text, and its 64-bit SimHash taken apart."""
+        bodies = self.bodies([text])
+        return bodies, self._fingerprinter.seen(bodies, [text])
 
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
         """`fingerprint.idf.train_idf` with the features of this scheme."""

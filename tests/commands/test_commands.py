@@ -14,6 +14,7 @@ import pytest
 
 from tests.calling import Run
 from tests.stages.differ.test_tails import END, LONG, MIDDLE, TAIL, long_text
+from twinsieve import simhash
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
 from twinsieve.pipeline.service.cost import cost_of, held_by
@@ -117,6 +118,43 @@ def test_explain_knows_the_fields_and_scopes_of_messages_in_a_file(tmp_path: Pat
     ran = run("explain", _A, _A, *fields)
     assert "which two texts do not have" in ran.out
     assert "verdict  unique" in ran.out
+
+
+def test_explain_shows_what_a_fingerprint_is_made_of(run: Run) -> None:
+    marks = ("--set", "features.kind=punctuation")
+    text = "The ferry, they say, is late: 1.5 hours!"
+    ran = run("explain", "--features", text, *marks)
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    features = [line.split(None, 2) for line in lines[3:7]]
+    assert [(weight, told) for _, weight, told in features] == [
+        ("1", "the ferry|they say"),
+        ("1", "they say|is late"),
+        ("1", "is late|1.5 hours"),
+        ("1", "1.5 hours|"),
+    ]
+    sums = [int(total) for line in lines[8:16] for total in line.split()[1:]]
+    hashes = [int(hashed, 16) for hashed, _, _ in features]
+    assert sums == [sum(1 if one >> bit & 1 else -1 for one in hashes) for bit in range(63, -1, -1)]
+    bits = lines[16].removeprefix("bits").replace(" ", "")
+    assert bits == "".join("1" if total > 0 else "0" for total in sums)
+    assert lines[17] == f"hex   {int(bits, 2):016x}"
+    found = simhash([text], settings={"features": {"kind": "punctuation"}})
+    assert int(bits, 2) == int(found[0])
+
+
+def test_explain_shows_the_distance_of_two_fingerprints(run: Run) -> None:
+    one, other = (int(value) for value in simhash([_A, _B], settings={"profile": "default"}))
+    assert run("explain", "--features", _A, _B).out.splitlines()[-1] == (
+        f"distance  {(one ^ other).bit_count()} of 64 bits"
+    )
+    ran = run("explain", "--features", _A, "加油")
+    assert "no fingerprint: under 8 characters or digits alone, so compared exactly only" in ran.out
+    assert ran.out.splitlines()[-1] == "distance  none: a text without fingerprint is alike to no other"
+    ran = run("explain", "--features", "没有标点的文字一个也没有", "--set", "features.kind=punctuation")
+    assert ran.out.splitlines()[-1] == "no fingerprint: fewer than 1 features (features.min_features)"
+    assert run("explain", "--features").code == 2
+    assert run("explain", "--features", _A, _A, _A).code == 2
 
 
 def test_explain_shows_what_a_terminal_would_obey(run: Run) -> None:
