@@ -20,6 +20,7 @@ from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
 from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.fingerprint.segmenter import jieba_stop_words
+from twinsieve.stages.fingerprint.stop_words import train_stop_words
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
 
@@ -90,6 +91,10 @@ class Scheme:
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
         """`fingerprint.idf.train_idf` with the features of this scheme."""
         return train_idf(batches, replace(self.config.features, idf=None), min_documents)
+
+    def train_stop_words(self, batches: Iterable[Bodies], share: float, min_texts: int) -> list[str]:
+        """`fingerprint.stop_words.train_stop_words` with the words of this scheme."""
+        return train_stop_words(batches, self.config.features, share, min_texts)
 
     @cached_property
     def scheme_id(self) -> str:

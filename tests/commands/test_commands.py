@@ -273,6 +273,37 @@ def test_trained_weights_can_be_used(tmp_path: Path, run: Run) -> None:
     assert run("dedup", tmp_path / "in.jsonl", "-o", tmp_path / "out", *weighted, *with_idf, *small).code == 0
 
 
+def test_learnt_stop_words_can_be_used(tmp_path: Path, run: Run) -> None:
+    texts = [
+        "武汉 医院 今天 收治 病人",
+        "武汉 医院 明天 收治 病人",
+        "武汉 学校 今天 停课 通知",
+        "武汉 车站 ferry 晚点 通知",
+    ]
+    (tmp_path / "in.txt").write_text("\n".join([*texts, "短"]) + "\n", "utf-8")
+    stop = tmp_path / "stop.txt"
+    learn = ("train-stop-words", tmp_path / "in.txt", "-o", stop, "--min-texts", "4")
+    ran = run(*learn)
+    assert (ran.code, ran.err) == (0, f"{stop}: 6 words; 0 rows could not be read\n")
+    assert stop.read_text("utf-8").splitlines() == ["武汉", "今天", "医院", "收治", "病人", "通知"]
+    # The result is the same where the list is in use, and with kinds that have no words.
+    used = ("--set", f"features.stop_words_file={stop}", "--set", "features.kind=chars")
+    assert run(*learn, *used, "--share", ".75").code == 0
+    assert stop.read_text("utf-8").splitlines() == ["武汉"]
+    ran = run("explain", "--features", texts[0], "--set", "features.kind=keywords", *used[:2])
+    assert "医院" in ran.out
+    assert "1  武汉" not in ran.out
+
+
+def test_too_few_texts_teach_no_stop_words(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "in.txt").write_text("武汉医院今天收治病人\n" * 99 + "短\n", "utf-8")
+    ran = run("train-stop-words", tmp_path / "in.txt", "-o", tmp_path / "stop.txt")
+    assert ran.code == 2
+    assert "99 texts to learn stop words from, but 100 are needed (--min-texts)" in ran.err
+    assert not (tmp_path / "stop.txt").exists()
+    assert run("train-stop-words", tmp_path / "in.txt", "-o", tmp_path / "stop.txt", "--share", "0").code == 2
+
+
 def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
     rows = [("a", _A), ("b", "毫无关系的一句话放在中间"), ("c", _B), ("d", _A)]
     source = tmp_path / "in.jsonl"
