@@ -22,6 +22,8 @@ _EXAMPLES = (
     "production",
     "classic-jieba",
     "classic-punctuation",
+    "classic-news",
+    "classic-weights",
 )
 
 
