@@ -7,12 +7,13 @@ from math import comb
 
 import re2
 
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import FeatureSettings, KafkaSettings, NearSettings, Settings
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG
+from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG, dictionary_entries
 
 Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000
@@ -113,15 +114,29 @@ def _features(features: FeatureSettings) -> Iterator[Problem]:
         yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
     if features.kind == "punctuation" and features.idf_file is not None:
         yield "features.idf_file", "is set, but features of punctuation have no IDF; remove it"
-    for name in ("parts_of_speech", "drop_parts_of_speech"):
-        for number, flag in enumerate(getattr(features, name)):
-            # With a dictionary, FeatureConfig says it: words of the dictionary may have more flags.
-            if flag not in FLAGS and features.dictionary_file is None:
-                yield f"features.{name}.{number}", f"is {flag!r}, {UNKNOWN_FLAG}"
+    named = [
+        (f"features.{name}.{number}", flag)
+        for name in ("parts_of_speech", "drop_parts_of_speech")
+        for number, flag in enumerate(getattr(features, name))
+        if flag not in FLAGS
+    ]
+    own = _flags_of_dictionary(features.dictionary_file) if named else frozenset()
+    yield from ((key, f"is {flag!r}, {UNKNOWN_FLAG}") for key, flag in named if flag not in own)
     for number, flag in enumerate(features.drop_parts_of_speech):
         if flag in features.parts_of_speech:
             said = f"is {flag!r}, which features.parts_of_speech names too; remove it from one of them"
             yield f"features.drop_parts_of_speech.{number}", said
+
+
+def _flags_of_dictionary(name: str | None) -> frozenset[str]:
+    """Flags that a dictionary gives to words; none if it cannot be read, which is a problem of its own."""
+    # Every command checks settings; few are to wait for the stages.
+    from twinsieve.pipeline.settings.stage_config import dictionary
+
+    try:
+        return frozenset(flag for _, _, flag in dictionary_entries(dictionary(name)) if flag)
+    except ConfigError:
+        return frozenset()
 
 
 def _patterns(settings: Settings) -> Iterator[Problem]:

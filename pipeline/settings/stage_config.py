@@ -67,7 +67,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
         ),
         features=FeatureConfig(
             features=features.kind,
-            dictionary=_dictionary(features.dictionary_file),
+            dictionary=dictionary(features.dictionary_file),
             own_stop_words=_stop_words(features.stop_words_file),
             idf=_idf(features.idf_file),
             **_same(features, FeatureConfig),
@@ -165,7 +165,7 @@ def _stop_words(name: str | None) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _dictionary(name: str | None) -> tuple[str, ...]:
+def dictionary(name: str | None) -> tuple[str, ...]:
     """The lines of a user dictionary; each one is an entry that the segmenter accepts."""
     numbered = list(_lines(name))
     lines = tuple(line for _, line in numbered)

@@ -128,13 +128,14 @@ def train_idf(
 
 
 def _features_as_text(batches: Iterable[Bodies], config: FeatureConfig) -> Iterator[set[str]]:
+    if config.features != "keywords":
+        for bodies in batches:
+            yield from map(set, runs_as_text(bodies, config))
+        return
     segmenter = Segmenter(config)
     for bodies in batches:
-        if config.features == "keywords":
-            for row in np.flatnonzero(~bodies.exact_only):
-                yield set(segmenter.words(bodies, int(row)))
-        else:
-            yield from map(set, runs_as_text(bodies, config))
+        for row in np.flatnonzero(~bodies.exact_only):
+            yield set(segmenter.words(bodies, int(row)))
 
 
 def runs_as_text(bodies: Bodies, config: FeatureConfig) -> Iterator[list[str]]:

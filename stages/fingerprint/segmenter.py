@@ -31,9 +31,8 @@ class Segmenter:
         self._flags = frozenset(config.parts_of_speech)
         self._dropped_flags = frozenset(config.drop_parts_of_speech)
         self._min_word = config.min_word
-        self._stop_words = frozenset(folded(config.own_stop_words))
-        if config.stop_words == "jieba":
-            self._stop_words |= jieba_stop_words()
+        self._own_stop_words = config.own_stop_words
+        self._leaves_out_english = config.stop_words == "jieba"
 
     def words(self, bodies: Bodies, row: int) -> list[str]:
         """The words of one body that may be keywords, in order, with repeats.
@@ -45,6 +44,11 @@ class Segmenter:
         least, stop_words = self._min_word, self._stop_words
         text = _with_blanks(bodies, row)
         return [word for word in self._cut(text) if len(word.strip()) >= least and word not in stop_words]
+
+    @cached_property
+    def _stop_words(self) -> frozenset[str]:
+        own = frozenset(folded(self._own_stop_words))
+        return own | jieba_stop_words() if self._leaves_out_english else own
 
     @property
     def _tags(self) -> bool:
@@ -72,6 +76,7 @@ def jieba_stop_words() -> frozenset[str]:
     Read from the source file: an import of jieba.analyse takes half a second and loads a second IDF table.
     raises: UsageError if jieba's source has no such table
     """
+    _import_jieba()
     source = pkgutil.get_data("jieba", "analyse/tfidf.py") or b""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STOP_WORDS":

@@ -493,6 +493,8 @@ def test_a_flag_may_come_from_the_own_dictionary(tmp_path: Path) -> None:
     text = "features: {kind: keywords, dictionary_file: own.txt, parts_of_speech: [hosp]}\n"
     (tmp_path / "s.yaml").write_text(text)
     assert scheme_config(load_settings(tmp_path / "s.yaml")).features.parts_of_speech == ("hosp",)
+    found = _findings(tmp_path, text.replace("[hosp]", "[n, hops]"))
+    assert [finding.partition(",")[0] for finding in found] == ["1:75: features.parts_of_speech.1 is 'hops'"]
 
 
 def test_punctuation_goes_without_idf(tmp_path: Path) -> None:
