@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: map demo test long check lint types tests nasty kills mutants soak retention leaderless outage failover latency throughput interpreters oldest wheel trywheel lock clean
+.PHONY: map demo test long check lint types tests coverage nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -36,6 +36,10 @@ tests: $(VENV)/.installed-dev
 # an unpacked sdist, every pair of crashes.
 long: $(VENV)/.installed-dev
 	TWINSIEVE_LONG=1 $(BIN)/pytest -n 2 tests/broker/test_leaders_die.py tests/broker/test_soak.py tests/broker/test_outage.py tests/broker/test_held_memory.py tests/broker/test_clocks.py tests/broker/test_batch_limits.py tests/packaging/test_unpacked.py tests/crash/test_crash_at_every_step.py
+
+# All tests with a count of the lines and branches of Python that they run, kernels left out; takes twice the time.
+coverage: $(VENV)/.installed-dev
+	$(BIN)/pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 
 # Folders with code, their imports and their levels.
 map: $(VENV)/.installed-dev
@@ -84,6 +88,16 @@ latency: $(VENV)/.installed-dev
 throughput: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_throughput --client kafka-python
 	$(BIN)/python -m bench.kafka_throughput --client confluent
+
+# Every classic recipe and the default on every data set (real ones where TWINSIEVE_DATA is), which writes the tables of docs/CLASSICS.md; then the
+# published experiments, small enough for ten minutes in all.
+classics: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.classics
+	$(BIN)/python -m bench.classics_bloom
+	$(BIN)/python -m bench.classics_pairs --rows 100 500 1000 2000 100000
+	$(BIN)/python -m bench.classics_compare
+	$(BIN)/python -m bench.classics_lengths --rows 2000
+	$(BIN)/python -m bench.classics_widening --rows 2000
 
 # A wheel for this Python and kind of machine that carries compiled kernels: nothing is compiled where it is installed.
 wheel: $(VENV)/.installed

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.machine import machine_line
+from bench.machine import best_seconds, machine_line
 from tests.stages.exact.filters import add, contains
 from twinsieve.stages.contract import Window
 from twinsieve.stages.exact.bloom import BloomGenerations
@@ -38,16 +37,6 @@ def random_digests(count: int, seed: int) -> NDArray[np.uint64]:
     return np.random.default_rng(seed).integers(0, 2**64, (count, 2), dtype=np.uint64)
 
 
-def best_ns(call: Callable[[], object], keys: int) -> float:
-    """Least time of several runs in ns a key."""
-    times = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times) / keys * 1e9
-
-
 def load_kernels() -> None:
     """Compile the kernels, or load them from an earlier process."""
     seen = BloomGenerations(Window(10), 0.1)
@@ -68,8 +57,8 @@ def measure(window: Window, error_rate: float, probes: int) -> None:
         raise SystemExit("a key inside the window was missed")
     absent = random_digests(PIECE, seed=2)
     present = np.random.default_rng(3).permutation(keys)[:PIECE]
-    absent_ns = best_ns(lambda: contains(seen, absent), len(absent))
-    present_ns = best_ns(lambda: contains(seen, present), len(present))
+    absent_ns = best_seconds(lambda: contains(seen, absent), RUNS) / len(absent) * 1e9
+    present_ns = best_seconds(lambda: contains(seen, present), RUNS) / len(present) * 1e9
     wrong = 0
     pieces = -(-probes // PIECE)
     for piece in range(pieces):

@@ -21,7 +21,7 @@ import marisa_trie
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.machine import machine_line
+from bench.machine import best_seconds, machine_line
 from twinsieve.stages.contract import Window
 from twinsieve.stages.exact.bloom_kernel import contains_batch
 from twinsieve.stages.exact.trie import TierSizes, TrieTiers
@@ -143,13 +143,11 @@ def price_look_ups(keys: int) -> None:
 
 
 def _best_ns(asked: NDArray[np.uint64], call: Callable[[NDArray[np.uint64]], object]) -> float:
-    runs = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
+    def ask_all() -> None:
         for at in range(0, len(asked), CHUNK):
             call(asked[at : at + CHUNK])
-        runs.append(time.perf_counter() - start)
-    return min(runs) / len(asked) * 1e9
+
+    return best_seconds(ask_all, RUNS) / len(asked) * 1e9
 
 
 def compare_layouts(keys: int) -> None:
@@ -187,16 +185,8 @@ def main() -> None:
         return
     print("input: uniformly random digests, window = keys, chunks of 4,096")
     for positions_are in ("lines", "random"):
-        command = [
-            sys.executable,
-            "-m",
-            "bench.exact_trie",
-            "--keys",
-            str(options.keys),
-            "--only",
-            positions_are,
-        ]
-        subprocess.run(command, check=True)
+        again = [sys.executable, "-m", "bench.exact_trie", *sys.argv[1:]]
+        subprocess.run([*again, "--only", positions_are], check=True)
     compare_layouts(2**20)
     price_look_ups(2**20)
 

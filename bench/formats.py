@@ -13,8 +13,6 @@ import argparse
 import csv
 import json
 import lzma
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -26,10 +24,10 @@ from pyarrow import parquet
 from rich.console import Console
 from rich.table import Table
 
+from bench.command import stats_of
 from bench.machine import machine_line
 from twinsieve.pipeline.generate.stream import generate
 
-_ROOT = Path(__file__).resolve().parent.parent
 _FILES = 100
 Posts = list[dict[str, Any]]
 
@@ -103,25 +101,6 @@ _FORMATS: dict[str, tuple[Callable[[Posts, Path], Path], str, Callable[[Path], l
 }
 
 
-def kept_and_stats(source: Path, output: Path, read: Callable[[Path], list[str]]) -> tuple[list[str], Any]:
-    """Ids of the rows that `dedup` keeps, in order, and what its --stats says."""
-    stats = output.with_name("stats.json")
-    words = [
-        sys.executable,
-        "-m",
-        "twinsieve",
-        "dedup",
-        "-q",
-        str(source),
-        "-o",
-        str(output),
-        "--stats",
-        str(stats),
-    ]
-    subprocess.run(words, cwd=_ROOT, check=True, env=os.environ | {"PYTHONPATH": str(_ROOT)})
-    return read(output), json.loads(stats.read_bytes())
-
-
 def main() -> None:
     """Print machine and table; exit code 1 if formats do not agree."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -142,7 +121,8 @@ def main() -> None:
             sizes[name] = sum(path.stat().st_size for path in files)
         for _ in range(given.runs):
             for name, (_, output, read) in _FORMATS.items():
-                runs[name].append(kept_and_stats(sources[name], Path(where) / output, read))
+                stats = stats_of(sources[name], Path(where) / output)
+                runs[name].append((read(Path(where) / output), stats))
     table = Table("input", "size, MB", "rows", "kept", "same rows", "rows/s", "read, µs a row", "write")
     expected = runs[next(iter(_FORMATS))][0][0]
     differ = False

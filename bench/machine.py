@@ -24,7 +24,7 @@ def machine_line() -> str:
     )
 
 
-def best_seconds(call: Callable[[], object], runs: int = 5) -> float:
+def best_seconds(call: Callable[[], object], runs: int) -> float:
     """Least time of several runs; noise of a shared machine only ever adds."""
     times = []
     for _ in range(runs):

@@ -11,25 +11,14 @@ The machine's speed drifts, so quote the median ratio, not a rate.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Any
 
+from bench.command import stats_of
 from bench.machine import machine_line
-
-
-def run(program: Path, posts: Path, folder: Path) -> dict[str, Any]:
-    """What `--stats` of one `dedup` says."""
-    stats = folder / "stats.json"
-    out = folder / "unique.jsonl"
-    subprocess.run([program, "dedup", posts, "-q", "-o", out, "--stats", stats], check=True)
-    found: dict[str, Any] = json.loads(stats.read_bytes())
-    return found
 
 
 def main() -> None:
@@ -45,11 +34,11 @@ def main() -> None:
     if posts is None or not posts.is_file():
         sys.exit(f"{posts or 'no file given'}: name a file of JSON lines, or set TWINSIEVE_DATA")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        programs = {"old": given.old.absolute(), "new": given.new.absolute()}
+        out = Path(name) / "unique.jsonl"
+        programs = {"old": [given.old.absolute()], "new": [given.new.absolute()]}
         dropped = {}
         for label, program in programs.items():
-            found = run(program, posts, folder)
+            found = stats_of(posts.absolute(), out, program)
             dropped[label] = found["exact"] + found["near"]
         print(machine_line())
         print(f"input: {posts.name}, {found['rows']:,} rows")
@@ -57,7 +46,8 @@ def main() -> None:
         ratios = []
         for pair in range(1, given.pairs + 1):
             order = ("old", "new") if pair % 2 else ("new", "old")
-            rates = {label: run(programs[label], posts, folder)["rows_per_second"] for label in order}
+            runs = {label: stats_of(posts.absolute(), out, programs[label]) for label in order}
+            rates = {label: run["rows_per_second"] for label, run in runs.items()}
             ratios.append(rates["new"] / rates["old"])
             print(f"pair {pair}: old {rates['old']:,}/s, new {rates['new']:,}/s, new/old {ratios[-1]:.3f}")
     print(f"median new/old {median(ratios):.3f}")

@@ -36,7 +36,7 @@ def main() -> None:
         print(f"{name} fingerprints, {rows:,} rows, window over all, exact stage off")
         for k in range(MAX_DISTANCE + 1):
             for blocks in layouts(k):
-                dropped, wrong = wrong_rows(batch, k, blocks)
+                dropped, wrong = wrong_rows(batch, k, blocks, rows)
                 layout = f"k {k}, {blocks:2} blocks, {comb(blocks, k):3} tables"
                 print(f"  {layout}: {dropped:,} dropped by the scan, {wrong} rows differ", flush=True)
 

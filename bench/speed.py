@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 import unicodedata
@@ -30,10 +27,10 @@ from rensa import RMinHash, RMinHashLSH
 from rich.console import Console
 from rich.table import Table
 
+from bench.command import stats_of
 from bench.machine import machine_line
 from tests.accuracy.data_sets import WEIBO
 
-_ROOT = Path(__file__).resolve().parent.parent
 _DROPPED = re.compile(
     r"(?:https?://|www\.)[!-~]+|#[^#\n]{1,80}#|//\s*@[^:\n]{1,40}:|@[\w\-·]{1,30}|收起全文d?|展开全文c?|O?网页链接"
 )
@@ -43,18 +40,9 @@ _MIN_LENGTH = 8
 
 def command_seconds(path: Path, folder: Path) -> dict[str, Any]:
     """What `--stats` of one run says, and the seconds from its start to its end as `wall`."""
-    stats = folder / "stats.json"
-    words = [sys.executable, "-m", "twinsieve", "dedup", str(path), "-q"]
     began = perf_counter()
-    subprocess.run(
-        [*words, "-o", str(folder / "unique.jsonl"), "--stats", str(stats)],
-        cwd=_ROOT,
-        check=True,
-        env=os.environ | {"PYTHONPATH": str(_ROOT)},
-    )
-    wall = perf_counter() - began
-    found: dict[str, Any] = json.loads(stats.read_bytes()) | {"wall": wall}
-    return found
+    found = stats_of(path, folder / "unique.jsonl")
+    return found | {"wall": perf_counter() - began}
 
 
 def library_loop(path: Path, out: Path) -> tuple[int, int, dict[str, float]]:
@@ -113,16 +101,10 @@ def measure(path: Path, times: int, console: Console) -> None:
     table.add_column("step")
     table.add_column("twinsieve dedup", justify="right")
     table.add_column("rensa + rapidfuzz loop", justify="right")
-    pairs = (
-        ("read", "read", "read"),
-        ("text", "text", "text"),
-        ("fingerprints", "fingerprints", "fingerprints"),
-        ("exact and near", "judge", "near"),
-        ("write", "write", "write"),
-    )
-    for label, ours, theirs in pairs:
+    for step, ours in {name: name for name in seconds} | {"near": "judge"}.items():
         micros = best["micros_per_row"][ours]
-        table.add_row(label, f"{micros:.2f}", f"{seconds[theirs] / rows * 1e6:.2f}")
+        label = "exact and near" if step == "near" else step
+        table.add_row(label, f"{micros:.2f}", f"{seconds[step] / rows * 1e6:.2f}")
     loop_rate = rows / sum(seconds.values())
     table.add_row("all", f"{1e6 / best['rows_per_second']:.2f}", f"{1e6 / loop_rate:.2f}")
     table.add_row("rows a second", f"{best['rows_per_second']:,}", f"{loop_rate:,.0f}")

@@ -44,6 +44,11 @@ def said(command: list[str | Path]) -> str:
     return done.stdout
 
 
+def pip_install(python: Path | str, *words: str | Path) -> None:
+    """Install packages for this interpreter."""
+    said([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words])
+
+
 def found_pythons() -> list[Path]:
     """An interpreter of each supported patch version that is found, the oldest first.
 
@@ -79,16 +84,8 @@ def environment(python: Path, wheel: Path, folder: Path) -> Path:
     venv = folder / f"venv-{version_of(python)}"
     if not (venv / "bin" / "python").exists():
         said([python, "-m", "venv", venv])
-    install: list[str | Path] = [
-        venv / "bin" / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]
-    said([*install, "-r", ROOT / "requirements.lock"])
-    said([*install, "--no-deps", "--force-reinstall", wheel])
+    pip_install(venv / "bin" / "python", "-r", ROOT / "requirements.lock")
+    pip_install(venv / "bin" / "python", "--no-deps", "--force-reinstall", wheel)
     return venv / "bin"
 
 
@@ -126,6 +123,12 @@ def dedup(bin_folder: Path, inputs: list[Path], out: Path, options: list[str]) -
     dropped = out.with_suffix(".dropped.jsonl")
     said([bin_folder / "twinsieve", "dedup", *inputs, "-q", "-o", out, "--duplicates", dropped, *options])
     return f"{digest(out)} kept, {digest(dropped)} dropped"
+
+
+def remove(folder: Path, pattern: str) -> None:
+    """Remove the files and folders of that name, and what is in them."""
+    for old in folder.glob(pattern):
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
 def main() -> None:
@@ -166,18 +169,8 @@ def main() -> None:
     made = {}
     for name, bin_folder in bins.items():
         posts = folder / f"posts-{name}.jsonl"
-        said(
-            [
-                bin_folder / "twinsieve",
-                "generate",
-                "--messages",
-                str(options.messages),
-                "--seed",
-                "11",
-                "-o",
-                posts,
-            ]
-        )
+        count = ["--messages", str(options.messages)]
+        said([bin_folder / "twinsieve", "generate", *count, "--seed", "11", "-o", posts])
         made[name] = digest(posts)
     report.compare(f"{options.messages} generated posts", made)
     posts = folder / f"posts-{next(iter(bins))}.jsonl"
@@ -197,15 +190,12 @@ def main() -> None:
         states = {}
         for name, bin_folder in bins.items():
             states[name] = folder / f"state-{name}"
-            for old in folder.glob(f"state-{name}*"):
-                shutil.rmtree(old) if old.is_dir() else old.unlink()
-            dedup(
-                bin_folder, halves[:1], folder / "out-first.jsonl", [*settings, "--state", str(states[name])]
-            )
+            remove(folder, f"state-{name}*")
+            own = [*settings, "--state", str(states[name])]
+            dedup(bin_folder, halves[:1], folder / "out-first.jsonl", own)
         for writer, reader in [*((name, name) for name in bins), *permutations(bins, 2)]:
             state = folder / "state-copy"
-            for old in folder.glob("state-copy*"):
-                shutil.rmtree(old) if old.is_dir() else old.unlink()
+            remove(folder, "state-copy*")
             shutil.copy(states[writer], state)
             leaders = Path(f"{states[writer]}.leaders")
             if leaders.exists():

@@ -15,7 +15,7 @@ import sys
 from hashlib import blake2b
 from pathlib import Path
 
-from scripts.interpreters import ROOT, found_pythons, said, version_of
+from scripts.interpreters import ROOT, found_pythons, pip_install, said, version_of
 
 QUICK_HALF = [
     "tests/api",
@@ -32,29 +32,17 @@ QUICK_HALF = [
 def environment(python: Path, folder: Path) -> Path:
     """The interpreter of an environment with the oldest packages; kept until they change."""
     pins = folder / "oldest.txt"
-    uv = [Path(sys.executable).parent / "uv", "pip", "compile", "--quiet", "--resolution", "lowest-direct"]
-    said(
-        [
-            *uv,
-            "--all-extras",
-            "--python",
-            python,
-            "--no-header",
-            "--no-annotate",
-            "pyproject.toml",
-            "-o",
-            pins,
-        ]
-    )
+    uv = [Path(sys.executable).parent / "uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
+    oldest = ["--resolution", "lowest-direct", "--all-extras", "--python", python]
+    said([*uv, *oldest, "pyproject.toml", "-o", pins])
     named = f"{python} {version_of(python)}\n".encode() + pins.read_bytes()
     digest = blake2b(named, digest_size=8).hexdigest()
     venv = folder / f"venv-{digest}"
     done = venv / ".installed"
     if not done.exists():
         said([python, "-m", "venv", "--clear", venv])
-        install = [venv / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        said([*install, "-r", pins])
-        said([*install, "--no-deps", "-e", ROOT])
+        pip_install(venv / "bin" / "python", "-r", pins)
+        pip_install(venv / "bin" / "python", "--no-deps", "-e", ROOT)
         done.touch()
     return venv / "bin" / "python"
 
@@ -69,7 +57,7 @@ def main() -> None:
         parser.error("found no Python 3.11 to 3.14 with its venv module; name one")
     folder = ROOT / "build" / "oldest"
     folder.mkdir(parents=True, exist_ok=True)
-    said([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv>=0.5,<1"])
+    pip_install(sys.executable, "uv>=0.5,<1")
     print(f"Python {version_of(pythons[0])}, {pythons[0]}, with the oldest packages", flush=True)
     python = environment(pythons[0], folder)
     asked = options.pytest or ["-n", "2", *QUICK_HALF]

@@ -176,7 +176,11 @@ def _read(folder: Path, name: str) -> Any:
     try:
         return pickle.loads(whole[_SUM_BYTES:])
     except Exception as error:  # noqa: BLE001 (a class that it names may be missing, or raise anything)
-        _log.debug("twinsieve: %s counts as absent: %r", folder / name, error)
+        _log.debug(
+            "twinsieve: the compiled kernel %s cannot be read (%r); it is compiled again",
+            folder / name,
+            error,
+        )
         return None
 
 

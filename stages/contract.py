@@ -68,6 +68,11 @@ class Flag(IntFlag):
     confirm the hit, and the leader is unknown"""
     ESTIMATED = 2
     """near, but the similarity is an estimate, because a body has more than STORED_LENGTH characters"""
+    NO_FEATURES = 4
+    """unique, but compared with nothing: the method decides by features, and the text has none or too few"""
+    CUT_SHORT = 8
+    """under the method signatures, so many kept messages share the message's hashes that not all of them were
+    looked at: it may be a duplicate of an older one"""
     LATE = 16
     """unique, but the message came too late to become a leader (`late: judge`)"""
 
@@ -136,6 +141,9 @@ class Fingerprints(Columns):
     """MinHash values of whole long bodies, 8 bits each"""
     sketch_rows: Annotated[NDArray[np.int32], Places("<i4", of="sketches")]
     """row in `sketches`, or -1 for a body that needs no sketch"""
+    part_hashes: Annotated[NDArray[np.uint64], PerRow("<u8", (Dim("parts", "B"),), sent=Sent.PLAIN)]
+    """under the method signatures, hashes of the parts that are compared: distinct, ascending, then zeros; a
+    row of zeros has no signature"""
     tallies: Annotated[NDArray[np.uint64], PerRow("<u8")]
     """number of negations and sum of the number hashes of a body with more than STORED_LENGTH characters
     (`stages.differ.tails`); 0 for shorter bodies"""
@@ -173,6 +181,8 @@ class Verdicts(Columns):
     """near under the method text: sum of both body lengths, so similarity = matched / compared; else 0"""
     distances: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
     """near under the method hamming: differing bits of both SimHashes; else -1"""
+    shared: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
+    """near under the method signatures: number of hashes in common with the leader; else -1"""
     kinds: Annotated[NDArray[np.uint8], PerRow("u1")]
     """the verdict, a `Kind`"""
     flags: Annotated[NDArray[np.uint8], PerRow("u1")]
@@ -295,7 +305,8 @@ class Differences(NamedTuple):
 class NearConfig:
     """Settings of the near stage.
 
-    method: `text` compares texts, `hamming` compares SimHashes, `none` switches the stage off
+    method: `text` compares texts, `hamming` compares SimHashes, `signatures` counts part hashes in common,
+        `none` switches the stage off
     similarity: least similarity of a duplicate, out of SIMILARITY_SCALE
     words: YAML text of a user's lists of words, which are added to the built-in lists
     details: whether verdicts show what differs (`Verdicts.details`)
@@ -307,10 +318,11 @@ class NearConfig:
         from_length on, k differing bits are allowed; shorter bodies than the first step are exact-only
     blocks: for hamming: number of parts into which a 64-bit fingerprint is cut, 0 for k + 2; there are
         C(blocks, k) tables
+    parts: for signatures: most part hashes of a message; share: hashes in common that make a duplicate
     shards: number of threads
     """
 
-    method: Literal["text", "hamming", "none"] = "text"
+    method: Literal["text", "hamming", "signatures", "none"] = "text"
     similarity: int = 8_500
     window: Window = Window(1_000_000, 86_400_000)
     differences: Differences = Differences()  # noqa: RUF009 (a tuple)
@@ -321,6 +333,8 @@ class NearConfig:
     bucket_load: float = 8.4
     distances: tuple[tuple[int, int], ...] = ((8, 3),)
     blocks: int = 0
+    parts: int = 0
+    share: int = 1
     shards: int = 1
 
 

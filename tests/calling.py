@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE, CompletedProcess
+from typing import IO, Any
 
 import pytest
 
@@ -22,16 +24,42 @@ class Ran:
     err: str
 
 
-Run = Callable[..., Ran]
+class Started(subprocess.Popen[bytes]):
+    """A command that runs, with pipes at its three ends."""
 
-SMALL = (
-    "--set",
-    "near.window.messages=2000",
-    "--set",
-    "exact.window.messages=2000",
-    "--set",
-    "near.shards=1",
-)
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+
+    def answer_to(self, rows: bytes) -> bytes:
+        """The next line that comes out when these bytes have gone in."""
+        self.stdin.write(rows)
+        self.stdin.flush()
+        return self.stdout.readline()
+
+    def end(self) -> tuple[int, bytes]:
+        """Exit code and the rest of stdout when nothing more goes in."""
+        self.stdin.close()
+        rest = self.stdout.read()
+        return self.wait(120), rest
+
+
+Run = Callable[..., Ran]
+Piped = Callable[..., CompletedProcess[bytes]]
+Start = Callable[..., Started]
+
+
+def program(*arguments: str | Path) -> list[str]:
+    """The words that start the command line in a process of its own."""
+    return [sys.executable, "-m", "twinsieve", *map(str, arguments)]
+
+
+def setting(*assignments: str) -> tuple[str, ...]:
+    """The words of a command that set these keys, each given as in `near.shards=1`."""
+    return tuple(word for assignment in assignments for word in ("--set", assignment))
+
+
+SMALL = setting("near.window.messages=2000", "exact.window.messages=2000", "near.shards=1")
 """Windows that fill quickly and need little memory."""
 
 
@@ -48,21 +76,24 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def process(root: Path) -> Callable[[Sequence[str | Path]], list[str]]:
-    """The words that start the command line in a process of its own."""
+def piped(root: Path) -> Piped:
+    """Runs the command line as a process with this content on its stdin; `how`: as for `subprocess.run`."""
 
-    def words(arguments: Sequence[str | Path]) -> list[str]:
-        return [sys.executable, "-m", "twinsieve", *map(str, arguments)]
+    def call(
+        arguments: Sequence[str | Path], content: bytes | None = None, **how: Any
+    ) -> CompletedProcess[bytes]:
+        ends = {"input": content, "stdout": PIPE, "stderr": PIPE, "cwd": root, "timeout": 300}
+        return subprocess.run(program(*arguments), check=False, **ends | how)
 
-    return words
+    return call
 
 
 @pytest.fixture
-def piped(root: Path) -> Callable[..., subprocess.CompletedProcess[bytes]]:
-    """Runs the command line as a process with bytes on its stdin."""
+def started(root: Path) -> Start:
+    """Starts the command line as a process with pipes; `how`: as for `subprocess.Popen`."""
 
-    def call(arguments: Sequence[str | Path], stdin: bytes) -> subprocess.CompletedProcess[bytes]:
-        words = [sys.executable, "-m", "twinsieve", *map(str, arguments)]
-        return subprocess.run(words, input=stdin, capture_output=True, cwd=root, check=False, timeout=300)
+    def call(*arguments: str | Path, **how: Any) -> Started:
+        ends = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "cwd": root}
+        return Started(program(*arguments), **ends | how)
 
     return call

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,8 @@ from hypothesis import HealthCheck, settings
 from tests import needs, processes
 from tests.accuracy import data_sets
 from tests.calling import piped as piped
-from tests.calling import process as process
 from tests.calling import run as run
+from tests.calling import started as started
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,6 +30,18 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("TWINSIEVE_") and "__" in name:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def log_as_before() -> Iterator[None]:
+    """Commands that connect send what is logged to stderr; not so the tests behind the one that asks for this."""
+    root, ours = logging.getLogger(), logging.getLogger("twinsieve")
+    handlers, level, own_level = root.handlers[:], root.level, ours.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    ours.setLevel(own_level)
+    logging.captureWarnings(capture=False)
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.kernel import Kernel
 from twinsieve.stages.text.rules import TextConfig
 
@@ -60,6 +60,7 @@ SCHEMES = [
     ),
     SchemeConfig(features=FeatureConfig(weights="tfidf", idf=(("武汉", 1.0),))),
     SchemeConfig(features=FeatureConfig(weights="none")),
+    SchemeConfig(signature=SignatureConfig()),
 ]
 
 _SMALL, _LARGE = Window(64, 1_000), Window(640, 1_000)
@@ -83,18 +84,19 @@ def every_scheme() -> None:
 
 def every_sieve() -> None:
     """Judge, apply, save, load, freeze and resize with every method; explain pairs."""
-    bodies, prints = Scheme(SchemeConfig()).read(TEXTS)
-    for near in ("text", "hamming", "none"):
+    bodies, prints = Scheme(SchemeConfig(signature=SignatureConfig("sentences", 2, joined=False))).read(TEXTS)
+    for near in ("text", "hamming", "signatures", "none"):
         for exact in ("bloom", "trie", "none"):
             config = SieveConfig(
-                exact=ExactConfig(method=exact, window=_SMALL), near=NearConfig(method=near, window=_SMALL)
+                exact=ExactConfig(method=exact, window=_SMALL),
+                near=NearConfig(method=near, window=_SMALL, parts=2),
             )
             _use(config, _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig(window=_SMALL, candidates="scan"), scoped=True), _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig(window=_SMALL, shards=2, same_id="pass")), _batch(bodies, prints))
     for earlier, later in ((0, 1), (4, 5), (6, 7)):
-        for near in ("text", "hamming"):
-            inspect_pair(bodies, prints, SieveConfig(near=NearConfig(method=near)), earlier, later)
+        for near in ("text", "hamming", "signatures"):
+            inspect_pair(bodies, prints, SieveConfig(near=NearConfig(method=near, parts=2)), earlier, later)
 
 
 def filters() -> None:

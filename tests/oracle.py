@@ -37,6 +37,7 @@ class Row:
     key: what the exact stage compares; None stands for the body
     own_length: characters of the body before a shared card; None stands for all of them
     simhash: 64 bits, hamming mode only; None where no feature was found
+    part_hashes: of the method signatures; none where the text has no signature
     word_starts: for each character of the body whether a word begins there; none given: nowhere
     sketch: bytes of the whole body's sketch, by which bodies beyond STORED_LENGTH are estimated; none given:
         they are compared whole
@@ -51,6 +52,7 @@ class Row:
     id: int = 0
     scope: int = 0
     simhash: int | None = None
+    part_hashes: frozenset[int] = frozenset()
     position: int = 0
     word_starts: tuple[int, ...] = ()
     sketch: tuple[int, ...] = ()
@@ -91,6 +93,7 @@ class Judgement:
     matched: int = 0
     compared: int = 0
     distance: int = -1
+    shared: int = -1
     reason: Rule = Rule.NONE
     apart_from: int = NO_LEADER
 
@@ -223,11 +226,16 @@ class Oracle:
         apart: Judgement | None = None
         if near.method == "none" or row.exact_only:
             return Judgement(Kind.UNIQUE)
+        if (near.method == "hamming" and row.simhash is None) or (
+            near.method == "signatures" and len(row.part_hashes) < near.share
+        ):
+            return Judgement(Kind.UNIQUE, Flag.NO_FEATURES)
+        alike = {"text": self._alike, "hamming": self._hamming, "signatures": self._signatures}[near.method]
         for kept in self.kept:
             other = kept.row
             if not self._inside(kept, near.window) or other.exact_only or other.scope != row.scope:
                 continue
-            found = self._hamming(row, other) if near.method == "hamming" else self._alike(row, other)
+            found = alike(row, other)
             if found is None:
                 continue
             reason = self._kept_apart(row, other)
@@ -264,12 +272,18 @@ class Oracle:
             return None
         return Judgement(Kind.NEAR, leader=other.position, distance=distance)
 
+    def _signatures(self, row: Row, other: Row) -> Judgement | None:
+        shared = len(row.part_hashes & other.part_hashes)
+        if shared < self.config.near.share:
+            return None
+        return Judgement(Kind.NEAR, leader=other.position, shared=shared)
+
     def _kept_apart(self, row: Row, other: Row) -> Rule:
         """The first rule that speaks against calling the two near duplicates; differences are those of texts."""
         near = self.config.near
         if near.same_id == "pass" and row.id != 0 and row.id == other.id:
             return Rule.SAME_ID
-        if near.method == "hamming" or near.differences.level == OFF:
+        if near.method != "text" or near.differences.level == OFF:
             return Rule.NONE
         both = (row.body, row.starts, other.body, other.starts)
         reason = plain_differences.reason(*both, near.differences)
@@ -284,6 +298,8 @@ def _better(found: Judgement, best: Judgement) -> bool:
     """Whether a later kept message is the better leader: strictly more alike; ties stay with the oldest."""
     if found.distance >= 0:
         return found.distance < best.distance
+    if found.shared >= 0:
+        return found.shared > best.shared
     return found.matched * best.compared > best.matched * found.compared
 
 
@@ -309,6 +325,7 @@ def rows_of(batch: Batch, key_is_text: bool = True) -> list[Row]:
                 id=int(batch.ids[i]),
                 scope=int(batch.scopes[i]),
                 simhash=int(prints.simhashes[i, 0]) if prints.has_simhash[i] else None,
+                part_hashes=frozenset(prints.part_hashes[i].tolist()) - {0},
                 position=int(batch.positions[i]),
                 word_starts=tuple(bodies.word_starts[bodies.starts[i] : bodies.starts[i + 1]].tolist()),
                 sketch=tuple(prints.sketches[prints.sketch_rows[i]].tolist())

@@ -50,7 +50,7 @@ class TinyScheme:
             digests, simhashes, np.ones(n, np.bool_), np.zeros((n, 1, 1), np.uint8),
             np.zeros((n, 1), np.uint32),
             np.zeros((n, 32), np.uint8), np.zeros(n, np.uint32), np.zeros((0, 64), np.uint8),
-            np.full(n, -1, np.int32), np.zeros(n, np.uint64),
+            np.full(n, -1, np.int32), np.zeros((n, 0), np.uint64), np.zeros(n, np.uint64),
         )  # fmt: skip
         return bodies, prints
 

@@ -9,18 +9,24 @@ import click
 from twinsieve.pipeline.commands.options import FILE_NAME
 from twinsieve.pipeline.commands.terminal import examples
 
+_ROWS_A_WRITE = 1_024
+
 
 @click.command(
     "generate",
     epilog=examples(
         "twinsieve generate --messages 1000 -o posts.jsonl.gz",
         "twinsieve generate --messages 200 --truth --seed 7 > posts.jsonl",
+        "twinsieve generate --articles --messages 100 --truth -o articles.jsonl",
     ),
 )
-@click.option("--messages", default=20_000, type=click.IntRange(0, 10**10), help="Number of posts (20000).")
-@click.option("--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="Same seed, same posts (1).")
+@click.option("--articles", is_flag=True, help="News articles of 500 to 3000 characters, not posts.")
+@click.option(
+    "--messages", default=20_000, type=click.IntRange(0, 10**10), help="Number of messages (20000)."
+)
+@click.option("--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="Same seed, same messages (1).")
 @click.option("--repeats", default=0.28, type=click.FloatRange(0, 0.9), help="Share of repeats (0.28).")
-@click.option("--truth", is_flag=True, help="Add to each post what it was made from.")
+@click.option("--truth", is_flag=True, help="Add to each message its kind and what it was made from.")
 @click.option(
     "-o",
     "--output",
@@ -29,18 +35,24 @@ from twinsieve.pipeline.commands.terminal import examples
     metavar="FILE",
     help="JSON lines, packed if .gz or .zst (stdout).",
 )
-def command(messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
-    """Generate a stream of microblog posts with reposts, edits, chains, polls and reports."""
+def command(articles: bool, messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
+    """Generate a stream of microblog posts with reposts, edits, chains, polls and reports.
+
+    With --articles: news with title, lead and text, mainly Chinese, some English. Duplicates among them
+    (kind, in --truth): whole, cut, new_title, moved (a paragraph), agency (its line is added). Lookalikes
+    that are not duplicates: numbers (a later report), topic (other sentences on the same topic).
+    """
     import orjson
 
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
     from twinsieve.pipeline.files.write import Output, refuse_clashes
-    from twinsieve.pipeline.generate.stream import CHUNK, generate
+    from twinsieve.pipeline.generate.articles import generate_articles
+    from twinsieve.pipeline.generate.stream import generate
 
     refuse_clashes([], {"-o": output})
     refuse_endings_of_reports({"-o": output})
-    posts = generate(messages, seed, repeats=repeats, truth=truth)
+    rows = (generate_articles if articles else generate)(messages, seed, repeats=repeats, truth=truth)
     with Output(output) as out:
-        while chunk := list(islice(posts, CHUNK)):
-            out.write(b"".join(orjson.dumps(post, option=orjson.OPT_APPEND_NEWLINE) for post in chunk))
+        while chunk := list(islice(rows, _ROWS_A_WRITE)):
+            out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in chunk))
         out.finish()

@@ -42,7 +42,7 @@ class KeptRows:
     def take(self, judged: Judged) -> None:
         chunk = judged.chunk
         if self._marker is not None:
-            self.write(*self._marker.marked(chunk, marks_of(judged, in_bits=self._marker.in_bits)))
+            self.write(*self._marker.marked(chunk, marks_of(judged)))
         else:
             self.write(chunk, judged.kept().tolist())
 
@@ -117,19 +117,16 @@ class KeptByInput:
 
     inputs, outputs: names of the inputs, and of the output of each
     reader: must treat the inputs as independent (`apart`)
-    mark: add marks to the rows; in_bits: as in `Marker`
+    mark: add marks to the rows
     finished: outputs of finished inputs: their content is on disk, but they do not have their names yet
     raises: FileError if an output or its folder cannot be made
     """
 
-    def __init__(
-        self, inputs: list[str], outputs: list[str], reader: InputReader, *, mark: bool, in_bits: bool
-    ) -> None:
+    def __init__(self, inputs: list[str], outputs: list[str], reader: InputReader, *, mark: bool) -> None:
         self._inputs = inputs
         self._outputs = outputs
         self._reader = reader
         self._mark = mark
-        self._in_bits = in_bits
         self._open: tuple[Output, KeptRows] | None = None
         self.finished: list[Output] = []
         self._new_folders: list[str] = []
@@ -161,7 +158,7 @@ class KeptByInput:
             number = len(self.finished)
             marker = None
             if self._mark:
-                marker = Marker(self._reader, self._inputs[number], in_bits=self._in_bits)
+                marker = Marker(self._reader, self._inputs[number])
             output = Output(self._outputs[number])
             self._open = output, KeptRows(output, self._reader, marker)
         return self._open[1]

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.dedup.leaders import Leader
-from twinsieve.pipeline.dedup.sinks import Judged, flag_names, similarity_of
+from twinsieve.pipeline.dedup.sinks import Judged, flag_names
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import Format
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.source import STDIN
-from twinsieve.pipeline.messages.columns import differing_words
+from twinsieve.pipeline.messages.columns import differing_words, likeness_of
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.spelling import to_json
@@ -47,9 +47,10 @@ class RowMark(NamedTuple):
     verdict: unique, exact, near, no_text or unreadable
     leader, leader_id, leader_source, leader_line: position, id, input and line of the leader, the kept row
         that this row repeats
-    similarity: 0 to 1; None if the near stage measures a distance
+    similarity: 0 to 1; distance: bits under the method hamming; shared: hashes in common under the method
+        signatures; a dropped row has one of the three
     cluster: position of the leader; for a unique row its own position
-    flags: as in the duplicates: estimated, unconfirmed, late
+    flags: as in the duplicates: estimated, unconfirmed, no_features, cut_short, late
     reason: why a unique row was kept although an earlier kept row is similar, or why a row is unreadable
     apart_from, apart_from_id: position and id of that similar row
     says, apart_from_says: the words in which this row and the similar row differ, if one place decided
@@ -62,6 +63,8 @@ class RowMark(NamedTuple):
     leader_source: str | None = None
     leader_line: int | None = None
     similarity: float | None = None
+    distance: int | None = None
+    shared: int | None = None
     cluster: int | None = None
     flags: Sequence[str] = ()
     reason: str | None = None
@@ -87,13 +90,11 @@ class Marker:
 
     reader: the reader of the inputs, which knows the columns of CSV after the first input was opened
     first: name of the first input, for errors
-    in_bits: the near stage measures a distance (hamming), so marks have no similarity
     raises: FileError, by its methods, if a row, a header or a schema already has the name of the mark
     """
 
-    def __init__(self, reader: InputReader, first: str, *, in_bits: bool = False) -> None:
+    def __init__(self, reader: InputReader, first: str) -> None:
         self._reader = reader
-        self.in_bits = in_bits
         self._is_csv = reader.dialect.format == "csv"
         self._delimiter = reader.dialect.delimiter
         self._shown = "stdin" if first == STDIN else first
@@ -211,6 +212,8 @@ def _struct() -> pa.Field:
         "leader": number,
         "leader_line": number,
         "similarity": pa.float64(),
+        "distance": number,
+        "shared": number,
         "cluster": number,
         "flags": pa.list_(text),
         "apart_from": number,
@@ -255,8 +258,8 @@ def _in_quotes(field: str) -> str:
     return f'"{quoted}"'
 
 
-def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
-    """One mark for each row of the chunk, None for a blank row; in_bits: as in `Marker`."""
+def marks_of(judged: Judged) -> list[RowMark | None]:
+    """One mark for each row of the chunk, None for a blank row."""
     chunk, verdicts = judged.chunk, judged.verdicts
     source, lines = chunk.source, chunk.lines().tolist()
     marks: list[RowMark | None] = [None] * len(chunk.rows.rows)
@@ -281,9 +284,9 @@ def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
                 leader_id=leader.id,
                 leader_source=leader.source,
                 leader_line=leader.line,
-                similarity=similarity_of(verdicts, index, in_bits=in_bits),
                 cluster=number,
             )
+            mark = _with_likeness(mark, *likeness_of(verdicts, index))
         else:
             mark = mark._replace(cluster=judged.first + row)
             if reasons[index]:
@@ -297,6 +300,10 @@ def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
                 )
         marks[row] = mark
     return marks
+
+
+def _with_likeness(mark: RowMark, name: str, likeness: float) -> RowMark:
+    return RowMark(**(mark._asdict() | {name: likeness}))
 
 
 _VERDICTS = {Kind.UNIQUE: "unique", Kind.EXACT: "exact", Kind.NEAR: "near"}

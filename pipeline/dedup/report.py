@@ -24,6 +24,7 @@ from twinsieve.stages.contract import (
     Verdicts,
 )
 from twinsieve.stages.differ.rules import counts_by_name
+from twinsieve.stages.near.signatures import MAX_LINKS
 
 STEPS = {
     "read": "read",
@@ -126,12 +127,13 @@ class Examples:
 
 
 def _kind(entry: dict[str, Any]) -> tuple[str, int]:
-    """The kind of an example: its stage, and its similarity in steps of 0.05, or its distance in bits.
+    """The kind of an example: its stage, and similarity in steps of 0.05, distance or shared hashes.
 
     Examples of the same kind look alike, so one of them is enough.
     """
-    likeness = entry["distance"] if "distance" in entry else int(entry["similarity"] * 20)
-    return entry["stage"], likeness
+    if "similarity" in entry:
+        return entry["stage"], int(entry["similarity"] * 20)
+    return entry["stage"], entry["distance"] if "distance" in entry else entry["shared"]
 
 
 @dataclass(slots=True)
@@ -303,6 +305,8 @@ def _remark(name: str, summary: Summary) -> str:
     remarks = {
         "unique": [
             (flags["late"], "too late to lead"),
+            (flags["no_features"], "with no features: compared with nothing"),
+            (flags["cut_short"], f"searched in part: over {MAX_LINKS:,} kept rows share a hash"),
             (sum(summary.kept_apart.values()), f"kept apart ({_counts(summary.kept_apart)})"),
         ],
         "exact": [(flags["unconfirmed"], "taken at the filter's word")],

@@ -281,12 +281,11 @@ class Dedup:
         named = self._named_outputs(job)
         files = {flag: stack.enter_context(Output(name)) for flag, name in named.items()}
         state = stack.enter_context(state_output(wanted.state)) if wanted.state is not None else None
-        in_bits = self._sieve.config.near.method == "hamming"
         kept_rows: KeptRows | KeptByInput
         if job.outputs:
-            kept_rows = KeptByInput(job.inputs, job.outputs, reader, mark=wanted.mark, in_bits=in_bits)
+            kept_rows = KeptByInput(job.inputs, job.outputs, reader, mark=wanted.mark)
         else:
-            marker = Marker(reader, job.inputs[0], in_bits=in_bits) if wanted.mark else None
+            marker = Marker(reader, job.inputs[0]) if wanted.mark else None
             kept_rows = KeptRows(files["-o"], reader, marker)
         stack.callback(kept_rows.close)
         second = None
@@ -301,7 +300,7 @@ class Dedup:
             book = LeaderBook(max(exact.messages, near.messages), folder, self._state.leaders)
             stack.callback(book.close)
             kept = None if second is None else second.kept
-            sinks.append(DroppedRows(self.summary, files, in_bits=in_bits, kept=kept))
+            sinks.append(DroppedRows(self.summary, files, kept=kept))
         if "--kept-apart" in files:
             sinks.append(KeptApart(files["--kept-apart"], self._scheme, self._sieve.config))
         if "--dead-letter" in files:

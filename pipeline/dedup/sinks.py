@@ -20,7 +20,7 @@ from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
-from twinsieve.pipeline.messages.columns import differing_words, similarity_at
+from twinsieve.pipeline.messages.columns import differing_words, likeness_of, similarity_at
 from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import (
@@ -37,6 +37,7 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.near.signatures import shared_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,6 @@ class DroppedRows:
 
     summary: receives the counts and the examples
     files: outputs by flag
-    in_bits: the near stage measures a distance in bits (hamming), not a similarity
     kept: returns the position of the row written for a leader's cluster; None: clusters do not contain it
     """
 
@@ -124,7 +124,6 @@ class DroppedRows:
         summary: Summary,
         files: Mapping[str, Output],
         *,
-        in_bits: bool,
         kept: Callable[[int], int] | None,
     ) -> None:
         self._summary = summary
@@ -132,7 +131,6 @@ class DroppedRows:
         self._has_entries = self._duplicates is not None or summary.examples.wanted > 0
         self._output = files.get("--clusters")
         self._clusters = Clusters()
-        self._in_bits = in_bits
         self._kept = kept
 
     def take(self, judged: Judged) -> None:
@@ -154,7 +152,7 @@ class DroppedRows:
         lines = []
         for row in dropped:
             leader = judged.leaders.get(int(judged.verdicts.leaders[row]))
-            entry = dropped_entry(judged, row, places[row], leader, in_bits=self._in_bits)
+            entry = dropped_entry(judged, row, places[row], leader)
             if leader is not None:
                 summary.examples.offer(entry)
             elif entry["duplicate_of"] is not None:
@@ -234,6 +232,9 @@ class KeptApart:
         if self._config.near.method == "hamming":
             prints = fingerprints.simhashes[:, 0]
             return [{"distance": int(bits)} for bits in np.bitwise_count(prints[::2] ^ prints[1::2])]
+        if self._config.near.method == "signatures":
+            parts = fingerprints.part_hashes
+            return [{"shared": shared_parts(parts, row, row + 1)} for row in range(0, len(bodies), 2)]
         window = Window(len(bodies))
         near = replace(
             self._config.near,
@@ -255,13 +256,12 @@ class KeptApart:
 
 
 def dropped_entry(
-    judged: Judged, row: int, place: Mapping[str, Any], leader: Leader | None, *, in_bits: bool
+    judged: Judged, row: int, place: Mapping[str, Any], leader: Leader | None
 ) -> dict[str, Any]:
     """The JSON entry of a dropped row: its place, its leader, and how similar the two are.
 
     row: index among the readable rows; place: position, id, source and line of the row
     leader: None if the leader book does not hold it any more
-    in_bits: the near stage measures a distance in bits (hamming)
     """
     verdicts = judged.verdicts
     exact = verdicts.kinds[row] == Kind.EXACT
@@ -274,11 +274,8 @@ def dropped_entry(
         "leader_line": None if leader is None else leader.line,
         "stage": "exact" if exact else "near",
     }
-    similarity = similarity_of(verdicts, row, in_bits=in_bits)
-    if similarity is None:
-        entry["distance"] = int(verdicts.distances[row])
-    else:
-        entry["similarity"] = similarity
+    name, likeness = likeness_of(verdicts, row)
+    entry[name] = likeness
     entry["text"] = judged.chunk.columns.texts[row]
     entry["leader_text"] = None if leader is None else leader.text
     if verdicts.flags[row]:
@@ -301,13 +298,6 @@ def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> d
         "bytes": size,
     }
     return entry | shown_bytes("raw", raw, codec)
-
-
-def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | None:
-    """Similarity of a dropped row to its leader, 0 to 1; None if the verdict has a distance in bits."""
-    if verdicts.kinds[row] == Kind.EXACT:
-        return 1.0
-    return None if in_bits else similarity_at(verdicts, row)
 
 
 @cache

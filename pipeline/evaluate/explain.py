@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.messages.columns import ten_thousandths
@@ -17,6 +20,7 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError, shown
 from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
+from twinsieve.stages.near.signatures import shared_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
     lines.append(("exact", _exact(report, settings, has_key=later.key is not None)))
     if settings.near.method == "hamming":
         lines.append(("near", _hamming(report)))
+    elif settings.near.method == "signatures":
+        lines.append(("near", _signatures(fingerprints.part_hashes, config.near.share)))
     elif settings.near.method == "text":
         lines += _near(report, settings, lengths)
     else:
@@ -260,3 +266,13 @@ def _hamming(report: PairReport) -> str:
         return "no fingerprint: too short or without features"
     within = report.simhash_distance <= report.distance_limit
     return f"{report.simhash_distance} bits apart, {'within' if within else 'over'} {report.distance_limit}"
+
+
+def _signatures(parts: NDArray[np.uint64], share: int) -> str:
+    """Hashes that rows 0 and 1 have in common, and how many they need."""
+    counts = np.count_nonzero(parts, axis=1).tolist()
+    if min(counts) < share:
+        return f"{counts[0]} and {counts[1]} hashes, too few to have {share} in common: compared with nothing"
+    shared = shared_parts(parts, 0, 1)
+    side = "enough" if shared >= share else "too few"
+    return f"{shared} of {counts[0]} and {counts[1]} hashes in common, {side}: duplicates share {share}"

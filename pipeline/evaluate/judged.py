@@ -15,7 +15,7 @@ from rich.text import Text
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.evaluate.truth import read_lines
 from twinsieve.pipeline.messages.columns import similarity_at
-from twinsieve.stages.contract import Kind, SieveConfig, Window
+from twinsieve.stages.contract import Batch, Kind, SieveConfig, Window
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -123,15 +123,28 @@ def judge_pairs(
     texts: the text of each id
     raises: UsageError if the text of a pair is missing
     """
+    return verdicts_of(pairs, batch_of_pairs(pairs, texts, scheme), sieve)
+
+
+def batch_of_pairs(pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme: SchemeConfig) -> Batch:
+    """Two rows for each pair, the earlier message first, in a scope of their own.
+
+    texts: the text of each id
+    raises: UsageError if the text of a pair is missing
+    """
     for pair in pairs:
         for name in (pair.later, pair.earlier):
             if name not in texts:
                 raise UsageError(f"a judged pair names {name!r}, which the input does not hold")
     both = [texts[name] for pair in pairs for name in (pair.earlier, pair.later)]
-    if not both:
+    return batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
+
+
+def verdicts_of(pairs: Sequence[JudgedPair], batch: Batch, sieve: SieveConfig) -> list[JudgedVerdict]:
+    """The verdict on each pair. batch: the result of `batch_of_pairs` for these pairs"""
+    if not pairs:
         return []
-    batch = batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
-    window = Window(len(both))
+    window = Window(len(batch))
     exact, near = replace(sieve.exact, window=window), replace(sieve.near, window=window)
     judged = BatchSieve(replace(sieve, exact=exact, near=near, scoped=True)).judge(batch)
     verdicts = []

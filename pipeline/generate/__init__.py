@@ -1,1 +1,1 @@
-"""Generates a stream of made-up posts in five languages, whose duplicates are known."""
+"""Generates streams of made-up posts and of made-up news articles, whose duplicates are known."""

@@ -20,23 +20,16 @@ class Grammar:
     The slot NUM (numbers) exists in every language, so the data files have no digits. Words at the beginning
     of a slot are chosen more often.
 
+    form: `generate` (sentences of posts), `article` or `title`; the last two use the slots of posts as well
     slots: words by name of the slot; glue: what is put between two words
     """
 
-    def __init__(self, language: str) -> None:
-        source = (
-            files("twinsieve.pipeline.generate")
-            .joinpath(f"data/generate_{language}.txt")
-            .read_text(encoding="utf-8")
-        )
+    def __init__(self, language: str, form: str = "generate") -> None:
         slots = {"NUM": [str(number) for number in range(2, 400)]}
         patterns: list[list[str]] = []
-        for line in source.splitlines():
-            if line.startswith("= "):
-                patterns.append(line[2:].split())
-            elif line and not line.startswith("#"):
-                name, _, listed = line.partition(":")
-                slots[name] = [word.replace("_", " ") for word in listed.split()]
+        for name in dict.fromkeys(("generate", form)):
+            more_slots, patterns = _read(f"{name}_{language}.txt")
+            slots |= more_slots
         self.slots = slots
         self.glue = " " if language in _SPACED else ""
         literals = {token for pattern in patterns for token in pattern} - slots.keys()
@@ -75,6 +68,20 @@ class Grammar:
         glue = self.glue
         texts = [glue.join(words[a:b]) for a, b in pairwise(bounds)]
         return [_closed_up(text) for text in texts] if glue else texts
+
+
+def _read(name: str) -> tuple[dict[str, list[str]], list[list[str]]]:
+    """Slots and patterns of one data file."""
+    source = files("twinsieve.pipeline.generate").joinpath(f"data/{name}").read_text(encoding="utf-8")
+    slots: dict[str, list[str]] = {}
+    patterns: list[list[str]] = []
+    for line in source.splitlines():
+        if line.startswith("= "):
+            patterns.append(line[2:].split())
+        elif line and not line.startswith("#"):
+            slot, _, listed = line.partition(":")
+            slots[slot] = [word.replace("_", " ") for word in listed.split()]
+    return slots, patterns
 
 
 def _closed_up(text: str) -> str:

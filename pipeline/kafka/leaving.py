@@ -25,7 +25,9 @@ def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str
     try:
         within(_LEAVE_S, partial(_leave, admin, group, name, member_id))
     except (BrokerError, DeadlineError) as error:
-        _log.info("group %s: its share waits for the end of the session (%s)", group, error)
+        _log.info(
+            "group %s: could not leave it (%s); others get its partitions when the session ends", group, error
+        )
 
 
 def _leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import SIMILARITY_SCALE, Verdicts
+from twinsieve.stages.contract import SIMILARITY_SCALE, Kind, Verdicts
 
 Item = TypeVar("Item")
 
@@ -52,6 +52,20 @@ def ten_thousandths(
     (9999, 6666)
     """
     return matched * SIMILARITY_SCALE // compared
+
+
+def likeness_of(verdicts: Verdicts, row: int) -> tuple[str, float]:
+    """How similar a dropped row and its leader are: the name of the measure, and its value.
+
+    `similarity`, 0 to 1, also of exact rows; under the method hamming `distance`, in bits; under the method
+    signatures `shared`, the number of hashes in common
+    """
+    if verdicts.kinds[row] == Kind.EXACT:
+        return "similarity", 1.0
+    for name, column in (("distance", verdicts.distances), ("shared", verdicts.shared)):
+        if column[row] >= 0:
+            return name, int(column[row])
+    return "similarity", similarity_at(verdicts, row)
 
 
 def similarity_at(verdicts: Verdicts, row: int) -> float:

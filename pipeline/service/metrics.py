@@ -227,6 +227,14 @@ class Metrics:
             "twinsieve_index_unconfirmed",
             "Exact duplicates that the Bloom filter alone confirms; it names no leader.",
         )
+        self.no_features = counter(
+            "twinsieve_index_no_features",
+            "Messages compared with nothing: the method decides by features, and they have too few.",
+        )
+        self.cut_short = counter(
+            "twinsieve_index_cut_short",
+            "Messages whose hashes so many kept ones share that the oldest of those were not looked at.",
+        )
         self.kept_apart = counter(
             "twinsieve_index_kept_apart",
             "Messages that were kept though another one was alike, by what differs.",
@@ -400,9 +408,15 @@ class Metrics:
 
     def count_ruling(self, ruling: Ruling) -> None:
         """Count the new verdicts of a ruling. Verdicts that the index only repeats were counted before."""
-        unconfirmed = (ruling.verdicts.flags & Flag.UNCONFIRMED) != 0
-        count = int(np.count_nonzero(unconfirmed & (ruling.sources == Source.NEW)))
-        if count:
-            self.unconfirmed.inc(count)
-        for reason, kept in counts_by_name(ruling.verdicts.reasons[ruling.sources == Source.NEW]).items():
+        new = ruling.sources == Source.NEW
+        flags = ruling.verdicts.flags[new]
+        for flag, counted in (
+            (Flag.UNCONFIRMED, self.unconfirmed),
+            (Flag.NO_FEATURES, self.no_features),
+            (Flag.CUT_SHORT, self.cut_short),
+        ):
+            count = int(np.count_nonzero(flags & flag))
+            if count:
+                counted.inc(count)
+        for reason, kept in counts_by_name(ruling.verdicts.reasons[new]).items():
             self.kept_apart.labels(reason).inc(kept)

@@ -189,17 +189,17 @@ def log_progress(progress: CompileProgress) -> None:
     yet."""
     if progress.done == 0:
         _log.info(
-            "run: compiling kernels, once for each version and kind of CPU parts=%d processes=%d",
+            "run: compiling kernels, once for each version and kind of CPU: %d parts in %d processes",
             progress.parts,
             progress.processes,
         )
     else:
         _log.info(
-            "run: compiled part=%s done=%d of=%d seconds=%.1f",
+            "run: compiled the kernels of part %s in %.1f s; %d of %d parts are ready",
             progress.name,
+            progress.seconds,
             progress.done,
             progress.parts,
-            progress.seconds,
         )
 
 

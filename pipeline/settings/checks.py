@@ -8,7 +8,14 @@ from math import comb
 import re2
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import FeatureSettings, KafkaSettings, NearSettings, Settings
+from twinsieve.pipeline.settings.model import (
+    SIGNATURE_HASHES,
+    FeatureSettings,
+    KafkaSettings,
+    NearSettings,
+    Settings,
+    SignatureSettings,
+)
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
@@ -66,11 +73,13 @@ def _windows(settings: Settings) -> Iterator[Problem]:
 
 def _near(near: NearSettings) -> Iterator[Problem]:
     messages, layout = near.window.messages, near.layout
-    if near.method == "text" and messages > MAX_WINDOW:
-        limit = f"a bucket counts slots in 24 bits, at most {MAX_WINDOW}"
+    if near.method in ("text", "signatures") and messages > MAX_WINDOW:
+        limit = f"the method {near.method} takes at most {MAX_WINDOW}"
         yield "near.window.messages", f"is {messages}; {limit}"
     if layout.weak > layout.key_bits:
         yield "near.layout.weak", f"is {layout.weak}, but a key has {layout.key_bits} bits"
+    if near.method == "signatures":
+        yield from _signature(near.signature)
     if near.method != "hamming":
         return
     if not near.distances:
@@ -84,13 +93,40 @@ def _near(near: NearSettings) -> Iterator[Problem]:
         yield "near.blocks", f"is {near.blocks}; {made}"
 
 
+def _signature(signature: SignatureSettings) -> Iterator[Problem]:
+    kind, hashes, share = signature.kind, signature.hashes, signature.share
+    most = hashes or SIGNATURE_HASHES[kind]
+    if kind == "imatch":
+        for name, value in (("hashes", hashes), ("share", share)):
+            if value > 1:
+                yield f"near.signature.{name}", f"is {value}, but imatch makes one hash; leave it out"
+        if signature.rarest is not None and signature.rarest < signature.commonest:
+            above = f"below commonest ({signature.commonest:g})"
+            yield (
+                "near.signature.rarest",
+                f"is {signature.rarest:g}, {above}; rarer features have a greater IDF",
+            )
+    else:
+        if share > most:
+            made = f"but a message has at most {most} hashes"
+            yield "near.signature.share", f"is {share}, {made}; use 1 to {most}, or all"
+        for name, is_set in (
+            ("rarest", signature.rarest is not None),
+            ("commonest", signature.commonest > 0),
+        ):
+            if is_set:
+                yield f"near.signature.{name}", f"is for kind: imatch, and kind is {kind}; leave it out"
+    if signature.cut != "sentences" and kind != "segments":
+        yield "near.signature.cut", f"is for kind: segments, and kind is {kind}; leave it out"
+
+
 def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     if settings.exact.method == "none" and settings.near.method == "none":
         yield "exact.method", "is none and so is near.method; nothing would be dropped"
     if settings.text.compare:
         alike = "bodies with other links, mentions or tags are alike, and nothing would keep them apart"
-        if settings.near.method == "hamming":
-            yield "text.compare", f"does not go with near.method: hamming; {alike}"
+        if settings.near.method in ("hamming", "signatures"):
+            yield "text.compare", f"does not go with near.method: {settings.near.method}; {alike}"
         elif settings.near.method == "text" and settings.near.differences == "off":
             yield "text.compare", f"needs near.differences: guards or full; {alike}"
     near = written.get("near")

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
 
 from twinsieve.pipeline.settings.values import (
+    All,
     Auto,
     Count,
     DurationMs,
     Flag,
+    Idf,
     Names,
     OptionalCount,
     OptionalDurationMs,
+    OptionalIdf,
     OptionalText,
     Ratio,
     Share,
@@ -35,6 +38,7 @@ from twinsieve.stages import contract
 from twinsieve.stages.contract import LEVELS, BandLayout, Differences, ExactConfig, NearConfig, TimeConfig
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.signature import MAX_HASHES, SignatureConfig
 from twinsieve.stages.text.rules import TextConfig
 
 _HEARTBEAT_MS = 500
@@ -58,7 +62,7 @@ def setting(default: Any, line: str, *, alias: str | None = None, expert: bool =
 
 
 _EXACT, _NEAR, _TIME, _LAYOUT = ExactConfig(), NearConfig(), TimeConfig(), BandLayout()
-_TEXT, _FEATURES, _DIGEST = TextConfig(), FeatureConfig(), DigestConfig()
+_TEXT, _FEATURES, _DIGEST, _SIGNATURE = TextConfig(), FeatureConfig(), DigestConfig(), SignatureConfig()
 """The stages' own configurations, from which the settings of the stages take their defaults."""
 
 _AGE = "none older than this; none: no limit, and the log is kept for ever"
@@ -202,11 +206,34 @@ else:
     LimitSettings = _limits()
 
 
+class SignatureSettings(Section):
+    """Which parts of a message `near.method: signatures` compares (CLASSICS.md)."""
+
+    kind: Literal["top_features", "segments", "sentences", "imatch"] = setting(
+        _SIGNATURE.kind,
+        "top_features: the heaviest features; segments: the text in as many parts; sentences: the longest; "
+        "imatch: one hash of the features inside a band of IDF",
+    )
+    hashes: Annotated[Auto, Field(le=MAX_HASHES)] = setting(
+        0, "most hashes of a message; auto: top_features 10, segments 4, sentences 3, imatch 1"
+    )
+    share: Annotated[All, Field(ge=0, le=MAX_HASHES)] = setting(
+        0, "how many hashes duplicates have in common; all: they become one hash"
+    )
+    cut: Literal["sentences", "paragraphs", "length"] = setting(
+        _SIGNATURE.cut, "where segments may end; length: anywhere, so that one more character moves them all"
+    )
+    rarest: OptionalIdf = setting(_SIGNATURE.rarest, "imatch: greatest IDF of a feature that counts")
+    commonest: Idf = setting(_SIGNATURE.commonest, "imatch: least IDF of a feature that counts")
+
+
 class NearSettings(Section):
     """Stage two: drop messages with similar bodies."""
 
-    method: Literal["text", "hamming", "none"] = setting(
-        _NEAR.method, "text: compares texts; hamming: bits of SimHash, recall guaranteed"
+    method: Literal["text", "hamming", "signatures", "none"] = setting(
+        _NEAR.method,
+        "text: compares texts; hamming: bits of SimHash, recall guaranteed; signatures: hashes of parts in "
+        "common",
     )
     similarity: Similarity = setting(_NEAR.similarity, "alike from here on, 0.5 to 1, or the profile's")
     differences: Literal["off", "guards", "full"] = setting(
@@ -231,6 +258,7 @@ class NearSettings(Section):
     blocks: Auto = setting(
         _NEAR.blocks, "hamming: parts of a fingerprint; tables = C(blocks, k); auto: k + 2", expert=True
     )
+    signature: SignatureSettings = Field(default_factory=SignatureSettings)
     window: WindowSettings = Field(default_factory=WindowSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     layout: LayoutSettings = Field(default_factory=LayoutSettings)
@@ -490,6 +518,8 @@ PROFILES: dict[str, dict[str, object]] = {
     },
 }
 """The settings of the near stage that each profile changes; all others have their defaults."""
+SIGNATURE_HASHES = {"top_features": 10, "segments": 4, "sentences": 3, "imatch": 1}
+"""`near.signature.hashes: auto`, by kind."""
 DROPS_TAGS = frozenset({"default", "microblog"})
 """Profiles that remove tags, repost chains and tails from a text; all profiles remove links and @names."""
 AUTO = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import DROPS_TAGS, Section, Settings, WindowSettings
+from twinsieve.pipeline.settings.model import DROPS_TAGS, SIGNATURE_HASHES, Section, Settings, WindowSettings
 from twinsieve.pipeline.settings.named_files import open_regular
 from twinsieve.stages.contract import (
     LEVELS,
@@ -31,6 +31,7 @@ from twinsieve.stages.judge.scheme import (
     FeatureConfig,
     Scheme,
     SchemeConfig,
+    SignatureConfig,
     TextConfig,
     dictionary_entries,
 )
@@ -74,6 +75,22 @@ def scheme_config(settings: Settings) -> SchemeConfig:
         ),
         layout=band_layout(settings),
         digest=DigestConfig(method=settings.digest.method, seed=settings.digest.seed),
+        signature=signature_config(settings),
+    )
+
+
+def signature_config(settings: Settings) -> SignatureConfig | None:
+    """What part hashes are made of, None under another method."""
+    if settings.near.method != "signatures":
+        return None
+    signature = settings.near.signature
+    return SignatureConfig(
+        kind=signature.kind,
+        hashes=signature.hashes or SIGNATURE_HASHES[signature.kind],
+        joined=not signature.share,
+        cut=signature.cut,
+        rarest=signature.rarest,
+        commonest=signature.commonest,
     )
 
 
@@ -85,6 +102,7 @@ def band_layout(settings: Settings) -> BandLayout:
 def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
     """The configuration of the sieve: everything besides the input on which verdicts depend."""
     exact, near = settings.exact, settings.near
+    signature = signature_config(settings)
     return SieveConfig(
         exact=ExactConfig(method=exact.method, error_rate=exact.error_rate, window=_window(exact.window)),
         near=replace(
@@ -95,6 +113,8 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
             differences=Differences(LEVELS.index(near.differences), **near.limits.model_dump()),
             words=_words(near.words_file),
             details=settings.output.kept_apart_header,
+            parts=signature.parts if signature is not None else 0,
+            share=near.signature.share or 1,
         ),
         time=TimeConfig(**settings.time.model_dump()),
         layout=band_layout(settings),

@@ -154,6 +154,18 @@ def read_auto(value: object) -> int:
     return 0 if value == "auto" else _read_whole(value)
 
 
+def _read_all(value: object) -> int:
+    """A whole number, 0 for `all`."""
+    return 0 if value == "all" else _read_whole(value)
+
+
+def _read_number(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        raise ValueError(f"is {value!r}, which is not a number; write it as 3.5") from None
+
+
 def _read_none(value: object) -> object:
     return None if value is None or (isinstance(value, str) and value == "none") else value
 
@@ -192,6 +204,11 @@ Auto = Annotated[
     Field(ge=0, le=64),
     Written("auto, 1 to 64", lambda value: str(value or "auto")),
 ]
+All = Annotated[int, BeforeValidator(_read_all), Written("all, 1 to 16", lambda value: str(value or "all"))]
+Idf = Annotated[
+    float, BeforeValidator(_read_number), Field(ge=0, le=1000), Written("a number", "{:g}".format)
+]
+OptionalIdf = Annotated[Idf | None, BeforeValidator(_read_none), Written("a number, none", "{:g}".format)]
 Flag = Annotated[bool, BeforeValidator(_read_bool), Written("true, false", lambda value: str(value).lower())]
 Ratio = Annotated[
     float,

@@ -283,10 +283,11 @@ STAGE = "twinsieve-stage"
 LEADER = "twinsieve-leader"
 SIMILARITY = "twinsieve-similarity"
 DISTANCE = "twinsieve-distance"
+SHARED = "twinsieve-shared"
 NOTE = "twinsieve-note"
 
 _STAGES = {int(Kind.EXACT): b"exact", int(Kind.NEAR): b"near"}
-_NOTED = (Flag.UNCONFIRMED, Flag.ESTIMATED)
+_NOTED = (Flag.UNCONFIRMED, Flag.ESTIMATED, Flag.CUT_SHORT)
 _NOTES = {
     flags: b",".join((flag.name or "").lower().encode() for flag in _NOTED if flags & flag)
     for flags in range(256)
@@ -304,10 +305,11 @@ def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
         verdicts.matched,
         verdicts.compared,
         verdicts.distances,
+        verdicts.shared,
     )
     explained: list[list[Header]] = []
     values = zip(*(column.tolist() for column in columns), strict=True)
-    for kind, flags, leader, matched, compared, distance in values:
+    for kind, flags, leader, matched, compared, distance, shared in values:
         headers: list[Header] = [(STAGE, _STAGES[kind])]
         explained.append(headers)
         if leader != NO_LEADER:
@@ -317,6 +319,8 @@ def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
             headers.append((SIMILARITY, b"%d.%04d" % share))
         if distance >= 0 and kind == Kind.NEAR:
             headers.append((DISTANCE, b"%d" % distance))
+        if shared >= 0 and kind == Kind.NEAR:
+            headers.append((SHARED, b"%d" % shared))
         if _NOTES[flags]:
             headers.append((NOTE, _NOTES[flags]))
     return explained

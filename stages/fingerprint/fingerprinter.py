@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
@@ -144,6 +146,20 @@ class Fingerprinter:
         if self._keywords is not None:
             return self._keywords.keywords(bodies, 0)
         return dict.fromkeys(next(runs_as_text(bodies, self._features)))
+
+    def idf_of(self, features: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """int64[m]: IDF of features in 1/256; those that the table lacks have its median."""
+        known, weights = self._idf
+        if not len(known):
+            return np.full(len(features), weights[-1])
+        places = np.minimum(np.searchsorted(known, features), len(known) - 1)
+        return np.where(known[places] == features, weights[:-1][places], weights[-1])
+
+    @cached_property
+    def _idf(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        if self._keywords is not None:
+            return self._keywords.idf_table()
+        return self._rules.idf_features, self._rules.idf_weights
 
     def _fill_simhashes(self, bodies: Bodies, texts: list[str] | None, prints: Fingerprints) -> None:
         simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)

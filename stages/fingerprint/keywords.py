@@ -74,6 +74,13 @@ class Keywords:
         idf, other = self._idf
         return {word: count * idf.get(word, other) for word, count in counts.items()}
 
+    def idf_table(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """uint64[m] hashes of words, ascending, and int64[m + 1] their IDF in 1/256; last of other words."""
+        idf, other = self._idf
+        hashes = np.fromiter(map(self._hash, idf), np.uint64, len(idf))
+        features, places = np.unique(hashes, return_index=True)
+        return features, np.append(np.fromiter(idf.values(), np.int64, len(idf))[places], other)
+
     @cached_property
     def _idf(self) -> tuple[dict[str, int], int]:
         return word_weights(self._config)

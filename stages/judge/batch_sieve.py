@@ -71,6 +71,11 @@ class BatchSieve:
             verdicts.distances[near] = FINGERPRINT_BITS - verdicts.matched[near]
             verdicts.matched[:] = 0
             verdicts.compared[:] = 0
+        if self.config.near.method == "signatures":
+            near = verdicts.kinds == Kind.NEAR
+            verdicts.shared[near] = verdicts.matched[near]
+            verdicts.matched[:] = 0
+            verdicts.compared[:] = 0
         verdicts.details, verdicts.detail_rows = _pooled(outcome.details)
         return verdicts
 
@@ -116,8 +121,8 @@ class BatchSieve:
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
             if len(self._forgotten):
-                # Cut the chunk also if verdicts are recorded: which entries the trie drops depends on the
-                # cuts, and the state must become the same.
+                # Cut the chunk also if its verdicts are given already: the cuts decide which entries the trie
+                # drops, and the state must become that of the sieve that made the verdicts.
                 tags = whole.digests[low:high, 0]
                 high = low + self._forgotten.until_one_repeats(tags)
                 if not recorded:
@@ -298,4 +303,6 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
     if near.method == "hamming":
         parameters["near.blocks"] = blocks_of(near)
         parameters["near.distances"] = [list(step) for step in near.distances]
+    if near.method == "signatures":
+        parameters["near.signature.parts"] = near.parts
     return parameters

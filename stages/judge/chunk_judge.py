@@ -37,6 +37,7 @@ from twinsieve.stages.near.propose import (
     new_matches,
     propose,
 )
+from twinsieve.stages.near.signatures import MAX_PARTS, link_all, new_part_chains, part_chain_bytes
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept
@@ -46,7 +47,12 @@ from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse
 from twinsieve.stages.window.tags import TagIndex
 
-_NEAR_CODES = {"none": params.NEAR_NONE, "text": params.NEAR_TEXT, "hamming": params.NEAR_HAMMING}
+_NEAR_CODES = {
+    "none": params.NEAR_NONE,
+    "text": params.NEAR_TEXT,
+    "hamming": params.NEAR_HAMMING,
+    "signatures": params.NEAR_SIGNATURES,
+}
 _EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
 
 _WORTH_THREADS = 256
@@ -61,6 +67,7 @@ def ring_use(config: SieveConfig) -> RingUse:
         ids=config.near.same_id == "pass",
         scopes=config.scoped,
         simhashes=config.near.method == "hamming",
+        parts=config.near.parts if config.near.method == "signatures" else 0,
     )
 
 
@@ -73,16 +80,23 @@ class ChunkJudge:
     def __init__(self, config: SieveConfig) -> None:
         near = config.near
         window = near.window.messages
-        largest = MAX_WINDOW if near.method == "text" else MAX_RING
+        largest = MAX_RING if near.method == "hamming" else MAX_WINDOW
         if not 1 <= window <= largest:
             raise UsageError(f"near.window.messages is {window}; use 1..{largest}")
+        if near.method == "signatures" and not 1 <= near.share <= near.parts <= MAX_PARTS:
+            raise UsageError(
+                f"near.signature: {near.share} shared of {near.parts} hashes; use at most {MAX_PARTS}, and "
+                "share no more than these"
+            )
         self._config = config
         self._text = near.method == "text"
+        self._by_parts = near.method == "signatures"
         self._scan = self._text and near.candidates == "scan"
         self.ring = Ring(window, ring_use(config))
         indexed = self._text and not self._scan
         self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
         self.chains = new_chains(near) if near.method == "hamming" else no_chains()
+        self.part_chains = new_part_chains(*((window, near.parts) if self._by_parts else (1, 1)))
         self._candidates = CandidateParams(
             signature_limits(near.similarity), _limit(near.window.age_ms), int(self._scan)
         )
@@ -91,6 +105,7 @@ class ChunkJudge:
             near.differences,
             int(near.same_id == "pass"),
             int(config.scoped),
+            near.share,
         )
         self._params = JudgeParams(
             near=_NEAR_CODES[near.method],
@@ -123,7 +138,7 @@ class ChunkJudge:
         if recorded or not self.ring.size:
             # An empty index has no matches, and reading its pages would take memory.
             self._matches.counts[:] = 0
-        elif self._params.near != params.NEAR_NONE:
+        elif self._text or self._params.near == params.NEAR_HAMMING:
             self._propose(chunk)
         work = Workspace(self._matches, self._spare, self._scratch[0], self._kept)
         decide(chunk, self._index, exact, self._params, work, outcome)
@@ -131,7 +146,9 @@ class ChunkJudge:
 
     @property
     def _index(self) -> NearIndex:
-        return NearIndex(self.ring.columns, self.buckets, self.chains, self._candidates, self._verify)
+        return NearIndex(
+            self.ring.columns, self.buckets, self.chains, self.part_chains, self._candidates, self._verify
+        )
 
     @property
     def buckets(self) -> Buckets:
@@ -160,7 +177,7 @@ class ChunkJudge:
     def _insert(self, chunk: Chunk) -> None:
         rows, kept = self._kept.kept_rows, self._kept.kept_indices
         count = int(self._kept.counts[0])
-        if count == 0 or self._params.near == params.NEAR_NONE or self._scan:
+        if count == 0 or self._params.near in (params.NEAR_NONE, params.NEAR_SIGNATURES) or self._scan:
             return
         if self._text:
             self._table.reserve(filled_buckets(self._kept))
@@ -189,6 +206,7 @@ class ChunkJudge:
     def bytes_used(self) -> int:
         """Bytes of ring and index."""
         index = sum(a.nbytes for a in self.chains) if self._params.near == params.NEAR_HAMMING else 0
+        index += sum(a.nbytes for a in self.part_chains) if self._by_parts else 0
         return self.ring.bytes_used + self.buckets.entries.nbytes + index
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
@@ -206,13 +224,16 @@ class ChunkJudge:
         if self._params.near == params.NEAR_HAMMING:
             heads, links = sections["chains.heads"], sections["chains.next"]
             self.chains = resize_chains(heads, links, self.chains, kept, size)
+        if self._by_parts:
+            link_all(self.part_chains, self.ring.columns)
 
 
 def near_bytes(config: SieveConfig) -> dict[str, int]:
     """Greatest number of bytes of each part, if the window is full and each text has the greatest length."""
     near, use = config.near, ring_use(config)
     window = near.window.messages
-    row = 24 + 4 * (use.text or use.simhashes) + 8 * (use.ids + use.scopes + use.simhashes)
+    has_lengths = use.text or use.simhashes or use.parts > 0
+    row = 24 + 4 * has_lengths + 8 * (use.ids + use.scopes + use.simhashes + use.parts)
     parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
     if use.text:
         parts["texts"] = window * (
@@ -223,6 +244,8 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     if near.method == "hamming":
         tables = len(table_masks(blocks_of(near), max(k for _, k in near.distances)))
         parts["tables"] = tables * 4 * (window + (1 << max(4, window.bit_length())))
+    if near.method == "signatures":
+        parts["chains"] = part_chain_bytes(window, near.parts)
     return parts
 
 

@@ -30,6 +30,7 @@ from twinsieve.stages.judge.params import (
     EXACT_NONE,
     NEAR_HAMMING,
     NEAR_NONE,
+    NEAR_SIGNATURES,
     NEAR_TEXT,
     UNJUDGED,
     UNJUDGED_NEAR,
@@ -40,6 +41,14 @@ from twinsieve.stages.judge.params import (
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.hamming import compare_bits, propose_row_bits
 from twinsieve.stages.near.propose import Matches, NearIndex, in_window, propose_row
+from twinsieve.stages.near.signatures import (
+    MAX_LINKS,
+    compare_parts,
+    first_link,
+    kept_of,
+    link_parts,
+    next_link,
+)
 from twinsieve.stages.near.verify import (
     ESTIMATED,
     REASON_SHIFT,
@@ -55,7 +64,7 @@ from twinsieve.stages.window.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColu
 from twinsieve.stages.window.tags import tag_prefetch
 
 _UNIQUE, _NEAR = int(Kind.UNIQUE), int(Kind.NEAR)
-_LATE = int(Flag.LATE)
+_LATE, _NO_FEATURES, _CUT_SHORT = int(Flag.LATE), int(Flag.NO_FEATURES), int(Flag.CUT_SHORT)
 
 _PREFETCH_ROWS = 8
 
@@ -127,16 +136,31 @@ def decide(
             if judged_exact:
                 judge_exact(chunk, row, ring, exact, params, outcome)
             if outcome.kinds[row] == _UNIQUE and params.near != NEAR_NONE and chunk.probes[row] > 0:
-                _judge_near(chunk, row, before, index, params, work, outcome)
+                if _has_features(chunk, row, index, params):
+                    _judge_near(chunk, row, before, index, params, work, outcome)
+                else:
+                    outcome.flags[row] = _NO_FEATURES
             if outcome.kinds[row] == _UNIQUE and late and params.late_judge:
                 outcome.flags[row] |= _LATE
         if outcome.kinds[row] != _UNIQUE or outcome.flags[row] & _LATE:
             continue
         kept_index = ring.counters[KEPT]
         keep(ring, chunk, row)
+        if params.near == NEAR_SIGNATURES:
+            link_parts(index.part_chains, ring, kept_index)
         add_kept(work.kept, chunk, row, kept_index, index.buckets, _has_buckets(index, params))
         if params.exact == EXACT_BLOOM:
             bloom_insert(bloom, chunk.digests[row, 0], chunk.digests[row, 1], kept_index, bloom_time(ring))
+
+
+@kernel(callee=True)
+def _has_features(chunk: Chunk, row: int, index: NearIndex, params: JudgeParams) -> bool:
+    """Whether the row has what the method compares."""
+    if params.near == NEAR_HAMMING:
+        return bool(chunk.has_simhash[row])
+    if params.near == NEAR_SIGNATURES:
+        return bool(chunk.part_hashes[row, index.verify.share - 1] != np.uint64(0))
+    return True
 
 
 @kernel(callee=True)
@@ -177,8 +201,13 @@ def _judge_near(
     outcome: Outcome,
 ) -> None:
     """Set the verdict near in `outcome` if a kept message inside the near window is alike to the row."""
-    best = _best_of_matches(chunk, row, before, index, params, work)
-    best = _best_of_chunk(chunk, row, index, params, work, best)
+    if params.near == NEAR_SIGNATURES:
+        best, cut_short = _best_by_parts(chunk, row, index, params, work)
+        if cut_short:
+            outcome.flags[row] = _CUT_SHORT
+    else:
+        best = _best_of_matches(chunk, row, before, index, params, work)
+        best = _best_of_chunk(chunk, row, index, params, work, best)
     if best.kept < 0:
         outcome.reasons[row] = best.reason
         if best.reason:
@@ -189,7 +218,7 @@ def _judge_near(
                 write_detail(chunk, row, index.ring, slot, limits, work.scratch, detail)
         return
     outcome.kinds[row] = _NEAR
-    outcome.flags[row] = best.status & ESTIMATED
+    outcome.flags[row] |= best.status & ESTIMATED
     outcome.leaders[row] = index.ring.positions[best.kept % len(index.ring.positions)]
     outcome.matched[row] = best.matched
     outcome.compared[row] = best.compared
@@ -222,6 +251,36 @@ def _best_of_matches(
         status, matched, compared = matches.status[number], matches.matched[number], matches.compared[number]
         best = _better(best, kept_index, (np.int64(status), np.int64(matched), np.int64(compared)))
     return best
+
+
+@kernel(callee=True)
+def _best_by_parts(
+    chunk: Chunk, row: int, index: NearIndex, params: JudgeParams, work: Workspace
+) -> tuple[BestMatch, bool]:
+    """The match that shares most part hashes, and whether older ones may have been left out."""
+    best = _NOTHING_FOUND
+    ring, chains = index.ring, index.part_chains
+    capacity = len(ring.positions)
+    chains_cut = ZERO
+    for part in range(chunk.part_hashes.shape[1]):
+        part_hash = chunk.part_hashes[row, part]
+        if part_hash == np.uint64(0):
+            break
+        link = first_link(chains, part_hash)
+        links = ZERO
+        kept_index = kept_of(ring, link)
+        while kept_index >= 0:
+            if links == MAX_LINKS:
+                chains_cut += 1
+                break
+            links += 1
+            inside = in_window(ring, kept_index, params.near_messages, params.near_age)
+            if inside and first_meeting(work.scratch.seen, row, kept_index):
+                slot = kept_index % capacity
+                best = _better(best, kept_index, compare_parts(chunk, row, ring, slot, index.verify))
+            link = next_link(chains, ring, link)
+            kept_index = kept_of(ring, link)
+    return best, chains_cut >= index.verify.share
 
 
 @kernel(callee=True)

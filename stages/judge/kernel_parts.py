@@ -41,6 +41,7 @@ from twinsieve.stages.judge.decide_exact import judge_exact
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome
 from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
 from twinsieve.stages.near.propose import CandidateParams, NearIndex, new_matches, propose, propose_row
+from twinsieve.stages.near.signatures import link_all, new_part_chains
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
@@ -91,8 +92,9 @@ def _arguments() -> _Arguments:
         ring=Ring(1, ring_use(config)).columns,
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
+        part_chains=new_part_chains(1, 1),
         candidates=CandidateParams(np.zeros((256, 256), np.int8), 0, 0),
-        verify=VerifyParams(0, Differences(), 0, 0),
+        verify=VerifyParams(0, Differences(), 0, 0, 1),
     )
     matches = new_matches(1, 1)
     times = np.zeros(1, np.int64)
@@ -176,6 +178,7 @@ def _compile_hamming() -> None:
     _compile(propose_bits, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
     _compile(link_kept, given.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, given.index.chains)
     all_pairs(np.zeros(2, np.uint64), 1, 1)
+    _compile(link_all, given.index.part_chains, given.index.ring)
 
 
 def _compile_exact() -> None:

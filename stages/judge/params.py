@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.exact.bloom_kernel import Bloom
 
-NEAR_NONE, NEAR_TEXT, NEAR_HAMMING = 0, 1, 2
+NEAR_NONE, NEAR_TEXT, NEAR_HAMMING, NEAR_SIGNATURES = 0, 1, 2, 3
 EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
 UNJUDGED = 255
 UNJUDGED_NEAR = 254

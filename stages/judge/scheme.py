@@ -13,6 +13,7 @@ from typing import Any
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.differ.tails import fill_tallies, tally_version
+from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
@@ -20,6 +21,7 @@ from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
 from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.fingerprint.segmenter import jieba_stop_words
+from twinsieve.stages.fingerprint.signature import SignatureConfig, Signer
 from twinsieve.stages.fingerprint.stop_words import train_stop_words
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
@@ -29,6 +31,7 @@ __all__ = [
     "FeatureConfig",
     "Scheme",
     "SchemeConfig",
+    "SignatureConfig",
     "TextConfig",
     "dictionary_entries",
 ]
@@ -47,6 +50,7 @@ class SchemeConfig:
     features: FeatureConfig = field(default_factory=FeatureConfig)
     layout: BandLayout = field(default_factory=BandLayout)
     digest: DigestConfig = field(default_factory=DigestConfig)
+    signature: SignatureConfig | None = None
 
 
 class Scheme:
@@ -63,6 +67,12 @@ class Scheme:
         self.config = config
         self._normalizer = Normalizer(config.text)
         self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest)
+        self._signer: Signer | None = None
+        if config.signature is not None:
+            _check_signature(config.signature, config.features)
+            self._signer = Signer(
+                config.signature, self._fingerprinter, self._normalizer.bodies, config.digest.seed
+            )
 
     def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
         """Body and fingerprints of each text. They do not depend on the other texts of the batch.
@@ -81,6 +91,10 @@ class Scheme:
         """The second half of `read`."""
         prints = self._fingerprinter.fingerprints(bodies, keys, texts)
         fill_tallies(bodies, prints.tallies)
+        if self._signer is not None:
+            if texts is None:
+                raise UsageError("signatures are made of texts; give them beside their bodies")
+            prints.part_hashes = self._signer.part_hashes(bodies, texts)
         return prints
 
     def seen(self, text: str) -> tuple[Bodies, SeenFingerprint]:
@@ -107,6 +121,14 @@ class Scheme:
         return blake2b(named.encode(), digest_size=8, person=b"twinsieve-scheme").hexdigest()
 
 
+def _check_signature(signature: SignatureConfig, features: FeatureConfig) -> None:
+    if signature.kind == "imatch" and features.features != "keywords" and features.idf is None:
+        raise UsageError(
+            f"near.signature.kind is imatch, which needs IDF, and there is no table for {features.features}; "
+            "use features.kind: keywords, or give features.idf_file"
+        )
+
+
 _OF_KEYWORDS = ("choose", "drop_parts_of_speech", "min_word", "stop_words")
 """Settings of keywords that are younger than the rest."""
 
@@ -125,6 +147,8 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         # Younger than the rest: a scheme without it keeps its id.
         del features["drop"]
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
+    if settings["signature"] is None:
+        del settings["signature"]
     if settings["layout"]["grams"] == "chars":
         # This setting was added later. Without it in the hash, older schemes keep their ids.
         del settings["layout"]["grams"]

@@ -17,7 +17,7 @@ from twinsieve.stages.intrinsics import popcount, prefetch
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.verify import Scratch, VerifyParams, begin, compare, first_meeting
 from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
-from twinsieve.stages.window.chains import Chains
+from twinsieve.stages.window.chains import Chains, PartChains
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
 from twinsieve.stages.window.tags import tag_find
@@ -46,12 +46,14 @@ class CandidateParams(NamedTuple):
 class NearIndex(NamedTuple):
     """Kept messages, their candidate index and the rules of comparison, as kernels take them.
 
-    buckets: index of the method text; chains: index of the method hamming; the unused one is a placeholder
+    buckets: index of the method text; chains: index of the method hamming; part_chains: index of the method
+        signatures; unused ones are placeholders
     """
 
     ring: RingColumns
     buckets: Buckets
     chains: Chains
+    part_chains: PartChains
     candidates: CandidateParams
     verify: VerifyParams
 

@@ -53,12 +53,14 @@ class VerifyParams(NamedTuple):
 
     similarity: least similarity, out of SIMILARITY_SCALE; limits: which differences keep a pair apart
     pass_same_id: 1 if messages with one id are kept apart; scoped: 1 if both must have the same scope
+    share: for signatures, part hashes that both must have in common
     """
 
     similarity: int
     limits: Differences
     pass_same_id: int
     scoped: int
+    share: int
 
 
 class Scratch(NamedTuple):

@@ -52,7 +52,8 @@ def _character(entity: re.Match[str]) -> str:
 
 
 class Normalizer:
-    """Turns texts into bodies by one configuration. The result for a text is independent of other batches."""
+    """Makes bodies, the normalised texts that are compared, by one configuration. The body of a text depends
+    on no other text."""
 
     def __init__(self, config: TextConfig) -> None:
         self._microblog = config.profile == "microblog"

@@ -1,4 +1,4 @@
-"""The candidate index of the method hamming, as a tuple for kernels."""
+"""The candidate indexes of the methods hamming and signatures, as tuples for kernels."""
 
 from __future__ import annotations
 
@@ -21,3 +21,14 @@ class Chains(NamedTuple):
     heads: NDArray[np.uint32]
     next: NDArray[np.uint32]
     distances: NDArray[np.int8]
+
+
+class PartChains(NamedTuple):
+    """The chains, as kernels take them. A link is (kept index << 4 | number of the part) + 1; 0 is no link.
+
+    heads: uint64[cells], a power of two, the newest link of each cell
+    next: uint64[N * parts], for part p of the message in ring slot s, at s * parts + p, the link before it
+    """
+
+    heads: NDArray[np.uint64]
+    next: NDArray[np.uint64]

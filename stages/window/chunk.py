@@ -28,6 +28,7 @@ class Chunk(NamedTuple):
     codes: uint8[n], length codes; probes: int32[n], number of look-ups in buckets, 0 for exact-only rows
     bags: uint64[n, 4]; signatures: uint32[n]; band_keys: uint32[n, bands]
     simhashes: uint64[n, 2]; weak_bits: uint8[n, tables, weak]; has_simhash: bool[n]
+    part_hashes: uint64[n, H]
     sketches: uint8[m, 64]; sketch_rows: int32[n]; tallies: uint64[n]
     """
 
@@ -50,6 +51,7 @@ class Chunk(NamedTuple):
     simhashes: NDArray[np.uint64]
     weak_bits: NDArray[np.uint8]
     has_simhash: NDArray[np.bool_]
+    part_hashes: NDArray[np.uint64]
     sketches: NDArray[np.uint8]
     sketch_rows: NDArray[np.int32]
     tallies: NDArray[np.uint64]
@@ -88,6 +90,7 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
         prints.simhashes,
         prints.weak_bits,
         prints.has_simhash,
+        prints.part_hashes,
         prints.sketches,
         prints.sketch_rows,
         prints.tallies,

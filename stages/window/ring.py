@@ -48,6 +48,8 @@ class RingUse(NamedTuple):
     ids: bool
     scopes: bool
     simhashes: bool
+    parts: int = 0
+    """part hashes of a message (method signatures)"""
 
 
 class RingColumns(NamedTuple):
@@ -58,7 +60,7 @@ class RingColumns(NamedTuple):
     lengths: int32[N], body length; for an exact-only message -(key length)
     owns: uint16[N], body characters before a shared card, or NO_CARD
     wides: uint8[N], 1 if the text has two units for each character
-    bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]
+    bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]; part_hashes: uint64[N, H]
     texts: uint16[units], the arena; counters: int64[5], see KEPT; tag_slots: int32[cells], see `TagIndex`
     """
 
@@ -73,6 +75,7 @@ class RingColumns(NamedTuple):
     ids: NDArray[np.uint64]
     scopes: NDArray[np.uint64]
     simhashes: NDArray[np.uint64]
+    part_hashes: NDArray[np.uint64]
     texts: NDArray[np.uint16]
     counters: NDArray[np.int64]
     tag_slots: NDArray[np.int32]
@@ -98,13 +101,14 @@ class Ring:
             times=column(np.int64),
             tags=column(np.uint64),
             offsets=column(np.uint32, use.text),
-            lengths=column(np.int32, use.text or use.simhashes),
+            lengths=column(np.int32, use.text or use.simhashes or use.parts > 0),
             owns=column(np.uint16, use.text),
             wides=column(np.uint8, use.text),
             bags=column(np.uint64, use.text, 4).reshape(-1, 4),
             ids=column(np.uint64, use.ids),
             scopes=column(np.uint64, use.scopes),
             simhashes=column(np.uint64, use.simhashes),
+            part_hashes=column(np.uint64, use.parts > 0, max(1, use.parts)).reshape(-1, max(1, use.parts)),
             texts=np.zeros(4 * _MAX_TEXT_LENGTH * GRANULE, np.uint16),
             counters=counters,
             tag_slots=self._tag_index.slots,
@@ -194,7 +198,9 @@ class Ring:
 
         A larger ring gets all entries of the saved ring, a smaller ring the newest ones.
         """
-        saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"}
+        saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if f"ring.{name}" in sections}
+        # States of format 3 have no such column, and none of their methods uses it.
+        saved.setdefault("part_hashes", self.columns.part_hashes)
         counters = np.zeros(_COUNTERS, np.int64)
         counters[: len(saved["counters"])] = saved["counters"]
         saved["counters"] = counters
@@ -240,6 +246,9 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
         ring.scopes[slot] = chunk.scopes[row]
     if len(ring.simhashes) == capacity:
         ring.simhashes[slot] = chunk.simhashes[row, 0]
+    if len(ring.part_hashes) == capacity:
+        for j in range(min(ring.part_hashes.shape[1], chunk.part_hashes.shape[1])):
+            ring.part_hashes[slot, j] = chunk.part_hashes[row, j]
     if len(ring.offsets) == capacity:
         ring.owns[slot] = NO_CARD if chunk.owns[row] < 0 else min(chunk.owns[row], STORED_LENGTH)
         for j in range(4):

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.accuracy.data_sets import WEIBO
-from tests.property.streams import part_of
 from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts
 from twinsieve.pipeline.generate.stream import generate_columns
 from twinsieve.stages.contract import MAX_DISTANCE as MAX_DISTANCE
@@ -37,7 +36,10 @@ def generated_batch(rows: int) -> Batch:
 
 
 def random_batch(rows: int, seed: int = 1) -> Batch:
-    """Posts with fingerprints of no meaning: half of them 0 to 9 flipped bits away from another one."""
+    """Posts with fingerprints of no meaning: half of them 0 to 9 flipped bits away from another one.
+
+    One in twenty says that it has none: its bits count for nothing.
+    """
     batch = generated_batch(rows)
     random = np.random.default_rng(seed)
     prints = random.integers(0, 2**64, rows, dtype=np.uint64)
@@ -47,7 +49,9 @@ def random_batch(rows: int, seed: int = 1) -> Batch:
         prints[row] = prints[random.integers(0, row)] ^ np.uint64(flipped)
     simhashes = batch.fingerprints.simhashes.copy()
     simhashes[:, 0] = prints
-    batch.fingerprints = replace(batch.fingerprints, simhashes=simhashes)
+    has_simhash = batch.fingerprints.has_simhash.copy()
+    has_simhash[::20] = False
+    batch.fingerprints = replace(batch.fingerprints, simhashes=simhashes, has_simhash=has_simhash)
     return batch
 
 
@@ -57,30 +61,33 @@ def layouts(k: int) -> Iterator[int]:
     yield from sorted({possible[0], possible[len(possible) // 2], possible[-1]})
 
 
-def full_scan(batch: Batch, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(int64[n] leader row or -1, int64[n] distance or -1), by comparing with every kept row."""
+def full_scan(batch: Batch, k: int, window: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(int64[n] leader row or -1, int64[n] distance or -1), by comparing with every kept row of the window."""
     count = len(batch)
     leaders, distances = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-    kept, kept_prints = np.zeros(count, np.int64), np.zeros(count, np.uint64)
-    total = 0
+    prints = batch.fingerprints.simhashes[:, 0]
     usable = batch.fingerprints.has_simhash & ~batch.bodies.exact_only
-    for row in np.flatnonzero(usable).tolist():
-        bits = np.bitwise_count(kept_prints[:total] ^ batch.fingerprints.simhashes[row, 0])
-        if total and bits.min() <= k:
-            nearest = int(bits.argmin())
-            leaders[row], distances[row] = kept[nearest], bits[nearest]
+    kept, total = np.zeros(count, np.int64), 0
+    for row in range(count):
+        recent = kept[max(0, total - window) : total]
+        candidates = recent[usable[recent] & usable[row]]
+        bits = np.bitwise_count(prints[candidates] ^ prints[row])
+        if len(bits) and bits.min() <= k:
+            leaders[row], distances[row] = candidates[bits.argmin()], bits.min()
         else:
-            kept[total], kept_prints[total] = row, batch.fingerprints.simhashes[row, 0]
+            kept[total] = row
             total += 1
     return leaders, distances
 
 
-def sieve_leaders(batch: Batch, k: int, blocks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sieve_leaders(
+    batch: Batch, k: int, blocks: int, window: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The same two columns from the sieve's tables."""
-    near = NearConfig(method="hamming", window=Window(len(batch)), distances=((8, k),), blocks=blocks)
+    near = NearConfig(method="hamming", window=Window(window), distances=((8, k),), blocks=blocks)
     sieve = BatchSieve(SieveConfig(exact=ExactConfig("none"), near=near))
     ends = [*range(0, len(batch), BATCH), len(batch)]
-    parts = [sieve.judge(part_of(batch, low, high)) for low, high in pairwise(ends)]
+    parts = [sieve.judge(batch.slice(low, high)) for low, high in pairwise(ends)]
     kinds, leaders, distances = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("kinds", "leaders", "distances")
     )
@@ -90,9 +97,9 @@ def sieve_leaders(batch: Batch, k: int, blocks: int) -> tuple[NDArray[np.int64],
     ).astype(np.int64)
 
 
-def wrong_rows(batch: Batch, k: int, blocks: int) -> tuple[int, int]:
+def wrong_rows(batch: Batch, k: int, blocks: int, window: int) -> tuple[int, int]:
     """(rows the scan drops, rows where tables and scan differ in verdict, leader or distance)."""
-    leaders, distances = full_scan(batch, k)
-    found_leaders, found_distances = sieve_leaders(batch, k, blocks)
+    leaders, distances = full_scan(batch, k, window)
+    found_leaders, found_distances = sieve_leaders(batch, k, blocks, window)
     differ = (leaders != found_leaders) | (distances != found_distances)
     return int(np.count_nonzero(leaders >= 0)), int(np.count_nonzero(differ))

@@ -6,34 +6,21 @@ ones; counts say what they stand on.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-
-import numpy as np
-import orjson
 import pytest
 
-from tests.accuracy.data_sets import POOLED, WEIBO, DataSet
+from tests.accuracy.data_sets import POOLED, WEIBO
 from tests.accuracy.labels import PROFILES, hard_labels, judged_labels
 from tests.accuracy.quality import (
     NO_GUARD,
     article_pairs,
     evaluate,
     pooled_near,
-    scheme_of,
 )
-from tests.property.streams import table, told_by_oracle
 from twinsieve.pipeline.evaluate.evaluate import (
-    VARIANTS,
     EvaluationReport,
     Variant,
-    batch_of,
-    read_texts,
-    variant_config,
 )
 from twinsieve.pipeline.evaluate.judged import JudgedVerdict, precision, recall
-from twinsieve.stages.contract import STORED_LENGTH, SieveConfig, Verdicts
-from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.scheme import Scheme
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
@@ -119,43 +106,3 @@ def test_of_what_readers_call_the_same_most_is_dropped_and_little_else(judged: l
 def test_hard_pairs_get_the_wanted_verdict() -> None:
     right, _, count = hard_labels()
     assert (count, right >= 115) == (145, True)
-
-
-@pytest.mark.parametrize("data", [WEIBO, *POOLED], ids=lambda data: data.name)
-def test_sieve_that_scans_gives_the_plain_loops_verdicts_on_real_posts(data: DataSet) -> None:
-    _, texts = read_texts(data.texts)
-    scheme = Scheme(scheme_of(data))
-    lengths = scheme.read(texts[:700])[0].body_lengths
-    batch = batch_of(
-        *scheme.read(
-            [text for text, length in zip(texts, lengths.tolist(), strict=False) if length <= STORED_LENGTH]
-        )
-    )
-    assert len(batch) > 680
-    config = variant_config(SieveConfig(), PRODUCT_GUARDED, 8_500, len(batch))
-    config = replace(config, near=replace(config.near, candidates="scan"))
-    verdicts = BatchSieve(config).judge(batch)
-    rows = zip(table(verdicts), told_by_oracle(config, batch), strict=True)
-    different = [(row, found, expected) for row, (found, expected) in enumerate(rows) if found != expected]
-    assert different == []
-
-
-@pytest.mark.parametrize("data", [WEIBO, *POOLED], ids=lambda data: data.name)
-def test_bloom_gives_the_tries_verdicts_where_the_ring_covers_the_window(data: DataSet) -> None:
-    _, texts = read_texts(data.texts)
-    batch = batch_of(*Scheme(scheme_of(data)).read(texts))
-    config = variant_config(SieveConfig(), PRODUCT_GUARDED, 8_500, len(texts))
-    bloom = BatchSieve(config).judge(batch)
-    trie = BatchSieve(replace(config, exact=replace(config.exact, method="trie"))).judge(batch)
-    for column in fields(Verdicts):
-        assert np.array_equal(getattr(bloom, column.name), getattr(trie, column.name)), column.name
-
-
-def test_a_report_is_json_with_its_shares(weibo: EvaluationReport) -> None:
-    report = orjson.loads(weibo.as_json())
-    assert report["runs"][0]["variant"] == {
-        "body_rule": "letters",
-        "differences": "off",
-    }
-    assert report["runs"][0]["scores"]["near"]["f1"] == weibo.runs[0].scores.near.f1
-    assert len(VARIANTS) == 6

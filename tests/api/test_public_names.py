@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
@@ -54,15 +53,3 @@ def test_type_checkers_see_the_names_that_exist(root: Path) -> None:
     seen = {name: module for module, name in re.findall(r"from (\S+) import \w+ as (\w+)", source)}
     assert seen == twinsieve._MODULES
     assert {*seen, "__version__"} == set(twinsieve.__all__)
-
-
-def test_every_public_name_and_method_says_what_it_does() -> None:
-    for name in twinsieve.__all__:
-        value = getattr(twinsieve, name)
-        if not callable(value):
-            continue
-        doc = inspect.getdoc(value)
-        assert doc, name
-        for method, member in vars(value).items() if inspect.isclass(value) else ():
-            if not method.startswith("_") and callable(member):
-                assert inspect.getdoc(member), f"{name}.{method}"

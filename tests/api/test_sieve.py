@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import ROWS, batch_of, told_by_oracle
+from tests.property.streams import ROWS, Rows, batch_of, told_by_oracle
 from twinsieve import ConfigError, FileError, Sieve, StateError, UsageError
 from twinsieve.api import sieve as sieve_module
 from twinsieve.pipeline.commands.cli import main
@@ -29,8 +29,6 @@ from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
 from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-
-Rows = list[tuple[str, int | None, int, int]]
 
 _SMALL = {
     "near.window.messages": 500,
@@ -218,10 +216,10 @@ def test_columns_are_arrays_and_rows_say_the_same() -> None:
     columns = verdicts.columns()
     assert {name: column.dtype.kind for name, column in columns.items()} == {
         "position": "i", "kept": "b", "stage": "U", "leader": "i", "leader_id": "O", "similarity": "f",
-        "distance": "i", "estimated": "b", "unconfirmed": "b", "reason": "U", "apart_from": "i",
+        "distance": "i", "shared": "i", "estimated": "b", "unconfirmed": "b", "reason": "U", "apart_from": "i",
     }  # fmt: skip
     rows = verdicts.to_dict()
-    nothing = {"leader": -1, "distance": -1, "apart_from": -1, "similarity": -1.0, "reason": ""}
+    nothing = {"leader": -1, "distance": -1, "shared": -1, "apart_from": -1, "similarity": -1.0, "reason": ""}
     for row, one in enumerate(verdicts):
         said = {name: getattr(one, name) for name in rows}
         said |= {name: empty for name, empty in nothing.items() if said[name] is None}

@@ -156,6 +156,11 @@ class SecureCluster(Cluster):
         super().__init__(1, extra)
         self._certificates_folder = certificates_folder
 
+    def login(self, user: str = "admin", **more: object) -> dict[str, object]:
+        """Security settings with which that user reaches `secure`; more: in place of these, or beside them."""
+        secret = {} if "password_file" in more else {"password": PASSWORDS[user]}
+        return {"protocol": "sasl_ssl", "ca_file": str(self.authority), "username": user, **secret, **more}
+
     def start(self, *format_options: str) -> Self:
         users = [
             f"--add-scram=SCRAM-SHA-{bits}=[name={user},password={password}]"

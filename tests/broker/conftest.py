@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.broker.fixtures import _shared, bootstrap, mortal_broker, secure_broker, three_brokers
 from tests.broker.harmed import HarmedKafka, HarmedMemory, HarmedWorld
+from tests.broker.services import Service, settings_for
 from tests.broker.worlds import KafkaWorld, MemoryWorld, World
 
 __all__ = ["_shared", "bootstrap", "mortal_broker", "secure_broker", "three_brokers"]
@@ -46,6 +47,27 @@ def harmed(request: pytest.FixtureRequest) -> Iterator[HarmedWorld]:
 def client(request: pytest.FixtureRequest) -> str:
     """Each of the two Kafka clients."""
     return str(request.param)
+
+
+@pytest.fixture
+def serving(client: str, tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Makes services on a broker, each with an app of its own; what is given beside its address are settings of the
+    section `input`."""
+    made: list[Service] = []
+
+    def make(bootstrap: str, **source: object) -> Service:
+        made.append(Service(settings_for(client, bootstrap, tmp_path, **source)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+@pytest.fixture
+def service(serving: Callable[..., Service], bootstrap: str) -> Service:
+    """A service with the usual settings."""
+    return serving(bootstrap)
 
 
 _LEFT_SOCKETS = (

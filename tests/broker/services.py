@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
-from tests.broker.worlds import DEADLINE_S, fresh, read, until
+from tests.broker.worlds import DEADLINE_S, fresh, read, until, until_done
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, Partition, Records
@@ -23,9 +25,17 @@ Row = tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
 """Key, value and headers."""
 
 LARGE = 16 << 20
+POSTS = (
+    "今天武汉下雨了，大家出门记得带伞",
+    "地铁二号线晚点十分钟，请换乘公交",
+    "新店开张，凉皮和奶茶都打八折哦",
+    "图书馆周末延长开放到晚上十点",
+    "明天上午小区停水，请提前储水备用",
+)
+"""No two of them are alike."""
 
 
-def written_settings(client: str, bootstrap: str, folder: Path, **source: object) -> dict[str, object]:
+def written_settings(client: str, bootstrap: str, folder: Path, **source: object) -> dict[str, Any]:
     """As they stand in a file; nobody else uses these topics."""
     app = fresh("app")
     return {
@@ -38,6 +48,11 @@ def written_settings(client: str, bootstrap: str, folder: Path, **source: object
         "state": {"dir": str(folder)},
         "http": {"listen": "none"},
     }
+
+
+def value_of(text: str) -> bytes:
+    """A message with this text."""
+    return b'{"text": "%s"}' % text.encode()
 
 
 def settings_for(client: str, bootstrap: str, folder: Path, **source: object) -> Settings:
@@ -73,6 +88,19 @@ class Service:
             )
         assert producer.flush(60) == 0
 
+    def post(self, *texts: str, topic: str = "", timestamp_ms: int = 0) -> None:
+        """As `produce`, messages with these texts and one key."""
+        rows: list[Row] = [(b"k", value_of(text), []) for text in texts]
+        self.produce(*rows, topic=topic, timestamp_ms=timestamp_ms)
+
+    def make_input_again(self) -> None:
+        """Somebody deletes the input and makes another topic of its name."""
+        name, admin = self.settings.input.topics[0], self.broker.admin()
+        operator = AdminClient({"bootstrap.servers": self.settings.kafka.bootstrap})
+        operator.delete_topics([name])[name].result()
+        until(lambda: admin.topics([name])[name] is None)
+        until_done(lambda: admin.create_topic(NewTopic(name, 1)))
+
     def start(self) -> None:
         """A process begins; another one may have been stopped before."""
         self._stop.clear()
@@ -90,6 +118,10 @@ class Service:
         if self._thread.ident is not None:
             self.stop()
         self.broker.close()
+
+    def count(self, *kinds: str) -> int:
+        """Messages that `read` finds of these kinds."""
+        return sum(len(self.read(kind)) for kind in kinds)
 
     def read(self, kind: str) -> Records:
         """All of the output (`out`), the duplicates (`dup`) or the dead letters (`dead`) so far."""

@@ -16,27 +16,24 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
-    ResourcePatternType,
-    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
 
 from tests.broker.cluster import SecureCluster
+from tests.broker.grants import allow
 from tests.broker.groups import shares
-from tests.broker.services import origins
-from tests.broker.worlds import DEADLINE_S, fresh, messages, read_all, until
+from tests.broker.services import POSTS, origins, value_of, written_settings
+from tests.broker.worlds import DEADLINE_S, fresh, read_all, transact, until
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition, Records
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import Settings
 
@@ -46,50 +43,27 @@ _COMMAND = [
     "import runpy, tests.shared_store; runpy.run_module('twinsieve', run_name='__main__')",
 ]
 _PASSWORD = "fresh-secret"
-_POSTS = [
-    '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode(),
-    '{"text": "地铁二号线晚点十分钟，请换乘公交"}'.encode(),
-    '{"text": "新店开张，凉皮和奶茶都打八折哦"}'.encode(),
-    '{"text": "图书馆周末延长开放到晚上十点"}'.encode(),
-]
-_OPERATIONS = {
-    "Read": AclOperation.READ,
-    "Write": AclOperation.WRITE,
-    "Describe": AclOperation.DESCRIBE,
-    "DescribeConfigs": AclOperation.DESCRIBE_CONFIGS,
-    "Create": AclOperation.CREATE,
-    "Delete": AclOperation.DELETE,
-}
+_POSTS = [value_of(text) for text in POSTS]
 
 
-def bindings(command: str) -> list[AclBinding]:
-    """What a `kafka-acls.sh --add` command grants; anything else in it is an error."""
+def read_command(command: str) -> tuple[str, Grant]:
+    """Whom a `kafka-acls.sh --add` command allows what; anything else in it is an error."""
     parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--add", action="store_true", required=True)
     parser.add_argument("--bootstrap-server", required=True)
     parser.add_argument("--command-config")
     parser.add_argument("--allow-principal", required=True)
-    parser.add_argument("--operation", action="append", required=True, choices=list(_OPERATIONS))
+    parser.add_argument("--operation", action="append", required=True)
     parser.add_argument("--resource-pattern-type", default="literal", choices=["literal", "prefixed"])
     one = parser.add_mutually_exclusive_group(required=True)
-    kinds = {
-        "topic": ResourceType.TOPIC,
-        "group": ResourceType.GROUP,
-        "transactional_id": ResourceType.TRANSACTIONAL_ID,
-    }
-    for kind in kinds:
-        one.add_argument(f"--{kind.replace('_', '-')}")
+    for kind in ("topic", "group", "transactional-id"):
+        one.add_argument(f"--{kind}", dest="resource", type=lambda name, kind=kind: (kind, name))
     program, *words = shlex.split(command)
     assert program == "kafka-acls.sh"
     given = parser.parse_args(words)
-    ((kind, name),) = [(kind, getattr(given, kind)) for kind in kinds if getattr(given, kind)]
-    pattern = ResourcePatternType[given.resource_pattern_type.upper()]
-    return [
-        AclBinding(
-            kinds[kind], name, pattern, given.allow_principal, "*", _OPERATIONS[each], AclPermissionType.ALLOW
-        )
-        for each in given.operation
-    ]
+    return given.allow_principal, Grant(
+        *given.resource, given.operation, given.resource_pattern_type == "prefixed"
+    )
 
 
 class Tenant:
@@ -99,35 +73,20 @@ class Tenant:
     """
 
     def __init__(self, cluster: SecureCluster, client: str, folder: Path) -> None:
-        self.user, self.app = fresh("user"), fresh("app")
-        self.old = f"{self.app}-old"
+        self.user = fresh("user")
         self.log = folder / "log"
         password = folder / "password"
         password.write_text(_PASSWORD)
-        written = {
-            "app": self.app,
-            "input": {"topics": [f"{self.app}-in"], "time_field": "none"},
-            "output": {
-                "topic": f"{self.app}-out",
-                "duplicates": f"{self.app}-dup",
-                "dead_letter": f"{self.app}-dead",
-            },
-            "near": {"window": {"messages": 1_000}},
-            "exact": {"window": {"messages": 1_000}},
-            # An address of shared storage, with which the index deletes its log behind snapshots.
-            "state": {"dir": f"{PROTOCOL}://{folder / 'state'}", "snapshot_every": "500ms"},
-            "http": {"listen": "none"},
-            "kafka": {
-                "client": client,
-                "bootstrap": cluster.secure,
-                "session_timeout": f"{2 * DEADLINE_S:g}s",
-                "security": {
-                    "protocol": "sasl_ssl",
-                    "ca_file": str(cluster.authority),
-                    "username": self.user,
-                    "password_file": str(password),
-                },
-            },
+        written = written_settings(client, cluster.secure, folder)
+        self.app = written["app"]
+        self.old = f"{self.app}-old"
+        # An address of shared storage, with which the index deletes its log behind snapshots.
+        written["state"] = {"dir": f"{PROTOCOL}://{folder / 'state'}", "snapshot_every": "500ms"}
+        written["kafka"] = {
+            "client": client,
+            "bootstrap": cluster.secure,
+            "session_timeout": f"{2 * DEADLINE_S:g}s",
+            "security": cluster.login(username=self.user, password_file=str(password)),
         }
         self.settings = Settings.model_validate(written)
         self._file = folder / "settings.yaml"
@@ -144,14 +103,16 @@ class Tenant:
             self.chief.admin().create_topic(NewTopic(name, 2))
         create(self.settings, self.chief.admin())
 
-    def grant(self, wanted: list[AclBinding]) -> None:
-        for done in self.admin.create_acls(wanted).values():
-            done.result()
-
     def grant_printed(self, *options: str) -> None:
         """Exactly what the command prints."""
         printed = self.command("topics", "acls", "--principal", f"User:{self.user}", *options).splitlines()
-        self.grant([binding for line in printed for binding in bindings(line)])
+        principals, grants = zip(*map(read_command, printed), strict=True)
+        (principal,) = set(principals)
+        allow(self._bootstrap, principal, grants)
+
+    def grant_old(self) -> None:
+        """Of the topic that `seed` reads, the settings know nothing (docs/OPERATIONS.md)."""
+        allow(self._bootstrap, f"User:{self.user}", [Grant("topic", self.old, ("Read",))])
 
     def command(self, *words: str) -> str:
         """What a command prints that ends well; in this process, as a start takes as much of a core as the rest."""
@@ -210,13 +171,7 @@ def tenant(secure_broker: SecureCluster, client: str, tmp_path: Path) -> Iterato
 
 def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) -> None:
     tenant.grant_printed()
-    # docs/OPERATIONS.md: of the topic that `seed` reads, the settings know nothing.
-    tenant.grant(
-        bindings(
-            f"kafka-acls.sh --bootstrap-server x --add --allow-principal User:{tenant.user} "
-            f"--operation Read --topic {tenant.old}"
-        )
-    )
+    tenant.grant_old()
     tenant.produce(tenant.old, _POSTS[:1], 0)
     tenant.produce(f"{tenant.app}-in", _POSTS[1:2], 0)
     assert tenant.command("topics", "check") == ""
@@ -274,14 +229,8 @@ def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
     with pytest.raises(BrokerError):
         own.transactor("somebody.else")
     transactor = own.transactor(f"{tenant.app}.worker.m0")
-    transactor.begin()
-
-    def write_to_the_input() -> None:
-        transactor.send(f"{tenant.app}-in", 0, messages([b"never"]))
-        transactor.commit()
-
     with pytest.raises(BrokerError):
-        write_to_the_input()
+        transact(transactor, Partition(f"{tenant.app}-in", 0), [b"never"])
     own.close()
 
 
@@ -309,11 +258,5 @@ def test_the_rights_of_a_dry_run_judge_and_write_to_nothing_of_the_app(
     written += [Partition(f"{tenant.app}.{name}", 0) for name in ("fingerprints", "decisions", "verdicts")]
     assert set(admin.end_offsets(written).values()) == {0}
     transactor = connect(tenant.settings.kafka).transactor(f"{shadow}.worker.m0")
-    transactor.begin()
-
-    def write_to_the_output() -> None:
-        transactor.send(f"{tenant.app}-out", 0, messages([b"never"]))
-        transactor.commit()
-
     with pytest.raises(BrokerError):
-        write_to_the_output()
+        transact(transactor, Partition(f"{tenant.app}-out", 0), [b"never"])

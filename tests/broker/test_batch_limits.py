@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.broker.services import Service, settings_for, wait_for
+from tests.broker.services import Service, wait_for
 from tests.broker.topic_limits import limit_topics
 from tests.broker.worlds import MemoryWorld, World, fresh, make_topic, messages, read_all, until
 from twinsieve.pipeline.broker.ports import IdempotentProducer, TransactionalProducer
@@ -99,22 +98,18 @@ def test_appended_messages_suit_their_topic(world: World, lowers: Callable[[str,
 @pytest.mark.needs("broker")
 @pytest.mark.parametrize("limit", [pytest.param(50_000, marks=pytest.mark.needs("minutes")), _LIMIT])
 def test_a_backlog_comes_out_whatever_the_outputs_take(
-    client: str, bootstrap: str, tmp_path: Path, limit: int, caplog: pytest.LogCaptureFixture
+    service: Service, bootstrap: str, limit: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service = Service(settings_for(client, bootstrap, tmp_path))
     output = service.settings.output
     outputs = [topic for topic in (output.topic, output.duplicates, output.dead_letter) if topic is not None]
     limit_topics(bootstrap, outputs, limit)
-    service.produce(*[(b"k", b'{"text": "%s"}' % b64encode(os.urandom(90)), []) for _ in range(_MANY)])
-    try:
-        service.start()
-        wait_for(lambda: len(service.read("out")) >= _MANY, service)
-        # What the outputs take is lowered under the running service.
-        limit_topics(bootstrap, outputs, limit // 5)
-        refused = [said for said in caplog.messages if "toolarge" in said.lower().replace(" ", "")]
-        assert not refused, "no transaction was refused for its size"
-        service.produce(*[(b"k", b'{"text": "%s"}' % b64encode(os.urandom(90)), []) for _ in range(_MANY)])
-        wait_for(lambda: len(service.read("out")) >= 2 * _MANY, service)
-        assert len(service.read("out")) == 2 * _MANY
-    finally:
-        service.end()
+    service.post(*[b64encode(os.urandom(90)).decode() for _ in range(_MANY)])
+    service.start()
+    wait_for(lambda: service.count("out") >= _MANY, service)
+    # What the outputs take is lowered under the running service.
+    limit_topics(bootstrap, outputs, limit // 5)
+    refused = [said for said in caplog.messages if "toolarge" in said.lower().replace(" ", "")]
+    assert not refused, "no transaction was refused for its size"
+    service.post(*[b64encode(os.urandom(90)).decode() for _ in range(_MANY)])
+    wait_for(lambda: service.count("out") >= 2 * _MANY, service)
+    assert service.count("out") == 2 * _MANY

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.broker.services import written_settings
-from tests.broker.worlds import MemoryWorld, World, fresh, make_topic, messages, read_all, until, write
-from twinsieve.pipeline.broker.admin import Admin, NewTopic, TopicInfo
+from tests.broker.deployment import Deployment
+from tests.broker.load import PARTITIONS
+from tests.broker.services import value_of
+from tests.broker.worlds import MemoryWorld, World, fresh, make_topic, read_all, transact, until, write
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
+from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.limits import Limits
-from twinsieve.pipeline.operate.topic_checks import create
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 HOUR_MS = 3_600_000
-STAMPED = {"message.timestamp.type": "LogAppendTime"}
 
 
 def right_now_ms(world: World) -> int:
@@ -31,43 +28,42 @@ def right_now_ms(world: World) -> int:
     return world.cluster.clock.now_ms() if isinstance(world, MemoryWorld) else int(time.time() * 1000)
 
 
-def test_an_append_to_a_topic_that_the_broker_stamps_tells_its_clock(world: World) -> None:
-    broker = world.broker()
-    plain, stamped = make_topic(broker), fresh()
-    broker.admin().create_topic(NewTopic(stamped, 1, 1, STAMPED))
-    assert broker.clock.now_ms() is None
-    write(broker, Partition(plain, 0), [b"x"])
-    assert broker.clock.now_ms() is None
-    write(broker, Partition(stamped, 0), [b"x"])
+def make_stamped(broker: Broker) -> Partition:
+    """In it each record has the broker's time."""
+    return Partition(make_topic(broker, message_timestamp_type="LogAppendTime"), 0)
+
+
+def check_known(broker: Broker, world: World) -> None:
+    """The broker's clock is known to this process."""
     now_ms = broker.clock.now_ms()
     assert now_ms is not None
     assert abs(right_now_ms(world) - now_ms) < 30_000
+
+
+def test_an_append_to_a_topic_that_the_broker_stamps_tells_its_clock(world: World) -> None:
+    broker = world.broker()
+    plain, stamped = Partition(make_topic(broker), 0), make_stamped(broker)
+    assert broker.clock.now_ms() is None
+    write(broker, plain, [b"x"])
+    assert broker.clock.now_ms() is None
+    write(broker, stamped, [b"x"])
+    check_known(broker, world)
 
 
 def test_a_transaction_tells_it_too(world: World) -> None:
     broker = world.broker()
-    stamped = fresh()
-    broker.admin().create_topic(NewTopic(stamped, 1, 1, STAMPED))
-    transactor = broker.transactor(fresh("tx"))
-    transactor.begin()
-    transactor.send(stamped, 0, messages([b"x"]))
-    transactor.commit()
-    now_ms = broker.clock.now_ms()
-    assert now_ms is not None
-    assert abs(right_now_ms(world) - now_ms) < 30_000
+    transact(broker.transactor(fresh("tx")), make_stamped(broker), [b"x"])
+    check_known(broker, world)
 
 
 def test_records_say_whether_the_broker_stamped_them(world: World) -> None:
     broker, reader = world.broker(), world.broker()
-    plain, stamped = make_topic(broker), fresh()
-    broker.admin().create_topic(NewTopic(stamped, 1, 1, STAMPED))
+    both = Partition(make_topic(broker), 0), make_stamped(broker)
     sent = Messages()
     sent.add(None, b"x", (), 1_000_000_000_000)
-    for topic in (plain, stamped):
-        appender = broker.appender()
-        appender.append(Partition(topic, 0), sent)
-        until(lambda appender=appender: appender.confirm(1.0) == 0)
-    found = [read_all(reader, Partition(topic, 0)) for topic in (plain, stamped)]
+    for at in both:
+        write(broker, at, sent)
+    found = [read_all(reader, at) for at in both]
     assert [records.stamped_by_broker for records in found] == [False, True]
     assert found[0].timestamps_ms == sent.timestamps_ms
     assert abs(found[1].timestamps_ms[0] - right_now_ms(world)) < 30_000
@@ -80,10 +76,10 @@ def test_records_say_whether_the_broker_stamped_them(world: World) -> None:
 
 def test_a_time_that_the_broker_refuses_is_named_once_its_clock_is_known(world: World) -> None:
     broker = world.broker()
-    stamped, topic = fresh(), fresh()
-    broker.admin().create_topic(NewTopic(stamped, 1, 1, STAMPED))
-    limits = {"message.timestamp.after.max.ms": str(HOUR_MS), "message.timestamp.before.max.ms": str(HOUR_MS)}
-    broker.admin().create_topic(NewTopic(topic, 1, 1, limits))
+    limits = dict.fromkeys(
+        ("message_timestamp_after_max_ms", "message_timestamp_before_max_ms"), str(HOUR_MS)
+    )
+    stamped, topic = make_stamped(broker), make_topic(broker, **limits)
     now_ms = right_now_ms(world)
     hours = (-2, 2, 0)
     batch = Messages()
@@ -106,7 +102,7 @@ def test_a_time_that_the_broker_refuses_is_named_once_its_clock_is_known(world: 
         return True
 
     assert [taken(row) for row in range(3)] == [False, False, True]
-    write(broker, Partition(stamped, 0), [b"x"])
+    write(broker, stamped, [b"x"])
     found = broker.transactor(fresh("tx")).unsendable(topic, batch)
     assert found == dict.fromkeys((0, 1), "bad_timestamp")
 
@@ -155,66 +151,54 @@ def test_the_clock_of_the_process_says_nothing_of_what_a_broker_takes(
     ],
 )
 def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(
-    client: str, bootstrap: str, tmp_path: Path, ahead_s: int, every_s: int
+    client: str, bootstrap: str, ahead_s: int, every_s: int
 ) -> None:
-    written = written_settings(client, bootstrap, tmp_path)
-    file = tmp_path / "settings.yaml"
-    file.write_text(yaml.safe_dump(written))
-    settings = Settings.model_validate(written)
-    broker = connect(settings.kafka)
-    admin, source = broker.admin(), settings.input.topics[0]
-    admin.create_topic(NewTopic(source, 2, 1))
-    create(settings, admin)
-    inputs = [Partition(source, number) for number in (0, 1)]
-    group, count = f"{settings.app}.workers", 0
+    clocks = {"a": (ahead_s, every_s)}
+    deployment = Deployment(bootstrap, client, fresh("clock"), clocks=clocks, source={"time_field": "none"})
+    deployment.create_topics()
+    broker = connect(KafkaSettings(bootstrap=bootstrap))
+    admin, group = broker.admin(), f"{deployment.app}.workers"
+    inputs, kept, dropped, dead = (
+        [Partition(topic, number) for number in range(PARTITIONS)]
+        for topic in (f"{deployment.app}.in", *deployment.outputs)
+    )
+    count = 0
 
     def produce(more: int) -> None:
         nonlocal count
         for at in inputs:
-            write(
-                broker, at, [b'{"text": "a message of its own, %s"}' % fresh().encode() for _ in range(more)]
-            )
+            write(broker, at, [value_of(f"a message of its own, {fresh()}") for _ in range(more)])
         count += more
 
     def committed() -> bool:
         held = admin.group_offsets(group, stable=False)
         return all(at in held and held[at].offset == count for at in inputs)
 
+    def log_of(member: str) -> str:
+        return deployment.log(member).read_text()
+
     def logs() -> str:
-        return "".join(path.read_text() for path in tmp_path.glob("*.log"))
+        return "".join(map(log_of, deployment.processes))
 
-    def start(member: str, ahead_s: int, every_s: int) -> subprocess.Popen[bytes]:
-        log = (tmp_path / f"{member}.log").open("wb")
-        clock = [str(ahead_s), str(every_s)]
-        command = [sys.executable, "-m", "tests.broker.wrong_clock", *clock, "run", "-c", str(file)]
-        command += ["--member", member]
-        with log:
-            return subprocess.Popen(command, stdout=log, stderr=log)
-
-    produce(10)
-    processes = [start("a", ahead_s, every_s)]
     try:
+        produce(10)
+        deployment.start("a")
         until(committed, logs)
-        processes.append(start("b", 0, 0))
+        deployment.start("b")
         until(lambda: len(admin.members(group)) == 2, logs)
         for _ in range(5):
             produce(10)
             until(committed, logs)
-        until(lambda: "the broker's" in (tmp_path / "a.log").read_text(), logs)
+        until(lambda: "the broker's" in log_of("a"), logs)
+        said, of_b = log_of("a"), log_of("b")
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(60)
-    found = [read_all(broker, Partition(settings.output.topic, number)).values for number in (0, 1)]
-    assert [len(values) for values in found] == [len(set(values)) for values in found] == [count, count]
-    for topic in (settings.output.dead_letter, settings.output.duplicates):
-        assert topic is not None
-        assert sum(admin.end_offsets([Partition(topic, number) for number in (0, 1)]).values()) == 0
-    said = (tmp_path / "a.log").read_text()
+        deployment.close()
+    found = [read_all(broker, at).values for at in kept]
+    assert [len(values) for values in found] == [len(set(values)) for values in found] == [count] * PARTITIONS
+    assert sum(admin.end_offsets([*dropped, *dead]).values()) == 0
     told = re.findall(r"(\d+) s (?:ahead of|behind) the broker's", said)
     assert told, said
     # As exact as the answers of a busy broker are quick.
     assert all(abs(int(seconds) - 7_200) < 30 for seconds in told)
-    assert "the broker's" not in (tmp_path / "b.log").read_text()
+    assert "the broker's" not in of_b
     broker.close()

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from tests.broker.harmed import HarmedWorld
-from tests.broker.worlds import assigned, fetched, fresh, messages, read, read_all, until, write
+from tests.broker.worlds import (
+    assigned,
+    fetched,
+    fresh,
+    messages,
+    read,
+    read_all,
+    reader_at,
+    transact,
+    until,
+    until_done,
+    write,
+)
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import (
@@ -28,10 +40,9 @@ def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(
     broker = harmed.broker()
     for partition in (dead, alive):
         write(broker, partition, [b"before"])
-    reader, appender, admin = broker.reader(), harmed.patient_broker().appender(), broker.admin()
-    reader.assign([dead, alive])
+    reader, admin = reader_at(broker, dead, alive), broker.admin()
+    appender = harmed.patient_broker().appender()
     for partition in (dead, alive):
-        reader.seek(partition, 0)
         read(reader, 1, partition)
     harmed.lose_leader(dead)
 
@@ -43,7 +54,7 @@ def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(
     with pytest.raises(BrokerError) as refused:
         admin.end_offsets([dead])
     assert refused.value.retryable
-    assert reader.end_offsets([alive]) == {alive: 1}
+    assert reader.end_offsets([alive]) == admin.end_offsets([alive]) == {alive: 1}
     assert admin.topics([dead.topic])[dead.topic] is not None
     assert reader.position(dead) == 1
 
@@ -55,15 +66,14 @@ def test_a_partition_without_a_leader_stops_what_needs_it_and_nothing_else(
     until(lambda: appender.confirm(1.0) == 0)
     assert read(reader, 2, dead).values == [b"after"]
     assert reader.end_offsets([dead]) == {dead: 2}
+    until_done(lambda: admin.end_offsets([dead]))
 
 
 def test_a_transaction_that_finds_no_leader_leaves_nothing_to_be_seen(harmed: HarmedWorld) -> None:
     dead, alive = harmed.topic()
     broker, name = harmed.broker(), fresh("tx")
     transactor = broker.transactor(name)
-    transactor.begin()
-    transactor.send(alive.topic, alive.number, messages([b"warm-up"]))
-    transactor.commit()
+    transact(transactor, alive, [b"warm-up"])
     harmed.lose_leader(dead)
     transactor.begin()
     with pytest.raises(BrokerError) as refused:
@@ -74,18 +84,14 @@ def test_a_transaction_that_finds_no_leader_leaves_nothing_to_be_seen(harmed: Ha
     harmed.find_leaders()
     again = harmed.broker()
 
-    def written() -> bool:
-        try:
-            newer = again.transactor(name)
-            newer.begin()
-            for partition in (dead, alive):
-                newer.send(partition.topic, partition.number, messages([b"again"]))
-            newer.commit()
-        except BrokerError:
-            return False
-        return True
+    def write_again() -> None:
+        newer = again.transactor(name)
+        newer.begin()
+        for partition in (dead, alive):
+            newer.send(partition.topic, partition.number, messages([b"again"]))
+        newer.commit()
 
-    until(written)
+    until_done(write_again)
     assert read_all(again, dead).values == [b"again"]
     assert read_all(again, alive).values == [b"warm-up", b"again"]
 
@@ -107,15 +113,8 @@ def test_only_the_first_of_the_appends_that_were_given_up_may_land_later(harmed:
     given_up = [b"%d" % n for n in range(6)]
     for value in given_up:
         appender.append(slow, messages([value]))
-
-    def refused() -> bool:
-        try:
-            assert appender.confirm(0.5) > 0
-        except AbortableError:
-            return True
-        return False
-
-    until(refused)
+    with pytest.raises(AbortableError):
+        until(lambda: appender.confirm(0.5) == 0)
     assert appender.confirm(0) == 0
     harmed.find_leaders()
     write(harmed.broker(), slow, [b"after"])
@@ -130,9 +129,7 @@ def test_a_log_that_lost_its_tail_ends_earlier_and_gives_its_offsets_again(harme
     broker = harmed.broker()
     for n in range(5):
         write(broker, log, [b"%d" % n])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     read(reader, 5, log)
     harmed.truncate(log, 3)
     assert until(lambda: reader.end_offsets([log]))[log] == 3
@@ -149,9 +146,7 @@ def test_a_position_with_an_epoch_detects_a_log_that_was_cut_before_it(harmed: H
     broker, group = harmed.broker(), fresh("g")
     for n in range(5):
         write(broker, log, [b"%d" % n])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     epochs = read(reader, 5, log).epochs
     assert len(set(epochs)) == 1
     assert epochs[0] >= 0
@@ -193,9 +188,7 @@ def test_a_position_with_an_epoch_outlives_leaders_that_lose_nothing(harmed: Har
     broker = harmed.broker()
     for n in range(3):
         write(broker, log, [b"%d" % n])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     old = read(reader, 3, log).epochs[-1]
     harmed.lose_leader(log)
     reader.pause([log])
@@ -218,15 +211,12 @@ def test_retention_moves_the_beginning_of_any_log(harmed: HarmedWorld) -> None:
     broker = harmed.broker()
     transactor = broker.transactor(fresh("tx"))
     for n in range(3):
-        transactor.begin()
-        transactor.send(log.topic, log.number, messages([b"%d" % n]))
-        transactor.commit()
+        transact(transactor, log, [b"%d" % n])
     reader = broker.reader()
     until(lambda: reader.end_offsets([log]) == {log: 6})
     broker.admin().delete_records({log: 3})
     assert until(lambda: reader.beginning_offsets([log])) == {log: 3}
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     with pytest.raises(AbortableError):
         until(lambda: reader.poll(0.1, 1))
     reader.seek(log, 3)
@@ -245,25 +235,10 @@ def test_a_deleted_topic_takes_offsets_and_id_with_it(harmed: HarmedWorld) -> No
     assert admin.group_offsets(group) == {log: Committed(2, "mark")}
     before = admin.topics([log.topic])[log.topic]
     harmed.delete(log.topic)
-
-    def refused() -> bool:
+    with pytest.raises(AbortableError):
         # The node that led the partition may hear of the deletion last.
-        try:
-            reader.end_offsets([log])
-        except AbortableError:
-            return True
-        return False
-
-    until(refused)
-
-    def made() -> bool:
-        try:
-            admin.create_topic(NewTopic(log.topic, 2))
-        except BrokerError:
-            return False
-        return True
-
-    until(made)
+        until(lambda: not reader.end_offsets([log]))
+    until_done(lambda: admin.create_topic(NewTopic(log.topic, 2)))
     after = admin.topics([log.topic])[log.topic]
     assert before is not None
     assert after is not None
@@ -295,8 +270,5 @@ def test_a_process_that_stalls_in_a_transaction_is_timed_out_and_not_fenced(
     with pytest.raises(FatalError) as refused:
         transactor.commit()
     assert not refused.value.fenced
-    newer = harmed.broker().transactor(name)
-    newer.begin()
-    newer.send(log.topic, log.number, messages([b"by new clients"]))
-    newer.commit()
+    transact(harmed.broker().transactor(name), log, [b"by new clients"])
     assert read_all(broker, log).values == [b"by new clients"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
+from collections.abc import Callable
 
 from tests.broker.cluster import Cluster
-from tests.broker.services import Service, settings_for, wait_for
+from tests.broker.services import POSTS, Service, wait_for
 from twinsieve.pipeline.broker.names import Names
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -30,14 +30,13 @@ def codecs(cluster: Cluster, topic: str) -> set[str]:
     return found
 
 
-def test_each_message_is_compressed_once(client: str, mortal_broker: Cluster, tmp_path: Path) -> None:
-    settings = settings_for(client, mortal_broker.bootstrap, tmp_path)
-    service = Service(settings)
-    text = "今天武汉下雨了，大家出门记得带伞"
-    service.produce(*((None, f'{{"text": "{text} {number * 7919}"}}'.encode(), []) for number in range(300)))
+def test_each_message_is_compressed_once(serving: Callable[..., Service], mortal_broker: Cluster) -> None:
+    service = serving(mortal_broker.bootstrap)
+    settings = service.settings
+    service.post(*(f"{POSTS[0]} {number * 7919}" for number in range(300)))
     service.start()
-    wait_for(lambda: len(service.read("out")) + len(service.read("dup")) == 300, service)
-    service.end()
+    wait_for(lambda: service.count("out", "dup") == 300, service)
+    service.stop()
     names = Names(settings.app)
     for topic in (names.fingerprints, names.decisions, names.verdicts):
         assert codecs(mortal_broker, topic) == {"none"}, topic

@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors
 
-from tests.broker.cluster import PASSWORDS, SecureCluster
+from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
-from tests.broker.worlds import fresh, messages, until
+from tests.broker.worlds import assigned, fresh, messages, until
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Broker, TransactionalProducer
@@ -22,7 +22,6 @@ from twinsieve.pipeline.broker.records import (
     BrokerError,
     Committed,
     FatalError,
-    Membership,
     Partition,
 )
 from twinsieve.pipeline.commands.kafka.connect import connect
@@ -58,21 +57,10 @@ class Denied:
         if seen:
             grants.append(Grant("topic", self.shut, _READ))
         allow(cluster.bootstrap, "User:nobody", grants)
-        security = {
-            "protocol": "sasl_ssl",
-            "ca_file": str(cluster.authority),
-            "username": "nobody",
-            "password": PASSWORDS["nobody"],
-        }
-        settings = {"client": client, "bootstrap": cluster.secure, "security": security}
+        settings = {"client": client, "bootstrap": cluster.secure, "security": cluster.login("nobody")}
         self.broker: Broker = connect(KafkaSettings.model_validate(settings))
         consumer = self.broker.group_consumer(group, [self.free])
-
-        def member() -> Membership | None:
-            polled = consumer.poll(0.1, 1)
-            return polled.membership if polled.assignment else None
-
-        self.membership = until(member)
+        self.membership = assigned(consumer, 1).membership
         self.transactor: TransactionalProducer = self.broker.transactor(name)
         self.transactor.begin()
 
@@ -94,20 +82,11 @@ def denied(client: str, secure_broker: SecureCluster, request: pytest.FixtureReq
     made.close()
 
 
-def refusal(denied: Denied, call: Callable[[], object]) -> FatalError:
-    """What the call is refused with in the end."""
-
-    def refused() -> FatalError | None:
-        try:
-            call()
-        except FatalError as error:
-            return error
-        return None
-
-    found = until(refused)
-    assert found.denied
-    assert denied.shut in str(found)
-    return found
+def check_denied(denied: Denied, call: Callable[[], None]) -> None:
+    """In the end the call is refused for want of a right on the topic."""
+    with pytest.raises(FatalError, match=denied.shut) as refused:
+        until(call)
+    assert refused.value.denied
 
 
 def test_a_commit_of_what_may_not_be_written_is_denied(denied: Denied) -> None:
@@ -116,7 +95,7 @@ def test_a_commit_of_what_may_not_be_written_is_denied(denied: Denied) -> None:
         denied.offsets()
         denied.transactor.commit()
 
-    refusal(denied, all_at_once)
+    check_denied(denied, all_at_once)
 
 
 def test_another_topic_is_denied_once_the_transaction_has_failed(denied: Denied) -> None:
@@ -127,7 +106,7 @@ def test_another_topic_is_denied_once_the_transaction_has_failed(denied: Denied)
             denied.send(denied.free)
         denied.transactor.commit()
 
-    refusal(denied, send_on)
+    check_denied(denied, send_on)
 
 
 class FailedProducer:

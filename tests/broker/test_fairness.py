@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.broker.worlds import MemoryWorld, World, assigned, fresh, make_topic, until, write
-from twinsieve.pipeline.broker.ports import Reader
+from tests.broker.worlds import World, assigned, fresh, make_topic, reader_at, until, write
 from twinsieve.pipeline.broker.records import Partition, Records
 
 BACKLOG, FEW = 4_000, 5
@@ -44,10 +43,7 @@ def read_before(poll: Poll, large: Partition, small: Partition) -> int:
 
 def test_a_reader_brings_the_few_long_before_the_backlog_ends(world: World) -> None:
     large, small = backlog_and_few(world)
-    reader = world.broker().reader()
-    reader.assign([large, small])
-    for partition in (large, small):
-        reader.seek(partition, 0)
+    reader = reader_at(world.broker(), large, small)
     assert read_before(lambda: reader.poll(0.1, _AT_ONCE), large, small) < BACKLOG / 2
 
 
@@ -58,22 +54,3 @@ def test_a_group_member_brings_the_few_long_before_the_backlog_ends(world: World
     for partition in (large, small):
         consumer.seek(partition, 0)
     assert read_before(lambda: consumer.poll(0.1, _AT_ONCE).records, large, small) < BACKLOG / 2
-
-
-def test_a_reader_that_drains_the_backlog_first_would_be_noticed() -> None:
-    world = MemoryWorld()
-    large, small = backlog_and_few(world)
-    reader = world.broker().reader()
-    reader.assign([large, small])
-    for partition in (large, small):
-        reader.seek(partition, 0)
-    assert read_before(lambda: _in_turn(reader, [large, small]), large, small) == BACKLOG
-
-
-def _in_turn(reader: Reader, order: list[Partition]) -> list[Records]:
-    """A poll of the first partition that still holds something."""
-    ends = reader.end_offsets(order)
-    left = [partition for partition in order if reader.position(partition) < ends[partition]]
-    reader.pause(order)
-    reader.resume(left[:1])
-    return reader.poll(0.1, _AT_ONCE)

@@ -7,7 +7,6 @@ import time
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
 from tests.broker.worlds import (
@@ -18,7 +17,10 @@ from tests.broker.worlds import (
     make_topic,
     messages,
     read_all,
+    reader_at,
+    transact,
     until,
+    until_done,
     write,
 )
 from twinsieve.pipeline.broker.admin import NewTopic
@@ -29,7 +31,6 @@ from twinsieve.pipeline.broker.records import (
     Committed,
     FatalError,
     Partition,
-    PollResult,
 )
 from twinsieve.pipeline.kafka.confluent import transactions as confluent_transactor
 
@@ -43,22 +44,14 @@ def quick(client: str, cluster: Cluster) -> Broker:
 def transacted(broker: Broker, name: str, topic: str, value: bytes) -> None:
     """One message in a transaction of its own, tried again with new clients as a role would."""
 
-    def attempt() -> bool:
+    def attempt() -> None:
+        transactor = broker.transactor(name)
         try:
-            transactor = broker.transactor(name)
-        except BrokerError:
-            return False
-        try:
-            transactor.begin()
-            transactor.send(topic, 0, messages([value]))
-            transactor.commit()
-        except BrokerError:
-            return False
+            transact(transactor, Partition(topic, 0), [value])
         finally:
             transactor.close()
-        return True
 
-    until(attempt)
+    until_done(attempt)
 
 
 def test_a_broker_restart_inside_a_transaction_ends_in_an_answer(mortal_broker: Cluster, client: str) -> None:
@@ -88,9 +81,7 @@ def test_a_broker_that_is_away_delivers_nothing_and_then_the_rest(
     broker = quick(client, mortal_broker)
     log = Partition(make_topic(broker), 0)
     write(broker, log, [b"a"])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     assert until(lambda: reader.poll(0.1, 10))[0].values == [b"a"]
     mortal_broker.nodes[0].kill()
     assert [reader.poll(0.1, 10) for _ in range(10)] == [[]] * 10
@@ -138,9 +129,7 @@ def test_an_outage_is_told_in_lines_and_not_in_thousands(
 ) -> None:
     broker = quick(client, mortal_broker)
     log = Partition(make_topic(broker), 0)
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     reader.poll(0.1, 10)
     caplog.clear()
     mortal_broker.nodes[0].kill()
@@ -175,79 +164,6 @@ def test_nothing_is_lost_or_doubled_when_leaders_die(three_brokers: Cluster, cli
     broker.close()
 
 
-def test_a_partition_without_a_leader_is_no_missing_one(three_brokers: Cluster) -> None:
-    broker = quick("confluent", three_brokers)
-    admin = broker.admin()
-    raw = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
-    topic = ""
-
-    def leaders() -> dict[int, int]:
-        known = raw.list_topics(topic, timeout=10).topics[topic].partitions
-        return {number: partition.leader for number, partition in known.items()}
-
-    def first_node_leads_one() -> bool:
-        # A node that another test has just restarted may not be given partitions yet.
-        nonlocal topic
-        topic = fresh()
-        admin.create_topic(NewTopic(topic, 3, 1))
-        return list(leaders().values()).count(1) == 1
-
-    until(first_node_leads_one)
-    refused: dict[int, BrokerError] = {}
-    three_brokers.nodes[0].kill()
-    # The others name the dead node as leader until its session ends.
-    until(lambda: 1 not in leaders().values())
-    alone = {number for number, leader in leaders().items() if leader < 0}
-    for number in range(3):
-        try:
-            admin.end_offsets([Partition(topic, number)])
-        except BrokerError as error:
-            refused[number] = error
-    three_brokers.nodes[0].start()
-    three_brokers.nodes[0].wait_ready()
-    assert refused.keys() == alone, (refused, leaders())
-    assert len(alone) == 1
-    later: list[BrokerError] = []
-
-    def all_there() -> bool:
-        try:
-            return len(admin.end_offsets([Partition(topic, number) for number in range(3)])) == 3
-        except BrokerError as error:
-            later.append(error)
-            return False
-
-    until(all_there)
-    assert all(error.retryable for error in (*refused.values(), *later)), (refused, later)
-    broker.close()
-
-
-def test_a_topic_deleted_and_made_again_has_another_id(mortal_broker: Cluster, client: str) -> None:
-    from kafka import KafkaAdminClient
-
-    broker = quick(client, mortal_broker)
-    admin = broker.admin()
-    topic = make_topic(broker)
-    before = admin.topics([topic])[topic]
-    raw = KafkaAdminClient(bootstrap_servers=mortal_broker.bootstrap)
-    raw.delete_topics([topic])
-    raw.close()
-    until(lambda: admin.topics([topic])[topic] is None)
-
-    def made() -> bool:
-        try:
-            admin.create_topic(NewTopic(topic, 1))
-        except BrokerError:
-            return False
-        return True
-
-    until(made)
-    after = admin.topics([topic])[topic]
-    assert before is not None
-    assert after is not None
-    assert before.topic_id != after.topic_id
-    broker.close()
-
-
 def test_offsets_that_are_never_answered_end_the_transactor(
     mortal_broker: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,8 +178,7 @@ def test_offsets_that_are_never_answered_end_the_transactor(
     topic, name = make_topic(broker), fresh("tx")
     consumer = broker.group_consumer(fresh("g"), [topic])
     at = Partition(topic, 0)
-    until(lambda: consumer.poll(0.1, 1).assignment)
-    membership = consumer.poll(0, 1).membership
+    membership = assigned(consumer, 1).membership
     transactor = broker.transactor(name)
     transactor.begin()
     with pytest.raises(FatalError, match="new clients are needed"):
@@ -281,14 +196,14 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
     broker = quick("confluent", mortal_broker)
     group, topic = fresh("g"), make_topic(broker)
     consumer = broker.group_consumer(group, [topic], "one")
-    before = until(lambda: _with_assignment(consumer.poll(0.1, 1)))
+    before = assigned(consumer, 1)
     mortal_broker.nodes[0].kill()
     # Nobody polls, as in a worker that waits for a transaction, until the session of 6 s is over.
     time.sleep(8.0)
     mortal_broker.restart()
     refused = []
 
-    def assigned() -> bool:
+    def joined() -> bool:
         nonlocal consumer
         try:
             return bool(consumer.poll(0.1, 1).assignment)
@@ -298,7 +213,7 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
             consumer = broker.group_consumer(group, [topic], "one")
             return False
 
-    until(assigned)
+    until(joined)
     assert not any(error.fenced for error in refused), refused
     assert len(refused) <= 1, refused
     transactor = broker.transactor(fresh("tx"))
@@ -309,18 +224,14 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
     broker.close()
 
 
-def _with_assignment(polled: PollResult) -> PollResult | None:
-    return polled if polled.assignment else None
-
-
 def test_an_outage_does_not_keep_a_displaced_member_from_ending(mortal_broker: Cluster) -> None:
     broker, other = quick("confluent", mortal_broker), quick("confluent", mortal_broker)
     group, topic = fresh("g"), make_topic(broker)
     older = broker.group_consumer(group, [topic], "one")
-    until(lambda: older.poll(0.1, 1).assignment)
+    assigned(older, 1)
     mortal_broker.restart()
     newer = other.group_consumer(group, [topic], "one")
-    until(lambda: newer.poll(0.1, 1).assignment)
+    assigned(newer, 1)
 
     def displaced() -> bool:
         newer.poll(0, 1)
@@ -333,21 +244,6 @@ def test_an_outage_does_not_keep_a_displaced_member_from_ending(mortal_broker: C
     until(displaced)
     broker.close()
     other.close()
-
-
-def test_a_finished_transactor_says_so(mortal_broker: Cluster, client: str) -> None:
-    first, second = quick(client, mortal_broker), quick(client, mortal_broker)
-    topic, name = make_topic(first), fresh("tx")
-    zombie = first.transactor(name)
-    zombie.begin()
-    zombie.send(topic, 0, messages([b"never"]))
-    second.transactor(name)
-    with pytest.raises(FatalError):
-        zombie.commit()
-    with pytest.raises(FatalError):
-        zombie.abort()
-    first.close()
-    second.close()
 
 
 def test_offsets_are_waited_for_as_long_as_their_transaction_lives(

@@ -6,7 +6,19 @@ import time
 
 import pytest
 
-from tests.broker.worlds import World, assigned, fetched, fresh, make_topic, messages, read_all, until, write
+from tests.broker.worlds import (
+    World,
+    assigned,
+    fetched,
+    fresh,
+    make_topic,
+    messages,
+    read_all,
+    transact,
+    until,
+    until_done,
+    write,
+)
 from twinsieve.pipeline.broker.ports import GroupConsumer
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -16,6 +28,11 @@ from twinsieve.pipeline.broker.records import (
     GroupMember,
     Partition,
 )
+
+
+def until_shared(*members: GroupConsumer) -> None:
+    """Wait until each of these has one partition."""
+    until(lambda: [len(each.poll(0.1, 10).assignment) for each in members] == [1] * len(members))
 
 
 def test_an_assigned_partition_is_silent_until_it_is_sought(world: World) -> None:
@@ -191,9 +208,7 @@ def test_a_send_that_fails_keeps_the_offsets_back(world: World) -> None:
         send()
     transactor.abort()
     assert consumer.committed([log]) == {log: None}
-    transactor.begin()
-    transactor.send(log.topic, 0, messages([b"good"]))
-    transactor.commit()
+    transact(transactor, log, [b"good"])
     assert read_all(broker, log).values == [b"a", b"good"]
 
 
@@ -206,12 +221,7 @@ def test_after_a_rebalance_partitions_are_silent_again(world: World) -> None:
     for number in (0, 1):
         first.seek(Partition(topic, number), 0)
     second = world.broker().group_consumer(group, [topic])
-
-    def shared() -> bool:
-        second.poll(0.1, 10)
-        return len(first.poll(0.1, 10).assignment) == 1
-
-    until(shared)
+    until_shared(second, first)
     for number in (0, 1):
         write(broker, Partition(topic, number), [b"new"])
     for _ in range(5):
@@ -270,11 +280,7 @@ def test_a_member_that_leaves_gives_its_share_away_at_once(world: World) -> None
     group = fresh("g")
     staying = world.broker().group_consumer(group, [topic], "staying")
     leaving = world.broker().group_consumer(group, [topic], "leaving")
-
-    def held() -> list[int]:
-        return [len(each.poll(0.1, 10).assignment) for each in (staying, leaving)]
-
-    until(lambda: held() == [1, 1])
+    until_shared(staying, leaving)
     leaving.leave()
     # Sessions of a world outlast every test.
     assigned(staying, 2)
@@ -297,13 +303,9 @@ def test_a_displaced_member_takes_nothing_from_its_successor_when_it_leaves(worl
     group = fresh("g")
     older = world.broker().group_consumer(group, [topic], "slot")
     other = world.broker().group_consumer(group, [topic], "other")
-
-    def shared(slot: GroupConsumer) -> bool:
-        return [len(each.poll(0.1, 10).assignment) for each in (slot, other)] == [1, 1]
-
-    until(lambda: shared(older))
+    until_shared(older, other)
     newer = world.broker().group_consumer(group, [topic], "slot")
-    until(lambda: shared(newer))
+    until_shared(newer, other)
     before = newer.poll(0.1, 10)
     older.leave()
     for _ in range(20):
@@ -328,16 +330,8 @@ def test_offsets_of_a_running_group_cannot_be_moved(world: World) -> None:
         admin.set_group_offsets(group, {log: Committed(0)})
     assert not refused.value.retryable
     consumer.close()
-    until(lambda: _moved(admin, group, log))
+    until_done(lambda: admin.set_group_offsets(group, {log: Committed(0, "by hand")}))
     assert admin.group_offsets(group) == {log: Committed(0, "by hand")}
-
-
-def _moved(admin: object, group: str, log: Partition) -> bool:
-    try:
-        admin.set_group_offsets(group, {log: Committed(0, "by hand")})  # type: ignore[attr-defined]
-    except BrokerError:
-        return False
-    return True
 
 
 def test_pauses_and_seeks_of_foreign_partitions_are_ignored(world: World) -> None:

@@ -6,25 +6,15 @@ Each ends in exactly one place: out as it came, or a dead letter that says why. 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
-import pytest
-
-from tests.broker.services import Service, origins, settings_for, wait_for
+from tests.broker.services import POSTS, Service, origins, wait_for
 from tests.broker.worlds import read_all
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Partition, Records
 
 
 def reason(records: Records, row: int) -> bytes | None:
     return dict(records.headers[row]).get("twinsieve-reason")
-
-
-@pytest.fixture
-def service(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Service]:
-    made = Service(settings_for(client, bootstrap, tmp_path))
-    yield made
-    made.end()
 
 
 def test_each_hostile_message_ends_in_one_place(service: Service, client: str) -> None:
@@ -49,7 +39,7 @@ def test_each_hostile_message_ends_in_one_place(service: Service, client: str) -
         (b"k", post("今天武汉下雨了，大家出门记得带伞"), []),
     )
     service.start()
-    wait_for(lambda: sum(len(service.read(kind)) for kind in ("out", "dup", "dead")) >= 14, service)
+    wait_for(lambda: service.count("out", "dup", "dead") >= 14, service)
     out, duplicates, dead = (service.read(kind) for kind in ("out", "dup", "dead"))
     ended = [*origins(out), *origins(duplicates), *origins(dead)]
     assert sorted(ended) == list(range(14)), "each once"
@@ -72,33 +62,29 @@ def test_each_hostile_message_ends_in_one_place(service: Service, client: str) -
 
 
 def test_messages_without_a_timestamp_are_judged_like_any_other(service: Service) -> None:
-    rain = '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode()
-    sun = '{"text": "北京的天气晴朗，适合到公园里走一走"}'.encode()
-    service.produce((b"k", rain, []), (b"k", sun, []), (b"k", rain, []), timestamp_ms=-1)
-    service.produce((b"k", sun, []))
+    rain, sun = POSTS[:2]
+    service.post(rain, sun, rain, timestamp_ms=-1)
+    service.post(sun)
     source = Partition(service.settings.input.topics[0], 0)
     assert read_all(service.broker, source).timestamps_ms[:3] == [NO_TIMESTAMP] * 3, "none was added"
     service.start()
-    wait_for(lambda: sum(len(service.read(kind)) for kind in ("out", "dup", "dead")) >= 4, service)
+    wait_for(lambda: service.count("out", "dup", "dead") >= 4, service)
     assert list(origins(service.read("out"))) == [0, 1]
     assert list(origins(service.read("dup"))) == [2, 3]
 
 
 def test_a_key_that_is_no_text_is_a_dead_letter_where_the_text_is_the_key(
-    client: str, bootstrap: str, tmp_path: Path
+    serving: Callable[..., Service], bootstrap: str
 ) -> None:
-    service = Service(settings_for(client, bootstrap, tmp_path, part="key", encoding="text"))
+    service = serving(bootstrap, part="key", encoding="text")
     service.produce(
         (b"\xff\xfe\x00", b"undecodable", []),
         ("今天武汉下雨了，大家出门记得带伞".encode(), b"readable", []),
         (None, b"no key at all", []),
     )
     service.start()
-    try:
-        wait_for(lambda: len(service.read("out")) + len(service.read("dead")) >= 3, service)
-        dead = service.read("dead")
-        assert {at: reason(dead, row) for at, row in origins(dead).items()} == {0: b"not_utf8", 2: b"null"}
-        assert dead.keys == [b"\xff\xfe\x00", None]
-        assert service.read("out").values == [b"readable"]
-    finally:
-        service.end()
+    wait_for(lambda: service.count("out", "dead") >= 3, service)
+    dead = service.read("dead")
+    assert {at: reason(dead, row) for at, row in origins(dead).items()} == {0: b"not_utf8", 2: b"null"}
+    assert dead.keys == [b"\xff\xfe\x00", None]
+    assert service.read("out").values == [b"readable"]

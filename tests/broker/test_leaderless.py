@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
-from tests.broker.worlds import fresh, until
+from tests.broker.worlds import fresh, reader_at, until
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
@@ -48,11 +48,8 @@ def test_partitions_of_a_dead_broker_are_named_and_come_back(
     try:
         admin.create_topic(NewTopic(topic, _PARTITIONS, 1, {"min.insync.replicas": "1"}))
         assert leaderless() == frozenset()
-        reader = broker.reader()
         all_ = [Partition(topic, number) for number in range(_PARTITIONS)]
-        reader.assign(all_)
-        for partition in all_:
-            reader.seek(partition, 0)
+        reader = reader_at(broker, *all_)
         node.kill()
         began_s = time.monotonic()
         assert [reader.position(partition) for partition in all_] == [0] * _PARTITIONS

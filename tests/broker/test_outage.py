@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
-
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
@@ -14,6 +10,7 @@ from tests.broker.load import PARTITIONS
 from tests.broker.outage import max_lines, outage
 from tests.broker.server import free_ports
 from tests.broker.worlds import DEADLINE_S, fresh
+from tests.service.scraped import Pages
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -52,44 +49,20 @@ def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_b
         broker.close()
 
 
-class _Pages:
-    """The pages of one process."""
-
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}"
-
-    def status(self, path: str) -> int:
-        try:
-            with urllib.request.urlopen(self._url + path, timeout=5) as page:
-                return int(page.status)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code
-        except OSError:
-            return 0
-
-    def series(self) -> dict[str, list[float]]:
-        """Values by name."""
-        with urllib.request.urlopen(f"{self._url}/metrics", timeout=5) as page:
-            families = list(text_string_to_metric_families(page.read().decode()))
-        return {family.name: [one.value for one in family.samples] for family in families}
-
+class _Pages(Pages):
     def say_all_is_well(self) -> bool:
         if self.status("/readyz") != 200:
             return False
-        found = self.series()
-        return all(
-            (
-                found["twinsieve_index_live"] == [1.0],
-                len(found["twinsieve_lag_messages"]) == PARTITIONS,
-                found["twinsieve_index_lag_blocks"] == [0.0],
-            )
-        )
+        found = self.metrics()
+        known = len(found.get("lag_messages", ())) == PARTITIONS and found.get("index_lag_blocks") == {
+            (): 0.0
+        }
+        return known and found["index_live"] == {(): 1.0}
 
     def say_that_nothing_is_known(self) -> bool:
-        found = self.series()
-        unknown = not found["twinsieve_lag_messages"] and not found["twinsieve_index_lag_blocks"]
-        return unknown and found["twinsieve_index_live"] == [0.0] and self.status("/readyz") == 503
+        found = self.metrics()
+        unknown = not {"lag_messages", "index_lag_blocks"} & found.keys()
+        return unknown and found["index_live"] == {(): 0.0} and self.status("/readyz") == 503
 
 
 @pytest.mark.needs("minutes")

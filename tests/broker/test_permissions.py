@@ -12,7 +12,8 @@ import yaml
 
 from tests.broker.cluster import PASSWORDS, SecureCluster
 from tests.broker.grants import allow
-from tests.broker.worlds import fresh, write
+from tests.broker.services import POSTS, value_of, written_settings
+from tests.broker.worlds import write
 from tests.logfmt import last_words
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
@@ -31,32 +32,18 @@ class App:
     """All topics of an app, a message in its input, and the settings of a user who may do what is granted."""
 
     def __init__(self, client: str, broker: SecureCluster, chief: Broker, folder: Path) -> None:
-        self.name = fresh("app")
         secret = folder / "password"
         secret.write_text(PASSWORDS["nobody"])
-        security = {
-            "protocol": "sasl_ssl",
-            "ca_file": str(broker.authority),
-            "username": "nobody",
-            "password_file": str(secret),
-        }
-        settings = {
-            "app": self.name,
-            "input": {"topics": [f"{self.name}-in"]},
-            "output": {"topic": f"{self.name}-out", "duplicates": "none", "dead_letter": "none"},
-            "kafka": {"client": client, "bootstrap": broker.secure, "security": security},
-            "state": {"dir": str(folder / "state")},
-            "http": {"listen": "none"},
-        }
+        settings = written_settings(client, broker.secure, folder / "state")
+        self.name = settings["app"]
+        settings["kafka"]["security"] = broker.login("nobody", password_file=str(secret))
         self._file = folder / "settings.yaml"
         self._file.write_text(yaml.safe_dump(settings))
         self.settings = Settings.model_validate(settings)
         self._bootstrap = broker.bootstrap
         chief.admin().create_topic(NewTopic(f"{self.name}-in", 1))
         create(self.settings, chief.admin())
-        write(
-            chief, Partition(f"{self.name}-in", 0), ['{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode()]
-        )
+        write(chief, Partition(f"{self.name}-in", 0), [value_of(POSTS[0])])
 
     def allow_all_but(self, resource: str, name: str, operation: str) -> None:
         kept = []
@@ -90,15 +77,9 @@ class App:
     def refused(self) -> str:
         """What `run` says before it ends with exit code 3, in the name of no app."""
         command = [sys.executable, "-m", "twinsieve", "run", "--member", "one", "-c", str(self._file)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            _, told = process.communicate(timeout=_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            _, told = process.communicate()
-            pytest.fail(f"run has not ended within {_TIMEOUT_S:g} s; it said:\n{told}")
-        assert process.returncode == 3, told
-        (said,) = last_words(told)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        assert done.returncode == 3, done.stderr
+        (said,) = last_words(done.stderr)
         return said.replace(self.name, "app")
 
 

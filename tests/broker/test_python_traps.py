@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.errors import IllegalStateError, UnknownBrokerIdError
 
-from tests.broker.cluster import PASSWORDS, SecureCluster
+from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
 from tests.broker.worlds import (
     KafkaWorld,
@@ -22,12 +21,13 @@ from tests.broker.worlds import (
     make_topic,
     messages,
     read_all,
+    transact,
     until,
+    until_done,
     write,
 )
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.clocks import BrokerClock
-from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, FatalError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.broker import Access
@@ -42,35 +42,16 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 _POLL_INTERVAL_MS = 2_500
 
 
-@pytest.fixture
-def impatient(bootstrap: str) -> Iterator[Callable[[str, str], PythonGroupConsumer]]:
-    """Makes a consumer of (group, topic) that leaves its group when it does not poll for 2.5 s."""
+def test_a_worker_that_polls_too_late_commits_nothing_of_others(bootstrap: str) -> None:
+    world = KafkaWorld("kafka-python", bootstrap)
+    broker: Any = world.broker()
     settings = KafkaSettings(bootstrap=bootstrap)
     options = common_options(settings, "test", 15.0) | {"max_poll_interval_ms": _POLL_INTERVAL_MS}
-    world = KafkaWorld("kafka-python", bootstrap)
-    admin = world.broker()._shared_admin  # type: ignore[attr-defined]
-    access = Access(settings, options, admin, BrokerClock(time.monotonic), nulls=False)
-    made: list[PythonGroupConsumer] = []
-
-    def make(group: str, topic: str) -> PythonGroupConsumer:
-        made.append(PythonGroupConsumer(access, group, [topic], None))
-        return made[-1]
-
-    yield make
-    for consumer in made:
-        consumer.close()
-    world.close()
-
-
-def test_a_worker_that_polls_too_late_commits_nothing_of_others(
-    impatient: Callable[[str, str], PythonGroupConsumer], bootstrap: str
-) -> None:
-    world = KafkaWorld("kafka-python", bootstrap)
-    broker = world.broker()
+    access = Access(settings, options, broker._shared_admin, BrokerClock(time.monotonic), nulls=False)
     log, out = Partition(make_topic(broker), 0), Partition(make_topic(broker), 0)
     write(broker, log, [b"a", b"b"])
     group = fresh("g")
-    slow = impatient(group, log.topic)
+    slow = PythonGroupConsumer(access, group, [log.topic], None)
     assigned(slow, 1)
     slow.seek(log, 0)
     _, held = fetched(slow, 2)
@@ -90,6 +71,7 @@ def test_a_worker_that_polls_too_late_commits_nothing_of_others(
     late = slow.poll(0.0, 10)
     assert late.epoch > held.epoch, "it hears that it has lost its partitions"
     assert late.records == []
+    slow.close()
     world.close()
 
 
@@ -105,19 +87,13 @@ def test_a_transaction_on_a_topic_one_may_not_write_ends_in_an_answer(
         "User:nobody",
         [Grant("topic", topic, ("Describe",)), Grant("transactional-id", name, ("Write", "Describe"))],
     )
-    security = {
-        "protocol": "sasl_ssl",
-        "ca_file": str(secure_broker.authority),
-        "username": "nobody",
-        "password": PASSWORDS["nobody"],
-    }
+    security = secure_broker.login("nobody")
     settings = {"bootstrap": secure_broker.secure, "security": security, "request_timeout": "10s"}
     broker = connect(KafkaSettings.model_validate(settings))
     for _ in range(10):
         transactor = broker.transactor(name)
-        transactor.begin()
         with pytest.raises(FatalError, match=f"not allowed for topic {topic}"):
-            _send_and_commit(transactor, topic)
+            transact(transactor, Partition(topic, 0), [b"never"])
         transactor.close()
     assert read_all(chief, Partition(topic, 0)).values == []
     broker.close()
@@ -143,10 +119,7 @@ def test_a_timed_out_transaction_ends_its_producer_and_is_not_seen(bootstrap: st
     with pytest.raises(FatalError):
         transactor.abort()
     transactor.close()
-    heir = broker.transactor(name)
-    heir.begin()
-    heir.send(out.topic, 0, messages([b"after"]))
-    heir.commit()
+    transact(broker.transactor(name), out, [b"after"])
     assert read_all(broker, out).values == [b"after"]
     world.close()
 
@@ -176,11 +149,6 @@ def test_a_leader_the_admin_client_does_not_know_is_asked_for_again(monkeypatch:
     assert said.value.retryable
 
 
-def _send_and_commit(transactor: TransactionalProducer, topic: str) -> None:
-    transactor.send(topic, 0, messages([b"never"]))
-    transactor.commit()
-
-
 def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap: str) -> None:
     """A leader that joins for a changed topic no longer needs to join once it has shared the topic out."""
     world = KafkaWorld("kafka-python", bootstrap)
@@ -193,18 +161,11 @@ def test_a_topic_that_is_back_is_shared_out_again_though_nobody_waits(bootstrap:
         time.sleep(0.05)
         return consumer.poll(0.0, 10).assignment
 
-    def is_back() -> bool:
-        try:
-            broker.admin().create_topic(NewTopic(topic, 1))
-        except BrokerError:
-            return False
-        return True
-
     brokers = KafkaAdminClient(bootstrap_servers=bootstrap)
     brokers.delete_topics([topic])
     brokers.close()
     until(lambda: not assignment())
-    until(is_back)
+    until_done(lambda: broker.admin().create_topic(NewTopic(topic, 1)))
     until(assignment)
     world.close()
 

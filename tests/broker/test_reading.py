@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.worlds import World, fresh, make_topic, messages, read, read_all, until, write
+from tests.broker.worlds import World, fresh, make_topic, messages, read, read_all, reader_at, until, write
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Messages, Partition
 
@@ -17,9 +17,7 @@ def test_everything_appended_comes_back_as_it_was(world: World) -> None:
     sent.add(None, b"", [], 1_600_000_000_124)
     sent.add(b"", "微博".encode(), [("名", b"x")], 1_600_000_000_125)
     sent.add(b"deleted", None, [], 1_600_000_000_126)
-    appender = broker.appender()
-    appender.append(log, sent)
-    until(lambda: appender.confirm(1.0) == 0)
+    write(broker, log, sent)
     found = read_all(broker, log)
     assert found.keys == sent.keys
     assert found.values == sent.values
@@ -44,9 +42,7 @@ def test_seek_forgets_what_was_fetched_ahead(world: World) -> None:
     broker = world.broker()
     log = Partition(make_topic(broker), 0)
     write(broker, log, [b"%d" % n for n in range(500)])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     first = until(lambda: reader.poll(0.1, 10))[0]
     assert first.offsets[0] == 0
     assert len(first) <= 10
@@ -62,9 +58,7 @@ def test_a_partition_that_stays_assigned_keeps_its_position(world: World) -> Non
     one, two = Partition(topic, 0), Partition(topic, 1)
     write(broker, one, [b"%d" % n for n in range(20)])
     write(broker, two, [b"x"])
-    reader = broker.reader()
-    reader.assign([one])
-    reader.seek(one, 0)
+    reader = reader_at(broker, one)
     read(reader, 20, one)
     write(broker, one, [b"new"])
     reader.assign([one, two])
@@ -86,10 +80,7 @@ def test_paused_partitions_deliver_nothing_until_resumed(world: World) -> None:
     one, two = Partition(topic, 0), Partition(topic, 1)
     for partition in (one, two):
         write(broker, partition, [b"%d" % n for n in range(50)])
-    reader = broker.reader()
-    reader.assign([one, two])
-    reader.seek(one, 0)
-    reader.seek(two, 0)
+    reader = reader_at(broker, one, two)
     reader.pause([one])
     read(reader, 50, two)
     reader.pause([one])
@@ -105,9 +96,7 @@ def test_an_offset_out_of_range_is_an_error_and_no_jump(world: World) -> None:
     write(broker, log, [b"a", b"b", b"c"])
     broker.admin().delete_records({log: 2})
     for wrong in (0, 99):
-        reader = broker.reader()
-        reader.assign([log])
-        reader.seek(log, wrong)
+        reader = reader_at(broker, log, offset=wrong)
         with pytest.raises(AbortableError):
             until(lambda reader=reader: reader.poll(0.1, 10))
         reader.seek(log, 2)
@@ -122,9 +111,7 @@ def test_the_position_passes_markers_and_aborted_messages(world: World) -> None:
         transactor.begin()
         transactor.send(log.topic, 0, messages([b"kept" if commit else b"never"]))
         transactor.commit() if commit else transactor.abort()
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     end = reader.end_offsets([log])[log]
     assert end > 1
     assert read(reader, end, log).values == [b"kept"]
@@ -141,9 +128,7 @@ def test_nothing_past_an_open_transaction_is_read(world: World) -> None:
     admin = broker.admin()
     until(lambda: world.name == "memory" or admin.end_offsets([log])[log] > 1)
     write(broker, log, [b"after"])
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     assert reader.end_offsets([log]) == {log: 1}
     assert read(reader, 1, log).values == [b"before"]
     assert [reader.poll(0.1, 10) for _ in range(3)] == [[], [], []]
@@ -198,9 +183,7 @@ def test_offsets_are_found_by_time(world: World) -> None:
     sent = Messages()
     for n in range(10):
         sent.add(None, b"x", [], 1_600_000_000_000 + 1000 * n)
-    appender = broker.appender()
-    appender.append(log, sent)
-    until(lambda: appender.confirm(1.0) == 0)
+    write(broker, log, sent)
     admin = broker.admin()
     assert admin.offsets_at({log: 1_600_000_004_500}) == {log: 5}
     assert admin.offsets_at({log: 1_700_000_000_000}) == {log: 10}
@@ -214,10 +197,7 @@ def test_a_partition_paused_in_the_middle_of_a_fetch_goes_on(world: World) -> No
     one, two = Partition(topic, 0), Partition(topic, 1)
     for partition in (one, two):
         write(broker, partition, [b"%d" % n for n in range(300)])
-    reader = broker.reader()
-    reader.assign([one, two])
-    reader.seek(one, 0)
-    reader.seek(two, 0)
+    reader = reader_at(broker, one, two)
     seen: dict[Partition, list[int]] = {one: [], two: []}
     paused, other = one, two
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.broker.services import Row, Service, origins, settings_for, wait_for
-from tests.broker.worlds import fresh, until
+from tests.broker.services import POSTS, Service, origins, wait_for
+from tests.broker.worlds import fresh, until_done
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import read_mark
 from twinsieve.pipeline.broker.names import Names
@@ -19,44 +16,18 @@ from twinsieve.pipeline.operate.reset_targets import read_targets
 from twinsieve.pipeline.service.seed import run_seed
 from twinsieve.stages.contract import Kind
 
-POSTS = [
-    "今天武汉下雨了，大家出门记得带伞",
-    "地铁二号线晚点十分钟，请换乘公交",
-    "新店开张，凉皮和奶茶都打八折哦",
-    "图书馆周末延长开放到晚上十点",
-]
-
-
-def rows(texts: list[str]) -> list[Row]:
-    return [(b"k", b'{"text": "%s"}' % text.encode(), []) for text in texts]
-
-
-@pytest.fixture
-def service(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Service]:
-    made = Service(settings_for(client, bootstrap, tmp_path))
-    yield made
-    made.end()
-
 
 def moved(service: Service, target: str) -> list[Move]:
     """Plan and apply once the group has forgotten the stopped process."""
     moves = plan(service.settings, service.broker, read_targets([target]))
-
-    def applied() -> bool:
-        try:
-            apply(service.settings, service.broker, moves)
-        except BrokerError:
-            return False
-        return True
-
-    until(applied)
+    until_done(lambda: apply(service.settings, service.broker, moves))
     return moves
 
 
 def test_offsets_move_only_while_nobody_runs_and_nothing_comes_out_twice(service: Service) -> None:
-    service.produce(*rows(POSTS[:3]))
+    service.post(*POSTS[:3])
     service.start()
-    wait_for(lambda: len(service.read("out")) == 3, service)
+    wait_for(lambda: service.count("out") == 3, service)
     moves = plan(service.settings, service.broker, read_targets(["earliest"]))
     with pytest.raises(BrokerError, match="stop every `twinsieve run`"):
         apply(service.settings, service.broker, moves)
@@ -69,15 +40,15 @@ def test_offsets_move_only_while_nobody_runs_and_nothing_comes_out_twice(service
     assert held.offset == 0
     assert mark is not None
     assert mark.end == 3
-    service.produce(*rows(POSTS[3:]))
+    service.post(POSTS[3])
     service.start()
-    wait_for(lambda: len(service.read("out")) == 4, service)
+    wait_for(lambda: service.count("out") == 4, service)
     assert sorted(origins(service.read("out"))) == [0, 1, 2, 3]
-    assert len(service.read("dup")) == 0
+    assert service.count("dup") == 0
 
 
 def test_offsets_are_found_by_time_and_by_number(service: Service) -> None:
-    service.produce(*rows(POSTS))
+    service.post(*POSTS[:4])
     at = Partition(service.settings.input.topics[0], 0)
     for target, offset in (("2", 2), ("latest", 4), ("2001-01-01", 0), ("2100-01-01", 4)):
         moved(service, target)
@@ -89,16 +60,15 @@ def test_a_seed_fills_the_windows_and_emits_nothing(service: Service) -> None:
     settings = service.settings
     old = fresh("old-output")
     service.broker.admin().create_topic(NewTopic(old, 1))
-    source = settings.input.topics[0]
-    service.produce(*rows(POSTS[:3]), topic=old)
+    service.post(*POSTS[:3], topic=old)
     seeded = run_seed(settings, old, connect_by_settings, member="one")
     assert (seeded.finished, seeded.kinds) == (True, {Kind.UNIQUE: 3})
     again = run_seed(settings, old, connect_by_settings, member="one")
     assert (again.finished, again.kept) == (True, 0)
-    assert [len(service.read(kind)) for kind in ("out", "dup", "dead")] == [0, 0, 0]
-    service.produce(*rows(POSTS), topic=source)
+    assert service.count("out", "dup", "dead") == 0
+    service.post(*POSTS[:4])
     service.start()
-    wait_for(lambda: len(service.read("out")) + len(service.read("dup")) == 4, service)
+    wait_for(lambda: service.count("out", "dup") == 4, service)
     assert list(origins(service.read("out"))) == [3]
     leaders = [dict(headers)["twinsieve-leader"] for headers in service.read("dup").headers]
     assert leaders == [b"%s[0]@%d" % (old.encode(), number) for number in range(3)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.broker.worlds import fresh
+from tests.broker.services import written_settings
 from tests.logfmt import last_words, read_line
 from twinsieve.pipeline.broker.admin import Admin, NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
@@ -26,15 +26,9 @@ class Operator:
     """Makes topics by hand and starts the command."""
 
     def __init__(self, client: str, bootstrap: str, folder: Path) -> None:
-        self.app = fresh("app")
-        settings = {
-            "app": self.app,
-            "input": {"topics": [f"{self.app}-in"]},
-            "output": {"topic": f"{self.app}-out", "duplicates": "none", "dead_letter": "none"},
-            "kafka": {"client": client, "bootstrap": bootstrap},
-            "state": {"dir": str(folder / "state")},
-            "http": {"listen": "none"},
-        }
+        settings = written_settings(client, bootstrap, folder / "state")
+        settings["output"] |= {"duplicates": "none", "dead_letter": "none"}
+        self.app = settings["app"]
         self._file = folder / "settings.yaml"
         self._file.write_text(yaml.safe_dump(settings))
         self.settings = Settings.model_validate(settings)

@@ -12,22 +12,13 @@ import yaml
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.broker.services import Service, origins, until_ended, wait_for, written_settings
+from tests.broker.services import POSTS, Service, origins, until_ended, wait_for, written_settings
 from tests.broker.worlds import DEADLINE_S, until
 from tests.logfmt import last_words
-from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.settings.model import Settings
 
 _COMMAND = [sys.executable, "-m", "twinsieve"]
-_POSTS = [
-    "今天武汉下雨了，大家出门记得带伞",
-    "地铁二号线晚点十分钟，请换乘公交",
-    "新店开张，凉皮和奶茶都打八折哦",
-    "图书馆周末延长开放到晚上十点",
-    "明天上午小区停水，请提前储水备用",
-]
 
 
 class Operator:
@@ -64,9 +55,6 @@ class Operator:
         (line,) = last_words(said)
         return line.replace(self.input, "input")
 
-    def produce(self, posts: list[str]) -> None:
-        self.service.produce(*((b"k", b'{"text": "%s"}' % post.encode(), []) for post in posts))
-
     def wait_for(self, uniques: int) -> None:
         """So many have come out, and the process lives."""
         assert self._process is not None
@@ -74,24 +62,9 @@ class Operator:
 
         def out() -> bool:
             assert process.poll() is None, self._log.read_text()
-            return len(self.service.read("out")) == uniques
+            return self.service.count("out") == uniques
 
         until(out)
-
-    def recreate_input(self) -> None:
-        """Another topic of its name."""
-        self._admin.delete_topics([self.input])[self.input].result()
-        admin = self.service.broker.admin()
-        until(lambda: admin.topics([self.input])[self.input] is None)
-
-        def made() -> bool:
-            try:
-                admin.create_topic(NewTopic(self.input, 1))
-            except BrokerError:
-                return False
-            return True
-
-        until(made)
 
     def trim_input(self, before: int) -> None:
         """What retention does, at once."""
@@ -113,11 +86,11 @@ def operator(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Operator]:
 
 
 def test_a_topic_created_again_ends_a_run_and_every_next_one_until_a_reset(operator: Operator) -> None:
-    operator.produce(_POSTS[:3])
+    operator.service.post(*POSTS[:3])
     operator.start()
     operator.wait_for(3)
-    operator.recreate_input()
-    operator.produce(_POSTS[3:])
+    operator.service.make_input_again()
+    operator.service.post(*POSTS[3:])
     running = operator.refusal()
     assert running.startswith("input[0]: ")
     assert "created again" in running
@@ -129,21 +102,21 @@ def test_a_topic_created_again_ends_a_run_and_every_next_one_until_a_reset(opera
         "input[0]: another topic of its name was judged; this one was created again; "
         "`twinsieve reset` says where to begin"
     )
-    assert len(operator.service.read("out")) == 3
+    assert operator.service.count("out") == 3
     operator.reset("earliest")
     operator.service.error = None
     operator.service.start()
-    wait_for(lambda: len(operator.service.read("out")) == 5, operator.service)
+    wait_for(lambda: operator.service.count("out") == 5, operator.service)
     operator.service.stop()
-    assert len(operator.service.read("dup")) == 0
+    assert operator.service.count("dup") == 0
 
 
 def test_an_input_trimmed_beyond_the_committed_offset_ends_a_run(operator: Operator) -> None:
-    operator.produce(_POSTS[:2])
+    operator.service.post(*POSTS[:2])
     operator.service.start()
-    wait_for(lambda: len(operator.service.read("out")) == 2, operator.service)
+    wait_for(lambda: operator.service.count("out") == 2, operator.service)
     operator.service.stop()
-    operator.produce(_POSTS[2:])
+    operator.service.post(*POSTS[2:])
     operator.trim_input(4)
     operator.start()
     assert operator.refusal() == (

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
-from tests.broker.services import Row, Service, origins, settings_for, until_ended, wait_for
-from tests.broker.worlds import until
-from twinsieve.pipeline.broker.admin import NewTopic
+from tests.broker.services import POSTS, Service, origins, until_ended, wait_for
 from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.records import BrokerError, Partition
-
-POSTS = [
-    "今天武汉下雨了，大家出门记得带伞",
-    "地铁二号线晚点十分钟，请换乘公交",
-    "新店开张，凉皮和奶茶都打八折哦",
-]
-MORE = ["图书馆周末延长开放到晚上十点", "明天上午小区停水，请提前储水备用"]
-
-
-def rows(texts: list[str]) -> list[Row]:
-    return [(b"k", b'{"text": "%s"}' % text.encode(), []) for text in texts]
+from twinsieve.pipeline.broker.records import Partition
 
 
 @pytest.fixture
-def service(client: str, bootstrap: str, tmp_path: Path) -> Iterator[Service]:
-    made = Service(settings_for(client, bootstrap, tmp_path, start="latest"))
-    yield made
-    made.end()
+def service(serving: Callable[..., Service], bootstrap: str) -> Service:
+    return serving(bootstrap, start="latest")
 
 
 def mark_of(service: Service) -> Mark | None:
@@ -42,11 +25,11 @@ def mark_of(service: Service) -> Mark | None:
 
 
 def test_what_the_topic_held_is_skipped_and_the_time_is_noted(service: Service) -> None:
-    service.produce(*rows(POSTS))
+    service.post(*POSTS[:3])
     service.start()
     wait_for(lambda: (mark := mark_of(service)) is not None and not mark.fresh, service)
-    service.produce(*rows(MORE))
-    wait_for(lambda: len(service.read("out")) == 2, service)
+    service.post(*POSTS[3:])
+    wait_for(lambda: service.count("out") == 2, service)
     assert sorted(origins(service.read("out"))) == [3, 4]
     mark = mark_of(service)
     assert mark is not None
@@ -55,8 +38,8 @@ def test_what_the_topic_held_is_skipped_and_the_time_is_noted(service: Service) 
 
 def test_a_partition_that_waited_begins_at_the_time_of_its_first_sight(service: Service) -> None:
     now_ms = int(1000 * time.time())
-    service.produce(*rows(POSTS), timestamp_ms=now_ms - 7_200_000)
-    service.produce(*rows(MORE), timestamp_ms=now_ms - 3_600_000)
+    service.post(*POSTS[:3], timestamp_ms=now_ms - 7_200_000)
+    service.post(*POSTS[3:], timestamp_ms=now_ms - 3_600_000)
     name = service.settings.input.topics[0]
     info = service.broker.admin().topics([name])[name]
     assert info is not None
@@ -64,29 +47,17 @@ def test_a_partition_that_waited_begins_at_the_time_of_its_first_sight(service: 
     group = Names(service.settings.app).workers
     service.broker.admin().set_group_offsets(group, {Partition(name, 0): seen.committed()})
     service.start()
-    wait_for(lambda: len(service.read("out")) == 2, service)
+    wait_for(lambda: service.count("out") == 2, service)
     assert sorted(origins(service.read("out"))) == [3, 4], "which producers may have held back"
 
 
 def test_an_input_that_is_made_again_under_a_running_process_stops_it(service: Service) -> None:
     service.start()
     wait_for(lambda: mark_of(service) is not None, service)
-    service.produce(*rows(POSTS))
-    wait_for(lambda: len(service.read("out")) == 3, service)
-    name, admin = service.settings.input.topics[0], service.broker.admin()
-    operator = AdminClient({"bootstrap.servers": service.settings.kafka.bootstrap})
-    operator.delete_topics([name])[name].result()
-    until(lambda: admin.topics([name])[name] is None)
-
-    def made() -> bool:
-        try:
-            admin.create_topic(NewTopic(name, 1))
-        except BrokerError:
-            return False
-        return True
-
-    until(made)
-    service.produce(*rows([f"{text}。{number}" for number in range(3) for text in POSTS + MORE]))
+    service.post(*POSTS[:3])
+    wait_for(lambda: service.count("out") == 3, service)
+    service.make_input_again()
+    service.post(*(f"{text}。{number}" for number in range(3) for text in POSTS))
     assert "created again" in str(until_ended(service))
     out = service.read("out")
     # What is read before the next look at topic ids may come out, of places alone that came out of neither topic.

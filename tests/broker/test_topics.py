@@ -76,56 +76,48 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "partitions", "replication", "changed", "says"),
+    ("name", "partitions", "changed", "says"),
     [
-        ("app.fingerprints", 2, 1, {}, "has 2 partitions, must have 1"),
-        ("app.decisions", 3, 1, {}, "has 3 partitions, must have 1"),
-        ("app.verdicts", 1, 1, {}, "set it to 1, or give it 4"),
-        ("app.verdicts", 9, 1, {}, "set it to 9, or stop every process, delete it"),
-        ("app.fingerprints", 1, 1, {"cleanup.policy": "compact"}, "set it to delete"),
-        ("app.fingerprints", 1, 1, {"cleanup.policy": "compact,delete"}, "set it to delete"),
-        ("app.fingerprints", 1, 1, {"retention.ms": "86400000"}, "deleted after 24 h"),
-        ("app.decisions", 1, 1, {"retention.ms": "3600000"}, "to 756000000, or at least 604800000"),
-        ("app.verdicts", 4, 1, {"retention.ms": "60000"}, "deleted after 60000 ms"),
+        ("app.fingerprints", 2, {}, "has 2 partitions, must have 1"),
+        ("app.decisions", 3, {}, "has 3 partitions, must have 1"),
+        ("app.verdicts", 1, {}, "set it to 1, or give it 4"),
+        ("app.verdicts", 9, {}, "set it to 9, or stop every process, delete it"),
+        ("app.fingerprints", 1, {"cleanup.policy": "compact"}, "set it to delete"),
+        ("app.fingerprints", 1, {"cleanup.policy": "compact,delete"}, "set it to delete"),
+        ("app.fingerprints", 1, {"retention.ms": "86400000"}, "deleted after 24 h"),
+        ("app.decisions", 1, {"retention.ms": "3600000"}, "to 756000000, or at least 604800000"),
+        ("app.verdicts", 4, {"retention.ms": "60000"}, "deleted after 60000 ms"),
+        ("app.fingerprints", 1, {"retention.ms": "-1"}, "kept forever, but a restore reads back no further"),
         (
             "app.fingerprints",
-            1,
-            1,
-            {"retention.ms": "-1"},
-            "kept forever, but a restore reads back no further",
-        ),
-        (
-            "app.fingerprints",
-            1,
             1,
             {"retention.ms": "-1"},
             "set retention.ms to 756000000 (a day takes 151.2 GB",
         ),
-        ("app.decisions", 1, 1, {"retention.ms": "2592000000"}, "kept for 30 d, but a restore reads back"),
-        ("app.verdicts", 4, 1, {"retention.ms": "-1"}, "no worker reads answers after 24 h"),
-        ("app.decisions", 1, 1, {"retention.bytes": "1000000"}, "set retention.bytes to -1"),
-        ("app.fingerprints", 1, 1, {"max.message.bytes": "100000"}, "set kafka.block_bytes to 34464"),
-        ("app.fingerprints", 1, 1, {"min.insync.replicas": "2"}, "nothing can be written"),
+        ("app.decisions", 1, {"retention.ms": "2592000000"}, "kept for 30 d, but a restore reads back"),
+        ("app.verdicts", 4, {"retention.ms": "-1"}, "no worker reads answers after 24 h"),
+        ("app.decisions", 1, {"retention.bytes": "1000000"}, "set retention.bytes to -1"),
+        ("app.fingerprints", 1, {"max.message.bytes": "100000"}, "set kafka.block_bytes to 34464"),
+        ("app.fingerprints", 1, {"min.insync.replicas": "2"}, "nothing can be written"),
         (
             "app.decisions",
-            1,
             1,
             {"message.timestamp.type": "CreateTime"},
             "run: kafka-configs.sh --bootstrap-server localhost:9092 --alter --entity-type topics --entity-name "
             "app.decisions --add-config message.timestamp.type=LogAppendTime",
         ),
-        ("app-out", 2, 1, {}, "as many as the input"),
-        ("app-out", 3, 1, {"cleanup.policy": "compact"}, "refuses messages without a key"),
-        ("app-dead", 3, 1, {"max.message.bytes": "500000"}, "larger ones become dead letters"),
-        ("app-dup", 3, 1, {"message.timestamp.after.max.ms": "3600000"}, "timestamps more than 1 h ahead"),
+        ("app-out", 2, {}, "as many as the input"),
+        ("app-out", 3, {"cleanup.policy": "compact"}, "refuses messages without a key"),
+        ("app-dead", 3, {"max.message.bytes": "500000"}, "larger ones become dead letters"),
+        ("app-dup", 3, {"message.timestamp.after.max.ms": "3600000"}, "timestamps more than 1 h ahead"),
     ],
 )
 def test_each_wrong_setting_is_one_finding(
-    name: str, partitions: int, replication: int, changed: dict[str, str], says: str
+    name: str, partitions: int, changed: dict[str, str], says: str
 ) -> None:
     settings = settings_for("app")
     planned = {need.name: internal_topic(settings, need).settings for need in plan_of(settings).internal}
-    wrong = NewTopic(name, partitions, replication, {**GOOD, **planned.get(name, {}), **changed})
+    wrong = NewTopic(name, partitions, 1, {**GOOD, **planned.get(name, {}), **changed})
     findings = check(settings, deployment(settings, {name: wrong}).admin())
     assert len(findings) == 1, findings
     assert findings[0].topic == name

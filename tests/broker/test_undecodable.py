@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import kafka.codec
 import pytest
@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from tests.broker.cluster import Cluster
-from tests.broker.services import Service, origins, settings_for, until_ended, wait_for
-from tests.broker.worlds import KafkaWorld, make_topic, read_all, until, write
+from tests.broker.services import POSTS, Service, origins, until_ended, value_of, wait_for
+from tests.broker.worlds import KafkaWorld, make_topic, read_all, reader_at, until, write
 from twinsieve.pipeline.broker.ports import Reader
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition, Records
 
@@ -114,9 +114,7 @@ def test_damage_that_was_met_and_not_yet_said_is_not_said_behind_it(
     write_batch(mortal_broker.bootstrap, log, "none")
     write(broker, log, [b"behind"])
     damage(mortal_broker, log)
-    reader = broker.reader()
-    reader.assign([log])
-    reader.seek(log, 0)
+    reader = reader_at(broker, log)
     # One of the clients meets the damage in this call and says so in the next one.
     with suppress(BrokerError):
         assert reader.poll(10.0, 100) == []
@@ -157,24 +155,22 @@ def test_a_batch_that_unpacks_to_too_much_is_named_and_can_be_passed_over(
 
 
 def test_a_process_ends_at_a_damaged_batch_and_emits_what_comes_before(
-    client: str, mortal_broker: Cluster, tmp_path: Path
+    serving: Callable[..., Service], mortal_broker: Cluster
 ) -> None:
-    service = Service(settings_for(client, mortal_broker.bootstrap, tmp_path))
+    service = serving(mortal_broker.bootstrap)
     source = Partition(service.settings.input.topics[0], 0)
-    rain = '{"text": "今天武汉下雨了，大家出门记得带伞"}'.encode()
-    write(service.broker, source, [rain])
+    service.post(POSTS[0])
     service.start()
-    wait_for(lambda: len(service.read("out")) == 1, service)
+    wait_for(lambda: service.count("out") == 1, service)
     service.stop()
     write_batch(mortal_broker.bootstrap, source, "none")
     damage(mortal_broker, source)
-    write(service.broker, source, ['{"text": "北京的天气晴朗，适合到公园里走一走"}'.encode()])
+    service.post(POSTS[1])
     service.start()
     said = until_ended(service)
     assert isinstance(said, BrokerError)
     assert str(said).startswith(f"{source}@1: cannot be decoded")
     assert list(origins(service.read("out"))) == [0], "the message behind it waits"
-    service.end()
 
 
 def test_a_codec_without_its_library_is_said_and_hangs_nobody(
@@ -203,23 +199,15 @@ class _Bytes(str):
         return b"\xff\xfe" + super().encode(encoding)
 
 
-def test_a_header_name_that_is_no_text_stops_nobody(client: str, bootstrap: str, tmp_path: Path) -> None:
-    service = Service(settings_for(client, bootstrap, tmp_path))
+def test_a_header_name_that_is_no_text_stops_nobody(service: Service, client: str, bootstrap: str) -> None:
     source = service.settings.input.topics[0]
     producer = KafkaProducer(bootstrap_servers=bootstrap)
-    texts = (
-        "今天武汉下雨了，大家出门记得带伞",
-        "北京的天气晴朗，适合到公园里走一走",
-        "长江水位昨夜上涨，堤防加强巡查",
-    )
-    names = ("plain", _Bytes("odd"), "plain")
-    for text, name in zip(texts, names, strict=True):
-        value = f'{{"text": "{text}"}}'.encode()
+    for text, name in zip(POSTS[:3], ("plain", _Bytes("odd"), "plain"), strict=True):
         headers = [(name, b"1"), ("other", b"2")]
-        producer.send(source, value, partition=0, headers=headers).get(60)
+        producer.send(source, value_of(text), partition=0, headers=headers).get(60)
     producer.close()
     service.start()
-    wait_for(lambda: len(service.read("out")) + len(service.read("dead")) >= 3, service)
+    wait_for(lambda: service.count("out", "dead") >= 3, service)
     out, dead = service.read("out"), service.read("dead")
     if client == "kafka-python":
         assert list(origins(out)) == [0, 1, 2]
@@ -229,5 +217,4 @@ def test_a_header_name_that_is_no_text_stops_nobody(client: str, bootstrap: str,
         # confluent-kafka hands no headers out where a name is no text, and can send none.
         assert list(origins(out)) == [0, 2]
         assert dict(dead.headers[origins(dead)[1]])["twinsieve-reason"] == b"bad_header"
-        assert dead.values == [f'{{"text": "{texts[1]}"}}'.encode()]
-    service.end()
+        assert dead.values == [value_of(POSTS[1])]

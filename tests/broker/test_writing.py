@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.broker.worlds import World, fresh, make_topic, messages, read_all, until, write
+from tests.broker.worlds import World, fresh, make_topic, messages, read_all, transact, until, write
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Membership, Messages, Partition
 
 
@@ -81,11 +81,10 @@ def test_a_second_holder_of_a_slot_ends_the_first(world: World) -> None:
     first.send(topic, 0, messages([b"zombie"]))
     second_broker = world.broker()
     second = second_broker.transactor(name)
-    second.begin()
-    second.send(topic, 0, messages([b"heir"]))
-    second.commit()
-    with pytest.raises(FatalError):
-        first.commit()
+    transact(second, Partition(topic, 0), [b"heir"])
+    for end in (first.commit, first.abort):
+        with pytest.raises(FatalError):
+            end()
     assert read_all(second_broker, Partition(topic, 0)).values == [b"heir"]
 
 

@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.ports import Broker, GroupConsumer, Reader
-from twinsieve.pipeline.broker.records import Messages, Partition, PollResult, Records
+from twinsieve.pipeline.broker.ports import Broker, GroupConsumer, Reader, TransactionalProducer
+from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition, PollResult, Records
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 
@@ -95,6 +95,19 @@ def until(what: Callable[[], _T | None], said: Callable[[], str] = lambda: "") -
     raise AssertionError(f"did not happen within {DEADLINE_S:g} s {said()}")
 
 
+def until_done(call: Callable[[], object]) -> None:
+    """Make the call again and again until the broker does not refuse it."""
+
+    def is_done() -> bool:
+        try:
+            call()
+        except BrokerError:
+            return False
+        return True
+
+    until(is_done)
+
+
 def fresh(kind: str = "t") -> str:
     """A name that no other test uses."""
     return f"{kind}-{uuid.uuid4().hex[:12]}"
@@ -116,12 +129,28 @@ def messages(values: Iterable[bytes]) -> Messages:
     return made
 
 
-def write(broker: Broker, partition: Partition, values: Iterable[bytes]) -> None:
-    """Append and wait until all is acknowledged."""
+def write(broker: Broker, partition: Partition, sent: Iterable[bytes] | Messages) -> None:
+    """Append these values, or whole messages, and wait until all is acknowledged."""
     appender = broker.appender()
-    appender.append(partition, messages(values))
+    appender.append(partition, sent if isinstance(sent, Messages) else messages(sent))
     until(lambda: appender.confirm(1.0) == 0)
     appender.close()
+
+
+def transact(transactor: TransactionalProducer, partition: Partition, values: Iterable[bytes]) -> None:
+    """Write these in a transaction of their own."""
+    transactor.begin()
+    transactor.send(partition.topic, partition.number, messages(values))
+    transactor.commit()
+
+
+def reader_at(broker: Broker, *partitions: Partition, offset: int = 0) -> Reader:
+    """A reader of these partitions that begins at this offset of each."""
+    reader = broker.reader()
+    reader.assign(partitions)
+    for partition in partitions:
+        reader.seek(partition, offset)
+    return reader
 
 
 def read(reader: Reader, target: int, partition: Partition, at_once: int = 1000) -> Records:

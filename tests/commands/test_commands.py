@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
-import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
-from tests.calling import Run
+from tests.calling import Run, setting
+from tests.row_files import write_rows
 from tests.stages.differ.test_tails import END, LONG, MIDDLE, TAIL, long_text
 from twinsieve import simhash
 from twinsieve.pipeline.basics.program import program_version
@@ -22,6 +21,11 @@ from twinsieve.pipeline.settings.model import Settings
 
 _A = "你妈妈喊你回家吃饭哦，回家罗回家罗"
 _B = "你妈妈叫你回家吃饭啦，回家罗回家罗"
+_SASL = setting("kafka.security.protocol=sasl_ssl", "kafka.security.username=u")
+_NO_PASSWORD = (
+    "kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name a file in "
+    "kafka.security.password_file"
+)
 
 
 def _said(out: str) -> dict[str, str]:
@@ -48,7 +52,7 @@ def test_explain_says_what_each_step_says(run: Run) -> None:
     ("earlier", "later", "flags", "step", "what"),
     [
         ("武汉新增确诊12例", "武汉新增确诊15例", (), "differences", "keep them apart: number"),
-        ("武汉新增确诊12例", "武汉新增确诊15例", ("--set", "near.differences=off"), "differences",
+        ("武汉新增确诊12例", "武汉新增确诊15例", setting("near.differences=off"), "differences",
          "switched off; near.differences: full would (number)"),
         ("武汉新增确诊12例", "武汉新增确诊15例", (), "difference", "武汉新增确诊[12|15]!例"),
         ("The ferry takes a dog on board", "The ferry takes a cat on board", (), "difference",
@@ -63,8 +67,8 @@ def test_explain_says_what_each_step_says(run: Run) -> None:
          "follows if it is about as long"),
         (LONG, LONG.replace("12", "17"), (), "differences",
          "keep them apart: tail (numbers or negations behind the first 512 characters)"),
-        (_A, _B, ("--set", "near.method=none"), "near", "switched off (near.method: none)"),
-        (_A, _B, ("--set", "near.method=hamming", "--set", "near.distances=8:0"), "verdict",
+        (_A, _B, setting("near.method=none"), "near", "switched off (near.method: none)"),
+        (_A, _B, setting("near.method=hamming", "near.distances=8:0"), "verdict",
          "unique: the later message is kept"),
     ],
 )  # fmt: skip
@@ -84,10 +88,8 @@ def test_explain_finds_texts_by_id_in_file_order(tmp_path: Path, run: Run) -> No
     assert ran.code == 0
     assert (_said(ran.out)["earlier text"], _said(ran.out)["later text"]) == (_A, _B)
     ran = run("explain", "--input", source, "--id", "9", "--id", "8")
-    assert (ran.code, ran.err) == (
-        2,
-        f"twinsieve: {source}: has no readable row with id '8'; see --id-field\n",
-    )
+    said = f"twinsieve: {source}: has no readable row with id '8'; see --id-field\n"
+    assert (ran.code, ran.err) == (2, said)
     assert run("explain", "one text").code == 2
 
 
@@ -106,10 +108,9 @@ def test_explain_finds_texts_by_position_as_dedup_counts_them(tmp_path: Path, ru
 
 
 def test_explain_knows_the_fields_and_scopes_of_messages_in_a_file(tmp_path: Path, run: Run) -> None:
-    source = tmp_path / "in.jsonl"
     rows = [("a", 1, "x"), ("b", 1, "x"), ("c", 2, "x"), ("d", 1, "y")]
-    source.write_text("".join(json.dumps({"id": i, "k": k, "t": t, "text": _A}) + "\n" for i, k, t in rows))
-    fields = ("--set", "exact.fields=k", "--set", "scope=t")
+    source = write_rows(tmp_path / "in.jsonl", ({"id": i, "k": k, "t": t, "text": _A} for i, k, t in rows))
+    fields = setting("exact.fields=k", "scope=t")
     for other, said in (("b", "verdict  exact"), ("c", "verdict  unique"), ("d", "verdict  unique")):
         ran = run("explain", "--input", source, "--id", "a", "--id", other, *fields)
         assert (ran.code, said in ran.out) == (0, True)
@@ -185,12 +186,13 @@ def test_lint_finds_what_only_the_stages_see(tmp_path: Path, run: Run) -> None:
 
 
 def test_lint_says_what_the_windows_cover_and_what_the_log_takes(run: Run) -> None:
-    ran = run("lint", "--rate", "100", "--set", "near.window.messages=720000", "--set", "near.window.age=3h")
+    windows = setting("near.window.messages=720000", "near.window.age=3h")
+    ran = run("lint", "--rate", "100", *windows)
     assert ran.code == 0
     lines = [line.split() for line in ran.out.splitlines()]
     assert ["near", "2.00", "3.00", "messages"] in lines
     assert f"{100 * 86_400 * LOG_ROW_BYTES / 1e9:.1f} GB a day" in ran.out
-    ran = run("lint", "--rate", "10", "--set", "near.window.messages=720000", "--set", "near.window.age=3h")
+    ran = run("lint", "--rate", "10", *windows)
     assert ["near", "3.00", "3.00", "age"] in [line.split() for line in ran.out.splitlines()]
 
 
@@ -208,8 +210,8 @@ def test_lint_says_what_the_windows_cover_and_what_the_log_takes(run: Run) -> No
 def test_lint_says_which_window_ends_before_its_age(
     run: Run, window: dict[str, object], rate: int, said: str | None
 ) -> None:
-    sets = [word for key, value in window.items() for word in ("--set", f"near.window.{key}={value}")]
-    ran = run("lint", "--rate", rate, "--set", "exact.method=none", *sets)
+    windows = setting(*(f"near.window.{key}={value}" for key, value in window.items()))
+    ran = run("lint", "--rate", rate, *setting("exact.method=none"), *windows)
     found = [line for line in ran.out.splitlines() if re.match(r"near: [0-9]", line)]
     assert (ran.code, found) == (0, [said] if said else [])
 
@@ -220,22 +222,17 @@ def test_lint_counts_what_a_whole_run_may_hold(run: Run) -> None:
     waiting = next(line for line in out.splitlines() if "kafka.pending_bytes" in line)
     assert waiting.split()[-1] == f"{held.waiting / 2**20:,.1f}"
     assert f"both roles: {held.process / 2**20:,.1f} MiB" in out
-    assert "with 8 input partitions" in run("lint", "--set", "kafka.bootstrap=b:9092").out
+    assert "with 8 input partitions" in run("lint", *setting("kafka.bootstrap=b:9092")).out
     assert run("lint", "--partitions", "0").code == 2
 
 
 def test_lint_says_that_it_did_not_see_a_secret(tmp_path: Path, run: Run) -> None:
-    sasl = ("--set", "kafka.security.protocol=sasl_ssl", "--set", "kafka.security.username=u")
-    note = (
-        "not checked: secrets; kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name "
-        "a file in kafka.security.password_file"
-    )
-    assert note in run("lint", *sasl).out.splitlines()
+    assert f"not checked: secrets; {_NO_PASSWORD}" in run("lint", *_SASL).out.splitlines()
     (tmp_path / "password").write_text("hunter2\n")
-    named = ("--set", f"kafka.security.password_file={tmp_path / 'password'}")
-    assert "not checked" not in run("lint", *sasl, *named).out
+    named = setting(f"kafka.security.password_file={tmp_path / 'password'}")
+    assert "not checked" not in run("lint", *_SASL, *named).out
     assert "not checked" not in run("lint").out
-    missing = run("lint", *sasl, "--set", "kafka.security.password_file=/no/such/file")
+    missing = run("lint", *_SASL, *setting("kafka.security.password_file=/no/such/file"))
     assert (missing.code, "which cannot be read: No such file" in missing.out) == (2, True)
 
 
@@ -260,17 +257,14 @@ def test_what_generate_makes_is_the_same_for_a_seed(tmp_path: Path, run: Run) ->
 
 def test_trained_weights_can_be_used(tmp_path: Path, run: Run) -> None:
     run("generate", "--messages", "300", "-o", tmp_path / "in.jsonl")
-    weighted = ("--set", "features.kind=shingles", "--set", "features.weights=tfidf")
+    weighted = setting("features.kind=shingles", "features.weights=tfidf")
     idf = tmp_path / "idf.tsv"
     assert run("dedup", tmp_path / "in.jsonl", *weighted).code == 2
     ran = run("train-idf", tmp_path / "in.jsonl", "-o", idf, *weighted)
-    assert (ran.code, ran.err) == (
-        0,
-        f"{idf}: {len(idf.read_text().splitlines()):,} features; 0 rows could not be read\n",
-    )
-    small = ("--set", "near.method=hamming", "--set", "near.window.messages=500")
-    with_idf = ("--set", f"features.idf_file={idf}")
-    assert run("dedup", tmp_path / "in.jsonl", "-o", tmp_path / "out", *weighted, *with_idf, *small).code == 0
+    features = len(idf.read_text().splitlines())
+    assert (ran.code, ran.err) == (0, f"{idf}: {features:,} features; 0 rows could not be read\n")
+    small = setting("near.method=hamming", "near.window.messages=500", f"features.idf_file={idf}")
+    assert run("dedup", tmp_path / "in.jsonl", "-o", tmp_path / "out", *weighted, *small).code == 0
 
 
 def test_learnt_stop_words_can_be_used(tmp_path: Path, run: Run) -> None:
@@ -306,8 +300,7 @@ def test_too_few_texts_teach_no_stop_words(tmp_path: Path, run: Run) -> None:
 
 def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
     rows = [("a", _A), ("b", "毫无关系的一句话放在中间"), ("c", _B), ("d", _A)]
-    source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps({"id": one, "text": text}) + "\n" for one, text in rows))
+    source = write_rows(tmp_path / "in.jsonl", ({"id": name, "text": text} for name, text in rows))
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text(
         "later\tearlier\tsimilarity\tkind\nc\ta\t0.8750\tnear\nd\ta\t1.0000\traw\nd\tc\t0.8750\tnear\n"
@@ -325,40 +318,17 @@ def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:
     assert run("evaluate", source, pairs, "--stats", source).code == 2
 
 
-def test_help_is_quick_because_it_loads_no_kernels(root: Path) -> None:
-    script = (
-        "import sys; from twinsieve.pipeline.commands.cli import main\n"
-        "try: main(['--help'])\n"
-        "except SystemExit: pass\n"
-        "print(sorted({'numba', 'numpy', 'rich', 'kafka', 'yaml'} & set(sys.modules)))"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, check=True)
-    assert ran.stdout.splitlines()[-1] == "[]"
-    assert "dedup" in ran.stdout
-
-
-def test_every_command_has_help_and_an_unknown_one_a_hint(run: Run) -> None:
-    for name in ("dedup", "explain", "lint", "evaluate", "train-idf", "generate", "run", "topics"):
-        assert run(name, "--help").out.startswith(f"Usage: twinsieve {name} ")
-    assert run("dedpu").err == "twinsieve: no command 'dedpu'; did you mean 'dedup'?\n"
-
-
 def test_rights_are_printed_without_a_broker(run: Run) -> None:
-    ran = run("topics", "acls", "--set", "app=news", "--principal", "User:x")
+    ran = run("topics", "acls", *setting("app=news"), "--principal", "User:x")
     assert ran.code == 0
     assert all(line.startswith("kafka-acls.sh ") and "User:x" in line for line in ran.out.splitlines())
     assert "news." in ran.out
 
 
 def test_a_missing_password_is_said_before_anything_connects(run: Run) -> None:
-    sasl = ("--set", "kafka.security.protocol=sasl_ssl", "--set", "kafka.security.username=u")
     for command in (("run",), ("topics", "check"), ("topics", "create")):
-        ran = run(*command, *sasl)
-        assert ran.code == 2
-        assert ran.err == (
-            "settings: kafka.security.password is missing; set TWINSIEVE_KAFKA__SECURITY__PASSWORD or name a file in "
-            "kafka.security.password_file\n"
-        )
+        ran = run(*command, *_SASL)
+        assert (ran.code, ran.err) == (2, f"settings: {_NO_PASSWORD}\n")
 
 
 def test_the_version_is_told_with_and_without_an_installation(

@@ -35,6 +35,7 @@ def programs(tmp_path: Path, root: Path) -> dict[str, str]:
         ("twinsieve dedup --enc", ["--encoding"]),
         ("twinsieve dedup --format js", ["jsonl", "json"]),
         ("twinsieve config sh", ["show"]),
+        ("twinsieve config ''", ["list", "show"]),
     ],
 )
 def test_bash_completes_commands_options_and_choices(

@@ -35,8 +35,8 @@ def test_help_imports_nothing_that_a_command_works_with_but_the_schema_of_settin
     code = (
         "import sys\n"
         "from twinsieve.pipeline.commands.cli import main\n"
-        f"for name in {light}:\n"
-        "    assert main([name, '--help']) == 0\n"
+        f"for name in {['', *light]}:\n"
+        "    assert main([*name.split(), '--help']) == 0\n"
         f"    loaded = {{module.partition('.')[0] for module in sys.modules}} & set({_HEAVY})\n"
         "    assert not loaded, (name, loaded)\n"
     )

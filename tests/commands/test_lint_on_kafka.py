@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.calling import Run
+from tests.calling import Run, setting
 from tests.shared_store import PROTOCOL
 
 _OF_KAFKA = ("log on Kafka:", "on Kafka:", "messages/s, all kept", "memory of one `run`")
@@ -28,7 +28,7 @@ def test_settings_for_files_show_what_holds_on_files(written: str, run: Run, tmp
     assert "near window on files" in ran.out
     assert not any(line in ran.out for line in _OF_KAFKA)
     assert run("lint", path, "--rate", "10").out.startswith(ran.out.splitlines()[0])
-    for option in (("--rate", "10"), ("--partitions", "2"), ("--set", "kafka.bootstrap=b:9092")):
+    for option in (("--rate", "10"), ("--partitions", "2"), setting("kafka.bootstrap=b:9092")):
         asked = run("lint", path, *option)
         assert all(line in asked.out for line in _OF_KAFKA), option
 
@@ -69,7 +69,6 @@ def test_settings_for_kafka_show_what_it_costs_there(written: str, run: Run, tmp
     ],
 )
 def test_it_says_what_the_log_takes_in_all(sets: list[str], said: str, run: Run) -> None:
-    flags = [word for one in sets for word in ("--set", one)]
-    ran = run("lint", "--rate", "5000", *flags)
+    ran = run("lint", "--rate", "5000", *setting(*sets))
     assert ran.code == 0
     assert said in ran.out

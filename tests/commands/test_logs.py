@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -26,18 +26,9 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError, UsageError, without_secrets
 
 _READERS: dict[str, Callable[[str], dict[str, str]]] = {"logfmt": read_line, "json": json.loads}
+pytestmark = pytest.mark.usefixtures("log_as_before")
 _FORMS = pytest.mark.parametrize("form", sorted(_READERS))
 _KEYS = ["time", "level", "app", "logger", "msg"]
-
-
-@pytest.fixture(autouse=True)
-def _log_as_it_was() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("twinsieve")
-    before = root.handlers[:], root.level, ours.level
-    yield
-    root.handlers[:], root.level = before[0], before[1]
-    ours.setLevel(before[2])
-    logging.captureWarnings(capture=False)
 
 
 def _stream(monkeypatch: pytest.MonkeyPatch, encoding: str = "utf-8") -> io.TextIOWrapper:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Run, setting
 
 
 def test_a_section_is_set_as_a_message_shows_it(tmp_path: Path, run: Run) -> None:
@@ -17,24 +17,14 @@ def test_a_section_is_set_as_a_message_shows_it(tmp_path: Path, run: Run) -> Non
     call = ("dedup", "-q", source, "--state", state, *SMALL)
     assert run(*call, "-o", tmp_path / "a").code == 0
     layout = "near.layout={bands: 36, rows: 3}"
-    refused = run(*call, "-o", tmp_path / "b", "--set", layout)
+    refused = run(*call, "-o", tmp_path / "b", *setting(layout))
     shown = refused.err.partition("written with ")[2].partition(", the configuration says ")
     assert refused.code == 1
     assert shown[0].startswith("near.layout={bands: 24, rows: 4")
     assert "near.layout={bands: 36, rows: 3" in shown[2]
     (tmp_path / "more.jsonl").write_text('{"text": "another row"}\n')
-    again = run(
-        "dedup",
-        "-q",
-        tmp_path / "more.jsonl",
-        "-o",
-        tmp_path / "c",
-        "--state",
-        state,
-        *SMALL,
-        "--set",
-        shown[0],
-    )
+    files = (tmp_path / "more.jsonl", "-o", tmp_path / "c", "--state", state)
+    again = run("dedup", "-q", *files, *SMALL, *setting(shown[0]))
     assert (again.code, again.err) == (0, "")
 
 
@@ -48,7 +38,7 @@ def test_a_section_is_set_as_a_message_shows_it(tmp_path: Path, run: Run) -> Non
     ],
 )  # fmt: skip
 def test_a_section_that_is_set_wrongly_is_told_by_its_key(run: Run, given: str, said: str) -> None:
-    ran = run("dedup", "in.jsonl", "--set", given)
+    ran = run("dedup", "in.jsonl", *setting(given))
     assert (ran.code, ran.err.splitlines()[0].startswith(said)) == (2, True), ran.err
 
 
@@ -91,9 +81,8 @@ def test_a_file_that_holds_no_pairs_says_which_columns_it_must_have(
     pairs.write_text(first)
     ran = run("evaluate", posts, pairs)
     assert ran.code == 2
-    assert (
-        "its first line must name the columns later, earlier, similarity, kind, with tabs between" in ran.err
-    )
+    said = "its first line must name the columns later, earlier, similarity, kind, with tabs between"
+    assert said in ran.err
     assert ("--judged FILE" in ran.err) == ("label" in first)
 
 

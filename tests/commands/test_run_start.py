@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.calling import setting
 from tests.logfmt import last_words, read_line
 
 _DEADLINE_S = 120.0
@@ -56,13 +57,12 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
 ) -> None:
     port = _port()
     with _broker(kind) as bootstrap, open(tmp_path / "log", "wb") as log:
-        settings = {
-            "kafka.client": client,
-            "kafka.bootstrap": bootstrap,
-            "http.listen": f"127.0.0.1:{port}",
-            "state.dir": str(tmp_path / "state"),
-        }
-        options = [word for key, held in settings.items() for word in ("--set", f"{key}={held}")]
+        options = setting(
+            f"kafka.client={client}",
+            f"kafka.bootstrap={bootstrap}",
+            f"http.listen=127.0.0.1:{port}",
+            f"state.dir={tmp_path}/state",
+        )
         process = subprocess.Popen([*_RUN, *options], stderr=log)
         try:
             until_s = time.monotonic() + _DEADLINE_S
@@ -87,13 +87,9 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
 def test_a_port_in_use_ends_it_before_a_broker_is_asked(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as broker:
         listen, bootstrap = (f"127.0.0.1:{one.getsockname()[1]}" for one in (taken, broker))
+        words = [*_RUN, *setting(f"http.listen={listen}", f"kafka.bootstrap={bootstrap}")]
         ran = subprocess.run(
-            [*_RUN, "--set", f"http.listen={listen}", "--set", f"kafka.bootstrap={bootstrap}"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=_DEADLINE_S,
-            check=False,
+            words, cwd=tmp_path, capture_output=True, text=True, timeout=_DEADLINE_S, check=False
         )
         broker.setblocking(False)
         with pytest.raises(BlockingIOError):

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.calling import SMALL
+from tests.calling import SMALL, Piped, Start, program
+from tests.row_files import write_rows
 from twinsieve.pipeline.commands.terminal import diff, printable
 from twinsieve.pipeline.generate.stream import generate
 
-Words = Callable[[Sequence[str | Path]], list[str]]
 
-
-def _seen_on_a_terminal(words: list[str], root: Path) -> tuple[int, str]:
+def _seen_on_a_terminal(root: Path, *arguments: str | Path) -> tuple[int, str]:
     """Exit code, and what a terminal on stderr got."""
     master, slave = pty.openpty()
     environ = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
+    words = program(*arguments)
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=slave, cwd=root, env=environ) as running:
         os.close(slave)
         seen = b""
@@ -40,24 +38,17 @@ def _seen_on_a_terminal(words: list[str], root: Path) -> tuple[int, str]:
     return code, seen.decode()
 
 
-def test_a_terminal_gets_a_bar_with_rate_and_drop_share(tmp_path: Path, root: Path, process: Words) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps(post) + "\n" for post in generate(2000, seed=5)))
-    code, seen = _seen_on_a_terminal(process(["dedup", source, "-o", tmp_path / "out", *SMALL]), root)
+def test_a_terminal_gets_a_bar_with_rate_and_drop_share(tmp_path: Path, root: Path) -> None:
+    source = write_rows(tmp_path / "in.jsonl", generate(2000, seed=5))
+    code, seen = _seen_on_a_terminal(root, "dedup", source, "-o", tmp_path / "out", *SMALL)
     assert code == 0
-    assert "rows" in seen
-    assert "/s" in seen
-    assert "% dropped" in seen
-    assert "2,000" in seen
+    assert [part for part in ("rows", "/s", "% dropped", "2,000") if part not in seen] == []
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_who_types_the_posts_is_told_so_once(root: Path, process: Words, quiet: bool) -> None:
+def test_who_types_the_posts_is_told_so_once(started: Start, quiet: bool) -> None:
     typed, keyboard = pty.openpty()
-    words = process(["dedup", *(["-q"] if quiet else []), *SMALL])
-    with subprocess.Popen(
-        words, stdin=keyboard, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=root
-    ) as running:
+    with started("dedup", *(["-q"] if quiet else []), *SMALL, stdin=keyboard) as running:
         os.close(keyboard)
         os.write(typed, b'{"text": "typed by hand"}\n\x04')
         out, err = running.communicate(timeout=120)
@@ -67,22 +58,21 @@ def test_who_types_the_posts_is_told_so_once(root: Path, process: Words, quiet: 
     assert err.count(told) == (not quiet)
 
 
-def test_quiet_is_quiet_on_a_terminal_too(tmp_path: Path, root: Path, process: Words) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps(post) + "\n" for post in generate(20, seed=5)))
-    code, seen = _seen_on_a_terminal(process(["dedup", source, "-q", "-o", tmp_path / "out", *SMALL]), root)
+def test_quiet_is_quiet_on_a_terminal_too(tmp_path: Path, root: Path) -> None:
+    source = write_rows(tmp_path / "in.jsonl", generate(20, seed=5))
+    code, seen = _seen_on_a_terminal(root, "dedup", source, "-q", "-o", tmp_path / "out", *SMALL)
     assert (code, seen) == (0, "")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_report_is_shown_in_any_encoding(root: Path, process: Words, encoding: str) -> None:
+def test_a_report_is_shown_in_any_encoding(piped: Piped, encoding: str) -> None:
     environ = os.environ | {"PYTHONIOENCODING": encoding}
     for arguments in (
         ["explain", "你妈妈喊你回家吃饭", "你妈妈叫你回家吃饭"],
         ["lint"],
         ["lint", "/中.yaml"],
     ):
-        ran = subprocess.run(process(arguments), capture_output=True, cwd=root, env=environ, check=False)
+        ran = piped(arguments, env=environ)
         assert (ran.returncode in (0, 2), b"Traceback" in ran.stderr) == (True, False), ran.stderr
         if arguments[0] == "explain":
             shown = "你妈妈喊".encode(encoding, "backslashreplace")
@@ -90,15 +80,12 @@ def test_a_report_is_shown_in_any_encoding(root: Path, process: Words, encoding:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_data_comes_out_byte_for_byte_in_any_encoding(
-    tmp_path: Path, root: Path, process: Words, encoding: str
-) -> None:
+def test_data_comes_out_byte_for_byte_in_any_encoding(tmp_path: Path, piped: Piped, encoding: str) -> None:
     content = '{"text": "今天武汉下雨了，大家出门记得带伞"}\r\n{"text": "\u00e9tude \u2028"}'.encode()
     source = tmp_path / "in.jsonl"
     source.write_bytes(content)
     environ = os.environ | {"PYTHONIOENCODING": encoding}
-    words = process(["dedup", "-q", source, *SMALL])
-    ran = subprocess.run(words, capture_output=True, cwd=root, env=environ, check=False)
+    ran = piped(["dedup", "-q", source, *SMALL], env=environ)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, content, b"")
 
 

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Piped, Run, setting
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
 
 _A, _B = "今天武汉下雨了，大家出门记得带伞。", "完全不同的另外一个句子在这里"
-
-
-def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
-def _rows(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_bytes(b"".join(to_json(row) + b"\n" for row in rows))
-    return path
 
 
 def _expected(dropped: list[Any], ids: dict[int, Any], source: str) -> list[Any]:
@@ -54,22 +43,22 @@ def test_clusters_are_what_the_duplicates_say(
         monkeypatch.setattr("twinsieve.pipeline.files.unpack.BLOCK_BYTES", 1 << 12, raising=False)
         monkeypatch.setattr("twinsieve.pipeline.files.source._BLOCK_BYTES", 1 << 12)
     posts = list(generate(3000, seed=5))
-    source, dropped, clusters = _rows(tmp_path / "in.jsonl", *posts), tmp_path / "d", tmp_path / "c"
-    ran = run(
-        "dedup", "-q", source, "-o", tmp_path / "o", "--duplicates", dropped, "--clusters", clusters, *SMALL
-    )
+    source, dropped, clusters = write_rows(tmp_path / "in.jsonl", posts), tmp_path / "d", tmp_path / "c"
+    files = ("-o", tmp_path / "o", "--duplicates", dropped, "--clusters", clusters)
+    ran = run("dedup", "-q", source, *files, *SMALL)
     assert (ran.code, ran.err) == (0, "")
     ids = {at: post["id"] for at, post in enumerate(posts, start=1)}
-    expected = _expected(_lines(dropped), ids, str(source))
+    expected = _expected(read_lines(dropped), ids, str(source))
     assert len(expected) > 100
-    assert _lines(clusters) == expected
+    assert read_lines(clusters) == expected
     assert run("dedup", "-q", source, "-o", tmp_path / "o", "--clusters", tmp_path / "e", *SMALL).code == 0
     assert (tmp_path / "e").read_bytes() == clusters.read_bytes()
 
 
 def test_a_leader_of_an_earlier_run_is_named_by_its_position(tmp_path: Path, run: Run) -> None:
-    first = _rows(tmp_path / "a.jsonl", {"id": "a1", "text": _A}, {"id": "a2", "text": _A})
-    second = _rows(tmp_path / "b.jsonl", {"id": "b1", "text": _B}, {"id": "b2", "text": _A}, {"text": _B})
+    first = write_rows(tmp_path / "a.jsonl", [{"id": "a1", "text": _A}, {"id": "a2", "text": _A}])
+    rows = [{"id": "b1", "text": _B}, {"id": "b2", "text": _A}, {"text": _B}]
+    second = write_rows(tmp_path / "b.jsonl", rows)
     state = ("-q", "--state", tmp_path / "state", *SMALL)
     assert run("dedup", first, "-o", tmp_path / "o", *state).code == 0
     assert run("dedup", second, "-o", tmp_path / "p", "--clusters", tmp_path / "c", *state).code == 0
@@ -82,7 +71,7 @@ def test_a_leader_of_an_earlier_run_is_named_by_its_position(tmp_path: Path, run
 
 
 def test_rows_without_ids_make_clusters_without(tmp_path: Path, run: Run) -> None:
-    source = _rows(tmp_path / "in.jsonl", {"text": _A}, {"n": 1}, {"text": _B}, {"text": _A})
+    source = write_rows(tmp_path / "in.jsonl", [{"text": _A}, {"n": 1}, {"text": _B}, {"text": _A}])
     assert run("dedup", "-q", source, "-o", tmp_path / "o", "--clusters", tmp_path / "c", *SMALL).code == 0
     places = b'"sources":["%b","%b"],"lines":[1,4]' % (bytes(source), bytes(source))
     assert (tmp_path / "c").read_bytes() == b'{"cluster":1,"size":2,"rows":[1,4],' + places + b"}\n"
@@ -97,35 +86,26 @@ def test_ids_stand_as_they_came(tmp_path: Path, run: Run) -> None:
 
 def test_rows_that_the_filter_alone_dropped_are_in_no_cluster(tmp_path: Path, run: Run) -> None:
     posts = [{"text": f"第{n}个句子和别的都不一样{n * 7919}"} for n in range(300)]
-    source = _rows(tmp_path / "in.jsonl", *posts, posts[0])
-    few = (
-        "--set",
-        "near.window.messages=64",
-        "--set",
-        "exact.window.messages=2000",
-        "--set",
-        "near.shards=1",
-    )
+    source = write_rows(tmp_path / "in.jsonl", [*posts, posts[0]])
+    few = setting("near.window.messages=64", "exact.window.messages=2000", "near.shards=1")
     words = ("-o", tmp_path / "o", "--duplicates", tmp_path / "d", "--clusters", tmp_path / "c")
     assert run("dedup", "-q", source, *words, *few).code == 0
-    assert [one["flags"] for one in _lines(tmp_path / "d")] == [["unconfirmed"]]
+    assert [one["flags"] for one in read_lines(tmp_path / "d")] == [["unconfirmed"]]
     assert (tmp_path / "c").read_bytes() == b""
 
 
-def test_clusters_of_a_stream_are_written_at_its_end(
-    tmp_path: Path, piped: Callable[..., subprocess.CompletedProcess[bytes]]
-) -> None:
+def test_clusters_of_a_stream_are_written_at_its_end(tmp_path: Path, piped: Piped) -> None:
     rows = b"".join(to_json({"id": n, "text": _A}) + b"\n" for n in range(3))
     ran = piped(["dedup", "-q", "--clusters", tmp_path / "c", *SMALL], rows)
     assert (ran.returncode, ran.stdout) == (0, rows.splitlines(keepends=True)[0])
     places = {"sources": ["stdin"] * 3, "lines": [1, 2, 3]}
-    assert _lines(tmp_path / "c") == [
+    assert read_lines(tmp_path / "c") == [
         {"cluster": 1, "id": 0, "size": 3, "rows": [1, 2, 3], "ids": [0, 1, 2]} | places
     ]
 
 
 def test_clusters_are_an_output_like_others(tmp_path: Path, run: Run) -> None:
-    source = _rows(tmp_path / "in.jsonl", {"text": _A})
+    source = write_rows(tmp_path / "in.jsonl", [{"text": _A}])
     ran = run("dedup", source, "-o", tmp_path / "o", "--clusters", source, *SMALL)
     assert (ran.code, f"--clusters {source}: is also an input" in ran.err) == (2, True)
     ran = run("dedup", source, "-o", tmp_path / "o", "--clusters", tmp_path / "c.csv", *SMALL)

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
-import zstandard
 from rapidfuzz import fuzz
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Run, setting
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.generate.stream import generate
 
 _POST = "今天武汉下雨了，大家出门记得带伞，注意安全。"
-
-
-def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
-def _write(path: Path, *rows: object) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    return path
 
 
 def test_unique_rows_come_out_byte_for_byte_and_the_rest_is_explained(tmp_path: Path, run: Run) -> None:
@@ -44,20 +30,11 @@ def test_unique_rows_come_out_byte_for_byte_and_the_rest_is_explained(tmp_path: 
             ]
         )
     )
-    ran = run(
-        "dedup",
-        source,
-        "-o",
-        tmp_path / "out",
-        "--duplicates",
-        tmp_path / "d",
-        "--dead-letter",
-        tmp_path / "x",
-        *SMALL,
-    )
+    files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--dead-letter", tmp_path / "x")
+    ran = run("dedup", source, *files, *SMALL)
     assert ran.code == 0
     assert (tmp_path / "out").read_bytes() == first + b"\n" + other
-    assert _lines(tmp_path / "d") == [
+    assert read_lines(tmp_path / "d") == [
         {
             "position": 2, "id": 2, "source": str(source), "line": 2, "duplicate_of": 1, "duplicate_of_id": 1,
             "leader_source": str(source), "leader_line": 1, "stage": "exact", "similarity": 1.0,
@@ -69,7 +46,7 @@ def test_unique_rows_come_out_byte_for_byte_and_the_rest_is_explained(tmp_path: 
             "text": _POST.replace("带伞", "带雨伞"), "leader_text": _POST,
         },
     ]  # fmt: skip
-    (dead,) = _lines(tmp_path / "x")
+    (dead,) = read_lines(tmp_path / "x")
     assert dead == {
         "position": 4, "source": str(source), "line": 4, "reason": "invalid_json", "bytes": 7, "raw": "{broken",
         "detail": dead["detail"],
@@ -80,13 +57,13 @@ def test_unique_rows_come_out_byte_for_byte_and_the_rest_is_explained(tmp_path: 
 
 def test_every_row_goes_to_exactly_one_place(tmp_path: Path, run: Run) -> None:
     posts = list(generate(3000, seed=3))
-    source = _write(tmp_path / "in.jsonl", *posts)
+    source = write_rows(tmp_path / "in.jsonl", posts)
     stats = tmp_path / "stats.json"
     files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--stats", stats)
-    ran = run("dedup", source, *files, "-q", "--set", "near.window.messages=5000", "--set", "near.shards=1")
+    ran = run("dedup", source, *files, "-q", *setting("near.window.messages=5000", "near.shards=1"))
     assert (ran.code, ran.err) == (0, "")
-    kept = {post["id"] for post in _lines(tmp_path / "out")}
-    dropped = _lines(tmp_path / "d")
+    kept = {post["id"] for post in read_lines(tmp_path / "out")}
+    dropped = read_lines(tmp_path / "d")
     told = json.loads(stats.read_text())
     assert kept | {entry["id"] for entry in dropped} == {post["id"] for post in posts}
     assert len(kept) + len(dropped) == 3000 == told["rows"]
@@ -105,17 +82,10 @@ def test_every_row_goes_to_exactly_one_place(tmp_path: Path, run: Run) -> None:
 
 def test_a_hit_at_the_filters_word_has_no_leader(tmp_path: Path, run: Run) -> None:
     texts = [_POST, *(f"第{n}个句子和别的都不一样{n * 7919}" for n in range(40)), _POST]
-    source = _write(tmp_path / "in.jsonl", *({"id": n, "text": text} for n, text in enumerate(texts)))
-    windows = (
-        "--set",
-        "near.window.messages=10",
-        "--set",
-        "exact.window.messages=1000",
-        "--set",
-        "near.shards=1",
-    )
+    source = write_rows(tmp_path / "in.jsonl", ({"id": n, "text": text} for n, text in enumerate(texts)))
+    windows = setting("near.window.messages=10", "exact.window.messages=1000", "near.shards=1")
     run("dedup", source, "-o", tmp_path / "out", "--duplicates", tmp_path / "d", *windows)
-    entry = _lines(tmp_path / "d")[-1]
+    entry = read_lines(tmp_path / "d")[-1]
     assert entry == {
         "position": 42, "id": 41, "source": str(source), "line": 42, "duplicate_of": None, "duplicate_of_id": None,
         "leader_source": None, "leader_line": None, "stage": "exact", "similarity": 1.0,
@@ -125,31 +95,12 @@ def test_a_hit_at_the_filters_word_has_no_leader(tmp_path: Path, run: Run) -> No
 
 def test_a_near_duplicate_is_as_alike_as_it_says(tmp_path: Path, run: Run) -> None:
     texts = [_POST, _POST + "谢谢", _POST[2:], "刚刚" + _POST]
-    source = _write(tmp_path / "in.jsonl", *({"id": n, "text": text} for n, text in enumerate(texts)))
+    source = write_rows(tmp_path / "in.jsonl", ({"id": n, "text": text} for n, text in enumerate(texts)))
     run("dedup", source, "-o", tmp_path / "out", "--duplicates", tmp_path / "d", *SMALL)
-    for entry in _lines(tmp_path / "d"):
+    for entry in read_lines(tmp_path / "d"):
         bodies = ["".join(c for c in entry[key] if c.isalnum()) for key in ("text", "leader_text")]
         assert entry["similarity"] == round(fuzz.ratio(*bodies) / 100, 4)
-    assert [entry["id"] for entry in _lines(tmp_path / "d")] == [1, 2, 3]
-
-
-def test_inputs_and_outputs_are_packed_by_name(tmp_path: Path, run: Run) -> None:
-    rows = [
-        json.dumps({"id": n, "text": f"{'甲乙丙丁戊己庚辛壬癸'[n]}" * 9}).encode() + b"\n" for n in range(4)
-    ]
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"".join(rows[:2])))
-    (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(b"".join(rows[1:3])))
-    (tmp_path / "c.jsonl").write_bytes(rows[3].rstrip(b"\n"))
-    inputs = [tmp_path / name for name in ("a.jsonl.gz", "b.jsonl.zst", "c.jsonl")]
-    for ending in ("gz", "zst", "plain"):
-        out = tmp_path / f"out.{ending}"
-        assert run("dedup", *inputs, "-o", out, *SMALL).code == 0
-        content = out.read_bytes()
-        if ending == "gz":
-            content = gzip.decompress(content)
-        elif ending == "zst":
-            content = zstandard.ZstdDecompressor().decompressobj().decompress(content)
-        assert content == b"".join(rows).rstrip(b"\n")
+    assert [entry["id"] for entry in read_lines(tmp_path / "d")] == [1, 2, 3]
 
 
 def test_csv_keeps_its_header_and_quoted_newlines(tmp_path: Path, run: Run) -> None:
@@ -166,8 +117,8 @@ def test_csv_keeps_its_header_and_quoted_newlines(tmp_path: Path, run: Run) -> N
     assert run("dedup", source, source.with_name("copy.csv"), *options, *SMALL).code == 2
     assert run("dedup", source, "-o", tmp_path / "out.csv", *options, *SMALL).code == 0
     assert (tmp_path / "out.csv").read_bytes() == header + rows[0] + rows[3]
-    assert [(entry["position"], entry["id"]) for entry in _lines(tmp_path / "d")] == [(2, "2")]
-    (dead,) = _lines(tmp_path / "x")
+    assert [(entry["position"], entry["id"]) for entry in read_lines(tmp_path / "d")] == [(2, "2")]
+    (dead,) = read_lines(tmp_path / "x")
     assert (dead["position"], dead["line"], dead["reason"]) == (3, 6, "invalid_csv")
 
 
@@ -177,14 +128,7 @@ def test_plain_lines_are_their_own_text(tmp_path: Path, run: Run) -> None:
     ran = run("dedup", source, "-o", tmp_path / "out", "--dead-letter", tmp_path / "x", *SMALL)
     assert ran.code == 0
     assert (tmp_path / "out").read_bytes() == f"{_POST}\r\n".encode()
-    assert [entry["reason"] for entry in _lines(tmp_path / "x")] == ["not_utf8"]
-
-
-def test_stdin_to_stdout(piped: Callable[..., CompletedProcess[bytes]]) -> None:
-    line = json.dumps({"id": 1, "text": _POST}).encode() + b"\n"
-    done = piped(["dedup", *SMALL], line * 3)
-    assert (done.returncode, done.stdout) == (0, line)
-    assert b"rows" in done.stderr
+    assert [entry["reason"] for entry in read_lines(tmp_path / "x")] == ["not_utf8"]
 
 
 _BAD_ROWS: list[tuple[bytes, str]] = [
@@ -210,10 +154,10 @@ def test_bad_rows_are_counted_with_position_and_reason_and_no_other_is_lost(tmp_
     source = tmp_path / "in.jsonl"
     source.write_bytes(b"\n".join([rows[0], good, *rows[1:]]) + b"\n")
     files = ("-o", tmp_path / "out", "--dead-letter", tmp_path / "x")
-    ran = run("dedup", source, *files, "--set", "input.null_text=dead_letter", *SMALL)
+    ran = run("dedup", source, *files, *setting("input.null_text=dead_letter"), *SMALL)
     assert ran.code == 0
     assert (tmp_path / "out").read_bytes() == good + b"\n"
-    dead = _lines(tmp_path / "x")
+    dead = read_lines(tmp_path / "x")
     assert [entry["reason"] for entry in dead] == [reason for _, reason in _BAD_ROWS]
     assert [entry["position"] for entry in dead] == [1, *range(3, len(rows) + 2)]
     assert [entry["bytes"] for entry in dead] == [len(row) for row in rows]
@@ -229,12 +173,11 @@ def test_any_text_is_judged(tmp_path: Path, run: Run, text: str) -> None:
     row = json.dumps({"id": "1", "text": text}) + "\n"
     source = tmp_path / "in.jsonl"
     source.write_text(row * 2)
-    ran = run(
-        "dedup", source, "-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--examples", "1", *SMALL
-    )
+    files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d")
+    ran = run("dedup", source, *files, "--examples", "1", *SMALL)
     assert ran.code == 0
     assert (tmp_path / "out").read_text() == row
-    (entry,) = _lines(tmp_path / "d")
+    (entry,) = read_lines(tmp_path / "d")
     assert (entry["text"], entry["leader_text"]) == (text, text)
 
 
@@ -245,29 +188,20 @@ def test_a_stamp_from_2099_expires_nothing(tmp_path: Path, run: Run) -> None:
         {"id": 3, "text": _POST, "created_at": 1581465700},
         {"id": 4, "text": _POST + "！", "created_at": "yesterday"},
     ]
-    source = _write(tmp_path / "in.jsonl", *rows)
-    ran = run(
-        "dedup",
-        source,
-        "-o",
-        tmp_path / "out",
-        *SMALL,
-        "--set",
-        "exact.window.age=none",
-        "--set",
-        "near.window.age=none",
-    )
-    assert [row["id"] for row in _lines(tmp_path / "out")] == [1, 2]
+    source = write_rows(tmp_path / "in.jsonl", rows)
+    ageless = setting("exact.window.age=none", "near.window.age=none")
+    ran = run("dedup", source, "-o", tmp_path / "out", *ageless, *SMALL)
+    assert [row["id"] for row in read_lines(tmp_path / "out")] == [1, 2]
     assert "1 with a time that could not be read" in " ".join(ran.err.split())
 
 
 def test_examples_are_shown_where_all_drops_are_copies_and_with_quiet(tmp_path: Path, run: Run) -> None:
     rows = [{"id": n, "text": _POST if n < 3 else _POST + "另外"} for n in range(4)]
-    source = _write(tmp_path / "in.jsonl", *rows[:3])
+    source = write_rows(tmp_path / "in.jsonl", rows[:3])
     ran = run("dedup", source, "-q", "-o", tmp_path / "out", "--examples", "1", *SMALL)
     assert ran.err.splitlines()[0] == "exact: #2 (1) repeats #1 (0), equal but for what the profile drops"
     assert ran.err.count("repeats") == 1
-    ran = run("dedup", _write(source, *rows), "-q", "-o", tmp_path / "out", "--examples", "2", *SMALL)
+    ran = run("dedup", write_rows(source, rows), "-q", "-o", tmp_path / "out", "--examples", "2", *SMALL)
     assert [line.split(":")[0] for line in ran.err.splitlines() if "repeats" in line] == ["near", "exact"]
     assert run("dedup", source, "-q", "-o", tmp_path / "out", *SMALL).err == ""
 
@@ -278,28 +212,18 @@ def test_scopes_never_meet_and_fields_decide(tmp_path: Path, run: Run) -> None:
         {"id": 2, "text": _POST, "u": {"t": "b"}},
         {"id": 1, "text": "x", "u": {"t": "a"}},
     ]
-    source = _write(tmp_path / "in.jsonl", *rows)
-    run("dedup", source, "-o", tmp_path / "out", *SMALL, "--set", "scope=u.t")
-    assert len(_lines(tmp_path / "out")) == 3
-    run(
-        "dedup",
-        source,
-        "-o",
-        tmp_path / "out",
-        *SMALL,
-        "--set",
-        "exact.fields=id,u.t",
-        "--set",
-        "near.method=none",
-    )
-    assert _lines(tmp_path / "out") == rows[:2]
+    source = write_rows(tmp_path / "in.jsonl", rows)
+    run("dedup", source, "-o", tmp_path / "out", *SMALL, *setting("scope=u.t"))
+    assert len(read_lines(tmp_path / "out")) == 3
+    fields = setting("exact.fields=id,u.t", "near.method=none")
+    run("dedup", source, "-o", tmp_path / "out", *SMALL, *fields)
+    assert read_lines(tmp_path / "out") == rows[:2]
 
 
 def test_what_a_message_holds_cannot_reach_the_terminal(tmp_path: Path, run: Run) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J" + _POST
-    source = _write(
-        tmp_path / "in.jsonl", {"id": "\x1b[31m", "text": evil}, {"id": "[red]", "text": evil + "了[/bold]"}
-    )
+    rows = [{"id": "\x1b[31m", "text": evil}, {"id": "[red]", "text": evil + "了[/bold]"}]
+    source = write_rows(tmp_path / "in.jsonl", rows)
     ran = run("dedup", source, "-o", tmp_path / "out", "--examples", "3", *SMALL)
     assert ran.code == 0
     assert "\x1b" not in ran.err
@@ -308,7 +232,7 @@ def test_what_a_message_holds_cannot_reach_the_terminal(tmp_path: Path, run: Run
 
 
 def test_a_small_exit_code_tells_failed_from_misused(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", {"id": 1, "text": _POST})
+    source = write_rows(tmp_path / "in.jsonl", [{"id": 1, "text": _POST}])
     assert run("dedup", tmp_path / "none").code == 2
     assert run("dedup", tmp_path / "none.jsonl", "-o", tmp_path / "out").code == 2
     assert run("dedup", source, "-o", tmp_path / "no" / "folder").code == 1
@@ -318,31 +242,3 @@ def test_a_small_exit_code_tells_failed_from_misused(tmp_path: Path, run: Run) -
     assert run("dedup", source, "x.csv").code == 2
     assert run("dedupe").code == 2
     assert not list(tmp_path.glob("*.part"))
-
-
-def test_a_file_is_never_written_over_an_input_or_another_output(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", {"id": 1, "text": _POST})
-    before = source.read_bytes()
-    (tmp_path / "link").symlink_to(source)
-    os.link(source, tmp_path / "hard")
-    for name in ("in.jsonl", "link", "hard", "../" + tmp_path.name + "/in.jsonl"):
-        ran = run("dedup", source, "-o", f"{tmp_path}/{name}")
-        assert ran.code == 2
-        assert "is also an input" in ran.err
-        assert len(ran.err.splitlines()) == 1
-    for flags in (("--duplicates", "--dead-letter"), ("-o", "--stats"), ("--state", "--duplicates")):
-        ran = run("dedup", source, *[word for flag in flags for word in (flag, tmp_path / "same")])
-        assert ran.code == 2
-    assert source.read_bytes() == before
-
-
-def test_an_output_replaces_what_a_link_points_to_and_keeps_its_mode(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", {"id": 1, "text": _POST})
-    target = tmp_path / "target"
-    target.write_text("old")
-    target.chmod(0o640)
-    (tmp_path / "link").symlink_to(target)
-    assert run("dedup", source, "-o", tmp_path / "link", *SMALL).code == 0
-    assert (tmp_path / "link").is_symlink()
-    assert target.read_bytes() == source.read_bytes()
-    assert target.stat().st_mode & 0o777 == 0o640

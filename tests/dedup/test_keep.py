@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import csv
+import gzip
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Piped, Run
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup.second_pass import SecondPass
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
 
 _A, _B = "今天武汉下雨了，大家出门记得带伞，注意安全，早点回家", "完全不同的另外一个句子在这里"
-
-
-def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
-def _write(posts: list[dict[str, Any]], path: Path) -> Path:
-    if path.suffix == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, list(posts[0]), quoting=csv.QUOTE_ALL)
-            writer.writeheader()
-            writer.writerows(posts)
-    elif path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(posts), path, row_group_size=400)
-    else:
-        path.write_bytes(b"".join(to_json(post) + b"\n" for post in posts))
-    return path
 
 
 def _expected(posts: list[dict[str, Any]], dropped: list[Any], keep: str) -> dict[int, int]:
@@ -59,19 +41,19 @@ def test_another_row_of_each_cluster_comes_out_in_its_place(
     tmp_path: Path, run: Run, ending: str, keep: str
 ) -> None:
     posts = [{key: post[key] for key in ("id", "text")} for post in generate(1500, seed=5)]
-    names = [_write(posts[at : at + 500], tmp_path / f"{at}{ending}") for at in range(0, 1500, 500)]
+    names = [write_rows(tmp_path / f"{at}{ending}", posts[at : at + 500]) for at in range(0, 1500, 500)]
     first, out = tmp_path / f"first{ending}", tmp_path / f"out{ending}"
     assert run("dedup", "-q", *names, "-o", first, "--duplicates", tmp_path / "d", *SMALL).code == 0
     ran = run("dedup", "-q", *names, "-o", out, "--keep", keep, "--clusters", tmp_path / "c", *SMALL)
     assert (ran.code, ran.err) == (0, "")
-    chosen = _expected(posts, _lines(tmp_path / "d"), keep)
+    chosen = _expected(posts, read_lines(tmp_path / "d"), keep)
     assert len(set(chosen.values()) - chosen.keys()) > 50
-    expected = _write([posts[at - 1] for at in sorted(chosen.values())], tmp_path / f"expected{ending}")
+    expected = write_rows(tmp_path / f"expected{ending}", (posts[at - 1] for at in sorted(chosen.values())))
     if ending == ".parquet":
         assert pq.read_table(out).equals(pq.read_table(expected))
     else:
         assert out.read_bytes() == expected.read_bytes()
-    clusters = _lines(tmp_path / "c")
+    clusters = read_lines(tmp_path / "c")
     assert len(clusters) > 50
     assert {one["cluster"]: one["kept"] for one in clusters} == {
         one["cluster"]: chosen[one["cluster"]] for one in clusters
@@ -79,11 +61,11 @@ def test_another_row_of_each_cluster_comes_out_in_its_place(
 
 
 def test_first_is_what_a_run_without_keep_writes(tmp_path: Path, run: Run) -> None:
-    source = _write(list(generate(200, seed=1)), tmp_path / "in.jsonl")
+    source = write_rows(tmp_path / "in.jsonl", generate(200, seed=1))
     for name, words in (("a", ()), ("b", ("--keep", "first", "--clusters", tmp_path / "c"))):
         assert run("dedup", "-q", source, "-o", tmp_path / name, *words, *SMALL).code == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert "kept" not in _lines(tmp_path / "c")[0]
+    assert "kept" not in read_lines(tmp_path / "c")[0]
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("last", [3, 5, 7]), ("longest", [2, 3, 7])])
@@ -95,32 +77,28 @@ def test_ties_and_rows_that_are_no_messages(tmp_path: Path, run: Run, keep: str,
     ran = run("dedup", "-q", source, "-o", out, "--keep", keep, "--dead-letter", dead, *SMALL)
     assert ran.code == 0
     assert out.read_bytes() == b"\n".join(rows[at - 1] for at in kept)
-    assert [one["position"] for one in _lines(dead)] == [4]
+    assert [one["position"] for one in read_lines(dead)] == [4]
 
 
 def test_rows_of_leaders_of_an_earlier_run_stay_dropped(tmp_path: Path, run: Run) -> None:
-    first = _write([{"id": 1, "text": _A}], tmp_path / "a.jsonl")
-    second = _write(
-        [{"id": n, "text": text} for n, text in ((2, _B), (3, f"{_A}！"), (4, f"{_B}！"))],
-        tmp_path / "b.jsonl",
-    )
+    first = write_rows(tmp_path / "a.jsonl", [{"id": 1, "text": _A}])
+    texts = ((2, _B), (3, f"{_A}！"), (4, f"{_B}！"))
+    second = write_rows(tmp_path / "b.jsonl", ({"id": n, "text": text} for n, text in texts))
     state = ("-q", "--state", tmp_path / "state", *SMALL)
     assert run("dedup", first, "-o", tmp_path / "o.jsonl", *state).code == 0
     words = ("--keep", "last", "--clusters", tmp_path / "c")
     assert run("dedup", second, "-o", tmp_path / "p.jsonl", *words, *state).code == 0
-    assert [row["id"] for row in _lines(tmp_path / "p.jsonl")] == [4]
-    assert [(one["cluster"], one["kept"]) for one in _lines(tmp_path / "c")] == [(1, 1), (2, 4)]
+    assert [row["id"] for row in read_lines(tmp_path / "p.jsonl")] == [4]
+    assert [(one["cluster"], one["kept"]) for one in read_lines(tmp_path / "c")] == [(1, 1), (2, 4)]
 
 
 @pytest.mark.parametrize("output", ["out.json", "out.jsonl"])
 def test_arrays_and_packed_files_are_read_twice(tmp_path: Path, run: Run, output: str) -> None:
-    import gzip
-
     posts = [{"n": 1, "text": _A}, {"n": 2, "text": _B}, {"n": 3, "text": _A}]
     source, out = tmp_path / "in.json.gz", tmp_path / output
     source.write_bytes(gzip.compress(json.dumps(posts, indent=1).encode()))
     assert run("dedup", "-q", source, "-o", out, "--keep", "last", *SMALL).code == 0
-    found = json.loads(out.read_bytes()) if output == "out.json" else _lines(out)
+    found = json.loads(out.read_bytes()) if output == "out.json" else read_lines(out)
     assert found == posts[1:]
 
 
@@ -134,16 +112,14 @@ def test_another_encoding_is_kept(tmp_path: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("flag", ["--mark", "--duplicates", "--examples"])
 def test_what_names_the_first_row_is_refused_beside_it(tmp_path: Path, run: Run, flag: str) -> None:
-    source = _write([{"text": _A}], tmp_path / "in.jsonl")
+    source = write_rows(tmp_path / "in.jsonl", [{"text": _A}])
     words = {"--mark": (), "--duplicates": (tmp_path / "d",), "--examples": (3,)}[flag]
     ran = run("dedup", source, "-o", tmp_path / "o.jsonl", "--keep", "last", flag, *words, *SMALL)
     said = f"--keep last: {flag} names the first row of a cluster; leave one of the two out"
     assert (ran.code, ran.err) == (2, f"twinsieve: {said} (--clusters names the kept row)\n")
 
 
-def test_streams_cannot_be_read_twice(
-    tmp_path: Path, run: Run, piped: Callable[..., subprocess.CompletedProcess[bytes]]
-) -> None:
+def test_streams_cannot_be_read_twice(tmp_path: Path, run: Run, piped: Piped) -> None:
     ran = piped(["dedup", "-q", "--keep", "longest", *SMALL], b'{"text": "a"}\n')
     said = b"--keep longest: reads its inputs twice, stdin only once; save it as a file first"
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, b"", b"twinsieve: " + said + b"\n")
@@ -174,9 +150,8 @@ def _other_rows(path: Path, *, fewer: bool = False) -> None:
 def test_a_file_that_changed_between_the_passes_is_an_error(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
 ) -> None:
-    names = [
-        _write([{"n": n, "text": _A + _B * n} for n in range(9)], tmp_path / f"{name}.jsonl") for name in "ab"
-    ]
+    rows = [{"n": n, "text": _A + _B * n} for n in range(9)]
+    names = [write_rows(tmp_path / f"{name}.jsonl", rows) for name in "ab"]
     end = SecondPass.end
 
     def changed_before(self: SecondPass) -> None:
@@ -184,17 +159,8 @@ def test_a_file_that_changed_between_the_passes_is_an_error(
         end(self)
 
     monkeypatch.setattr(SecondPass, "end", changed_before)
-    words = (
-        "-o",
-        tmp_path / "out.jsonl",
-        "--keep",
-        "last",
-        "--clusters",
-        tmp_path / "c",
-        "--state",
-        tmp_path / "state",
-    )
-    ran = run("dedup", "-q", *names, *words, *SMALL)
+    files = ("-o", tmp_path / "out.jsonl", "--clusters", tmp_path / "c", "--state", tmp_path / "state")
+    ran = run("dedup", "-q", *names, "--keep", "last", *files, *SMALL)
     said = f"{names[0]}: was changed while it was read, and --keep reads it twice; run again"
     assert (ran.code, ran.err) == (1, f"twinsieve: {said}\n")
     assert not [path for path in tmp_path.iterdir() if path.name in ("out.jsonl", "c", "state")]

@@ -6,8 +6,6 @@ import codecs
 import csv
 import io
 import json
-import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Run, Start, setting
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup.marked import Marker, RowMark
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.messages import InputReader
@@ -40,13 +39,9 @@ def _mark(
 _UNREADABLE = _mark("unreadable")
 
 
-def _whole(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
 def _lines(path: Path) -> list[Any]:
-    """Rows with what their marks say first; `_whole` has the rest."""
-    return [_shortened(row) for row in _whole(path)]
+    """Rows with what their marks say first; `read_lines` has the rest."""
+    return [_shortened(row) for row in read_lines(path)]
 
 
 def _shortened(row: Any) -> Any:
@@ -64,24 +59,8 @@ def _shortened(row: Any) -> Any:
 def _of_csv(record: dict[str, str]) -> Any:
     said = {field: record.pop(f"twinsieve_{field}") for field in RowMark._fields}
     verdict, leader, similarity, cluster = (said[field] for field in _FIELDS)
-    return _mark(
-        verdict,
-        int(leader) if leader else None,
-        float(similarity) if similarity else None,
-        int(cluster) if cluster else None,
-    )
-
-
-def _write(posts: list[dict[str, Any]], path: Path) -> None:
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in posts), "utf-8")
-    elif path.suffix == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, list(posts[0]), quoting=csv.QUOTE_ALL)
-            writer.writeheader()
-            writer.writerows(posts)
-    else:
-        pq.write_table(pa.Table.from_pylist(posts), path, row_group_size=400)
+    numbers = [json.loads(text) if text else None for text in (leader, similarity, cluster)]
+    return _mark(verdict, *numbers)
 
 
 def _read(path: Path) -> tuple[list[Any], list[Any]]:
@@ -98,15 +77,13 @@ def _read(path: Path) -> tuple[list[Any], list[Any]]:
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
-@pytest.mark.parametrize("said", [(), ("--set", "near.method=hamming")], ids=["text", "hamming"])
-def test_marks_say_what_a_plain_run_does(
-    tmp_path: Path, run: Run, ending: str, said: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("method", ["text", "hamming"])
+def test_marks_say_what_a_plain_run_does(tmp_path: Path, run: Run, ending: str, method: str) -> None:
     posts = [{key: post[key] for key in ("id", "text", "created_at")} for post in generate(1500, seed=5)]
     source, kept, marked = (tmp_path / f"{name}{ending}" for name in ("in", "kept", "marked"))
-    _write(posts, source)
-    assert run("dedup", "-q", source, "-o", kept, "--duplicates", tmp_path / "d", *said, *SMALL).code == 0
-    ran = run("dedup", "-q", source, "-o", marked, "--mark", "--duplicates", tmp_path / "e", *said, *SMALL)
+    said = ("-q", write_rows(source, posts), *setting(f"near.method={method}"), *SMALL)
+    assert run("dedup", *said, "-o", kept, "--duplicates", tmp_path / "d").code == 0
+    ran = run("dedup", *said, "-o", marked, "--mark", "--duplicates", tmp_path / "e")
     assert (ran.code, ran.err) == (0, "")
     rows, marks = _read(marked)
     assert rows == _read(source)[0]
@@ -156,11 +133,10 @@ def test_the_member_is_added_and_all_other_bytes_stay(tmp_path: Path, run: Run) 
 
 def test_positions_go_on_with_a_state(tmp_path: Path, run: Run) -> None:
     state = ("--state", tmp_path / "state", "--mark", "-q", *SMALL)
-    names = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    names[0].write_text(json.dumps({"text": _A}) + "\n" + json.dumps({"text": _B}) + "\n")
-    names[1].write_text(
-        json.dumps({"text": "还有一个谁也没有见过的新句子"}) + "\n" + json.dumps({"text": _B}) + "\n"
-    )
+    names = [
+        write_rows(tmp_path / "a.jsonl", [{"text": _A}, {"text": _B}]),
+        write_rows(tmp_path / "b.jsonl", [{"text": "还有一个谁也没有见过的新句子"}, {"text": _B}]),
+    ]
     for name in names:
         assert run("dedup", name, "-o", name.with_suffix(".out"), "--format", "jsonl", *state).code == 0
     assert [one["twinsieve"] for name in names for one in _lines(name.with_suffix(".out"))] == [
@@ -189,7 +165,7 @@ def test_json_that_cannot_be_read_comes_out_in_its_place(
     source, out, dead = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "dead"
     fine = json.dumps({"text": _A}).encode()
     source.write_bytes(b"\n".join([fine, row, fine]) + b"\n")
-    limit = ("--set", "input.max_bytes=1KiB")
+    limit = setting("input.max_bytes=1KiB")
     ran = run("dedup", "-q", source, "-o", out, "--mark", "--dead-letter", dead, *limit, *SMALL)
     assert ran.code == 0
     first, bad, last = _lines(out)
@@ -222,20 +198,8 @@ def test_csv_gets_a_column_a_field_and_stays_aligned(
     content += f'{end}"7"{delimiter}"{"z" * 1500}"{end}8{delimiter}"open'
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_bytes(codecs.BOM_UTF8 + content.encode() + b" \xe4")
-    ran = run(
-        "dedup",
-        "-q",
-        source,
-        "-o",
-        out,
-        "--mark",
-        "--delimiter",
-        delimiter,
-        "--set",
-        "input.max_bytes=1KiB",
-        *SMALL,
-    )
-    assert ran.code == 0
+    said = ("--mark", "--delimiter", delimiter, *setting("input.max_bytes=1KiB"))
+    assert run("dedup", "-q", source, "-o", out, *said, *SMALL).code == 0
     lines = out.read_bytes().decode().split(end)
     assert lines[1].startswith(f'"1"{delimiter}"{_A}{delimiter}"{delimiter}unique')
     assert out.read_bytes().startswith(codecs.BOM_UTF8 + b'"id"')
@@ -316,11 +280,9 @@ def test_arrays_and_indented_documents_are_marked(tmp_path: Path, run: Run, outp
 def test_tables_get_one_column_of_structs(tmp_path: Path, run: Run) -> None:
     table = pa.table({"text": [_A, None, _A], "n": [1, 2, 3]}).replace_schema_metadata({"made by": "a test"})
     pq.write_table(table, tmp_path / "in.parquet", compression="zstd")
-    assert (
-        run("dedup", "-q", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", "--mark", *SMALL).code
-        == 0
-    )
-    found = pq.read_table(tmp_path / "out.parquet")
+    out = tmp_path / "out.parquet"
+    assert run("dedup", "-q", tmp_path / "in.parquet", "-o", out, "--mark", *SMALL).code == 0
+    found = pq.read_table(out)
     assert found.drop_columns("twinsieve").equals(table, check_metadata=True)
     assert [_shortened({"twinsieve": mark})["twinsieve"] for mark in found["twinsieve"].to_pylist()] == [
         _mark("unique", cluster=1),
@@ -363,24 +325,12 @@ def test_plain_lines_are_refused(tmp_path: Path, run: Run) -> None:
     assert (ran.code, ran.err) == (2, f"twinsieve: {said}\n")
 
 
-def test_a_stream_shows_each_marked_row_at_once(
-    root: Path, process: Callable[[Sequence[str | Path]], list[str]]
-) -> None:
-    words = process(["dedup", "-q", "--mark", *SMALL])
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        for row, verdict in (
-            (b'{"text": "a row"}', "unique"),
-            (b'{"text": "a row"}', "exact"),
-            (b"no", "unreadable"),
-        ):
-            running.stdin.write(row + b"\n")
-            running.stdin.flush()
-            assert json.loads(running.stdout.readline())["twinsieve"]["verdict"] == verdict
-        running.stdin.close()
-        assert running.stdout.read() == b""
-        assert running.wait(120) == 0
+def test_a_stream_shows_each_marked_row_at_once(started: Start) -> None:
+    row = b'{"text": "a row"}\n'
+    with started("dedup", "-q", "--mark", *SMALL) as running:
+        for content, verdict in ((row, "unique"), (row, "exact"), (b"no\n", "unreadable")):
+            assert json.loads(running.answer_to(content))["twinsieve"]["verdict"] == verdict
+        assert running.end() == (0, b"")
 
 
 _VALUES = st.recursive(

@@ -6,17 +6,14 @@ import gzip
 import json
 import os
 import resource
-import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.calling import SMALL, Ran, Run
+from tests.calling import SMALL, Piped, Ran, Run
+from tests.row_files import read_lines
 from twinsieve.pipeline.generate.stream import generate
-
-Words = Callable[[Sequence[str | Path]], list[str]]
 
 
 def _write(path: Path, posts: list[Any]) -> Path:
@@ -83,12 +80,9 @@ def test_each_output_has_the_form_of_its_input(tmp_path: Path, run: Run) -> None
 def test_duplicates_say_which_file_they_came_from(tmp_path: Path, run: Run) -> None:
     one = _write(tmp_path / "in/one.jsonl", [{"text": "a row of text"}])
     two = _write(tmp_path / "in/two.jsonl", [{"text": "another"}, {"text": "a row of text"}])
-    dropped = tmp_path / "d"
-    assert (
-        run("dedup", "-q", tmp_path / "in", "-o", f"{tmp_path}/out/", "--duplicates", dropped, *SMALL).code
-        == 0
-    )
-    (entry,) = map(json.loads, dropped.read_bytes().splitlines())
+    files = ("-o", f"{tmp_path}/out/", "--duplicates", tmp_path / "d")
+    assert run("dedup", "-q", tmp_path / "in", *files, *SMALL).code == 0
+    (entry,) = read_lines(tmp_path / "d")
     assert (entry["source"], entry["line"]) == (str(two), 2)
     assert (entry["leader_source"], entry["leader_line"]) == (str(one), 1)
 
@@ -153,15 +147,14 @@ def test_a_repeated_run_on_a_state_replaces_no_output(tmp_path: Path, run: Run, 
     assert (tmp_path / "out/a.jsonl").read_bytes() == before
 
 
-def test_more_outputs_than_files_may_be_open(tmp_path: Path, root: Path, process: Words) -> None:
+def test_more_outputs_than_files_may_be_open(tmp_path: Path, piped: Piped) -> None:
     for number in range(150):
         _write(tmp_path / f"in/{number}.jsonl", [{"text": f"row {number} of many"}])
 
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 
-    words = process(["dedup", "-q", tmp_path / "in", "-o", f"{tmp_path}/out/", *SMALL])
-    ran = subprocess.run(words, cwd=root, capture_output=True, check=False, preexec_fn=few)
+    ran = piped(["dedup", "-q", tmp_path / "in", "-o", f"{tmp_path}/out/", *SMALL], preexec_fn=few)
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert len(os.listdir(tmp_path / "out")) == 150
 

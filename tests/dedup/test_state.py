@@ -17,20 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.calling import SMALL, Ran, Run
+from tests.calling import SMALL, Ran, Run, setting
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup.inputs import content_digest
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.errors import StateError
-
-
-def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
-def _write(path: Path, rows: list[Any]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    return path
 
 
 def _without_places(entry: dict[str, Any]) -> dict[str, Any]:
@@ -40,8 +32,8 @@ def _without_places(entry: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("cut", [0, 1, 700, 1500])
 def test_two_runs_say_what_one_would(tmp_path: Path, run: Run, cut: int) -> None:
     posts = list(generate(1500, seed=11))
-    whole = _write(tmp_path / "whole.jsonl", posts)
-    parts = [_write(tmp_path / "one.jsonl", posts[:cut]), _write(tmp_path / "two.jsonl", posts[cut:])]
+    whole = write_rows(tmp_path / "whole.jsonl", posts)
+    parts = [write_rows(tmp_path / "one.jsonl", posts[:cut]), write_rows(tmp_path / "two.jsonl", posts[cut:])]
     run("dedup", whole, "-o", tmp_path / "whole.out", "--duplicates", tmp_path / "whole.d", *SMALL)
     for part in parts:
         files = ("-o", f"{part}.out", "--duplicates", f"{part}.d", "--state", tmp_path / "state")
@@ -49,7 +41,7 @@ def test_two_runs_say_what_one_would(tmp_path: Path, run: Run, cut: int) -> None
     assert (
         b"".join(Path(f"{part}.out").read_bytes() for part in parts) == (tmp_path / "whole.out").read_bytes()
     )
-    expected = _lines(tmp_path / "whole.d")
+    expected = read_lines(tmp_path / "whole.d")
     places = [
         (str(part), line)
         for part, count in zip(parts, (cut, 1500 - cut), strict=True)
@@ -58,13 +50,13 @@ def test_two_runs_say_what_one_would(tmp_path: Path, run: Run, cut: int) -> None
     for entry in expected:
         entry["source"], entry["line"] = places[entry["position"] - 1]
         entry["leader_source"], entry["leader_line"] = places[entry["duplicate_of"] - 1]
-    assert [entry for part in parts for entry in _lines(Path(f"{part}.d"))] == expected
+    assert [entry for part in parts for entry in read_lines(Path(f"{part}.d"))] == expected
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "state.leaders").iterdir())
 
 
 def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", list(generate(20, seed=1)))
+    source = write_rows(tmp_path / "in.jsonl", list(generate(20, seed=1)))
     state = tmp_path / "state"
     call = ("dedup", source, "-o", tmp_path / "out", "--state", state)
     assert run(*call, *SMALL).code == 0
@@ -81,23 +73,26 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         assert ran.code == 1
         assert len(ran.err.splitlines()) == 1
         assert ran.err.startswith(f"twinsieve: {state}: ")
+        assert "begin with a state file that does not exist yet" in ran.err
         assert not (tmp_path / "out").exists()
         assert state.read_bytes() == content
     state.write_bytes(saved)
     for other in (
         ("--profile", "plain"),
-        ("--set", "exact.window.messages=99"),
-        ("--set", "digest.method=blake2b"),
-        ("--set", "scope=tenant"),
-        ("--set", "exact.fields=id", "--set", "near.method=text"),
+        ("--profile", "microblog"),
+        setting("exact.window.messages=99"),
+        setting("digest.method=blake2b"),
+        setting("scope=tenant"),
+        setting("exact.fields=id", "near.method=text"),
     ):
         named = {word.partition("=")[0] for word in other}
         small = [word for word in SMALL[1::2] if word.partition("=")[0] not in named]
         ran = run(*call, *(f"--set={word}" for word in small), *other)
         assert (ran.code, len(ran.err.splitlines())) == (1, 1)
         assert str(state) in ran.err
+        assert "or begin with a state file that does not exist yet" in ran.err
     (tmp_path / "out").unlink(missing_ok=True)
-    small = (*SMALL[2:], "--set", "near.window.messages=99")
+    small = (*SMALL[2:], *setting("near.window.messages=99"))
     assert run(*call, *small, "--similarity", "0.9").code == 0
 
 
@@ -120,27 +115,23 @@ def _linked(source: Path) -> Path:
 def test_a_repeated_run_never_replaces_its_outputs(
     tmp_path: Path, run: Run, way: Callable[[Path], Path], later_runs: int
 ) -> None:
-    source = _write(tmp_path / "in.jsonl", list(generate(50, seed=3)))
+    source = write_rows(tmp_path / "in.jsonl", list(generate(50, seed=3)))
     out, dropped = tmp_path / "out", tmp_path / "dropped"
     state = ("-q", "--state", tmp_path / "state", *SMALL)
     assert run("dedup", source, "-o", out, "--duplicates", dropped, *state).code == 0
     for seed in range(later_runs):
-        other = _write(tmp_path / "other.jsonl", list(generate(5, seed=seed + 40)))
+        other = write_rows(tmp_path / "other.jsonl", list(generate(5, seed=seed + 40)))
         assert run("dedup", other, "-o", tmp_path / "none", *state).code == 0
     kept = (out.read_bytes(), dropped.read_bytes())
     repeated = way(source)
+    said = f"{repeated}: an earlier run on {tmp_path}/state read this content"
     for flags in (("-o", out), ("-o", tmp_path / "new", "--duplicates", dropped)):
         ran = run("dedup", repeated, *flags, *state)
         assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-        assert ran.err.startswith(
-            f"twinsieve: {repeated}: an earlier run on {tmp_path}/state read this content"
-        )
+        assert ran.err.startswith(f"twinsieve: {said}")
     assert (out.read_bytes(), dropped.read_bytes()) == kept
-    assert run("dedup", repeated, "-o", tmp_path / "new", *state) == Ran(
-        0,
-        "",
-        f"{repeated}: an earlier run on {tmp_path}/state read this content; all its rows are dropped\n",
-    )
+    ran = run("dedup", repeated, "-o", tmp_path / "new", *state)
+    assert ran == Ran(0, "", f"{said}; all its rows are dropped\n")
     assert (tmp_path / "new").read_bytes() == b""
     with repeated.open("a") as more:
         more.write('{"id": "x", "text": "something that was not there before"}\n')
@@ -179,7 +170,7 @@ def test_names_that_are_not_utf8_are_names_like_others(tmp_path: Path, run: Run,
     folder = tmp_path / (os.fsdecode(b"bad\xff") if where == "folder" else "good")
     folder.mkdir()
     source = folder / (os.fsdecode(b"bad\xff.jsonl") if where == "input" else "in.jsonl")
-    _write(source, list(generate(20, seed=1)))
+    write_rows(source, list(generate(20, seed=1)))
     files = ("-q", "--state", folder / "state", "--duplicates", folder / "d", *SMALL)
     assert run("dedup", source, "-o", folder / "out", *files) == Ran(0, "", "")
     ran = run("dedup", source, "-o", folder / "out", *files)
@@ -190,60 +181,43 @@ def test_a_failed_run_leaves_the_state_as_it_was(tmp_path: Path, run: Run) -> No
     posts = list(generate(400, seed=2))
     state = tmp_path / "state"
     call = ("--duplicates", tmp_path / "d", "--state", state, *SMALL)
-    run("dedup", _write(tmp_path / "a.jsonl", posts[:200]), "-o", tmp_path / "a", *call)
+    run("dedup", write_rows(tmp_path / "a.jsonl", posts[:200]), "-o", tmp_path / "a", *call)
     before = state.read_bytes()
-    broken = _write(tmp_path / "b.jsonl", posts[200:])
+    broken = write_rows(tmp_path / "b.jsonl", posts[200:])
     assert run("dedup", broken, tmp_path / "missing", "-o", tmp_path / "b", *call).code == 2
     assert run("dedup", broken, "-o", "/dev/full", *call).code == 1
     assert state.read_bytes() == before
     assert run("dedup", broken, "-o", tmp_path / "b", *call).code == 0
-    run("dedup", _write(tmp_path / "w.jsonl", posts), "-o", tmp_path / "w", *SMALL)
+    run("dedup", write_rows(tmp_path / "w.jsonl", posts), "-o", tmp_path / "w", *SMALL)
     assert (tmp_path / "a").read_bytes() + (tmp_path / "b").read_bytes() == (tmp_path / "w").read_bytes()
 
 
 def test_lost_leaders_of_a_state_are_said(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", list(generate(20, seed=1)))
-    call = (
-        "dedup",
-        source,
-        "-o",
-        tmp_path / "out",
-        "--duplicates",
-        tmp_path / "d",
-        "--state",
-        tmp_path / "state",
-    )
-    assert run(*call, *SMALL).code == 0
+    source = write_rows(tmp_path / "in.jsonl", list(generate(20, seed=1)))
+    files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--state", tmp_path / "state")
+    assert run("dedup", source, *files, *SMALL).code == 0
     for name in ("out", "d", "state.leaders/leaders-0.rows"):
         (tmp_path / name).unlink()
-    ran = run(*call, *SMALL)
+    ran = run("dedup", source, *files, *SMALL)
     assert ran.code == 1
     assert "is missing; restore it, or begin with a state file that does not exist yet" in ran.err
 
 
 def test_a_state_whose_leaders_have_no_places_is_read(tmp_path: Path, run: Run) -> None:
-    one, two = _write(tmp_path / "one.jsonl", [{"id": 7, "text": "a row"}]), tmp_path / "two.jsonl"
-    _write(two, [{"id": 8, "text": "a row"}])
-    files = (
-        "-q",
-        "-o",
-        tmp_path / "out",
-        "--duplicates",
-        tmp_path / "d",
-        "--state",
-        tmp_path / "state",
-        *SMALL,
-    )
+    one, two = write_rows(tmp_path / "one.jsonl", [{"id": 7, "text": "a row"}]), tmp_path / "two.jsonl"
+    write_rows(two, [{"id": 8, "text": "a row"}])
+    names = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--state", tmp_path / "state")
+    files = ("-q", *names, *SMALL)
     assert run("dedup", one, *files).code == 0
     rows = tmp_path / "state.leaders/leaders-0.rows"
     _write_version_2(tmp_path / "state", rows, b'[7,"a row"]')
     assert run("dedup", two, *files) == Ran(0, "", "")
-    (entry,) = _lines(tmp_path / "d")
+    (entry,) = read_lines(tmp_path / "d")
     assert (entry["duplicate_of_id"], entry["leader_text"]) == (7, "a row")
     assert (entry["leader_source"], entry["leader_line"], entry["line"]) == (None, None, 1)
     saved = (tmp_path / "state").read_bytes()
     (tmp_path / "state").write_bytes(saved[:16] + b"\x04" + saved[17:])
-    ran = run("dedup", _write(tmp_path / "three.jsonl", [{"text": "b"}]), *files)
+    ran = run("dedup", write_rows(tmp_path / "three.jsonl", [{"text": "b"}]), *files)
     assert (ran.code, "has format version 4, this program reads 2 and 3" in ran.err) == (1, True)
 
 
@@ -312,7 +286,10 @@ def test_the_book_goes_on_from_its_marks_and_forgets_what_came_after(tmp_path: P
 def _two_days(tmp_path: Path, run: Run) -> tuple[Any, ...]:
     """The call of a second day that meets leaders of the first."""
     posts = list(generate(600, seed=8))
-    first, second = _write(tmp_path / "one.jsonl", posts[:300]), _write(tmp_path / "two.jsonl", posts[300:])
+    first, second = (
+        write_rows(tmp_path / "one.jsonl", posts[:300]),
+        write_rows(tmp_path / "two.jsonl", posts[300:]),
+    )
     files = ("-q", "--duplicates", tmp_path / "d", "--state", tmp_path / "state", *SMALL)
     assert run("dedup", first, "-o", tmp_path / "one", *files).code == 0
     return "dedup", second, "-o", tmp_path / "two", *files
@@ -348,12 +325,12 @@ def test_changed_leaders_are_one_line_and_never_a_wrong_text(
 
 def test_duplicates_asked_for_later_say_that_earlier_leaders_have_no_text(tmp_path: Path, run: Run) -> None:
     posts = list(generate(900, seed=8))
-    days = [_write(tmp_path / f"{day}.jsonl", posts[300 * day : 300 * (day + 1)]) for day in range(3)]
+    days = [write_rows(tmp_path / f"{day}.jsonl", posts[300 * day : 300 * (day + 1)]) for day in range(3)]
     files = ("-q", "--state", tmp_path / "state", *SMALL)
     assert run("dedup", days[0], "-o", tmp_path / "0", *files) == Ran(0, "", "")
     for day in (1, 2):
         ran = run("dedup", days[day], "-o", tmp_path / str(day), "--duplicates", tmp_path / "d", *files)
-        entries = _lines(tmp_path / "d")
+        entries = read_lines(tmp_path / "d")
         silent = [entry for entry in entries if entry["leader_text"] is None]
         assert (ran.code, 0 < len(silent) < len(entries)) == (0, True)
         assert all(entry["duplicate_of"] <= 300 for entry in silent)
@@ -361,11 +338,11 @@ def test_duplicates_asked_for_later_say_that_earlier_leaders_have_no_text(tmp_pa
             f"{tmp_path}/d: {len(silent):,} of {len(entries):,} duplicates name a leader without text and id: "
             f"earlier runs on {tmp_path}/state kept none; they are kept since --duplicates was given\n"
         )
-    whole = _write(tmp_path / "whole.jsonl", posts)
+    whole = write_rows(tmp_path / "whole.jsonl", posts)
     run("dedup", whole, "-q", "-o", tmp_path / "w", "--duplicates", tmp_path / "wd", *SMALL)
-    last = [entry for entry in _lines(tmp_path / "wd") if entry["position"] > 600]
+    last = [entry for entry in read_lines(tmp_path / "wd") if entry["position"] > 600]
     expected = [
         entry | ({"leader_text": None, "duplicate_of_id": None} if entry["duplicate_of"] <= 300 else {})
         for entry in last
     ]
-    assert list(map(_without_places, _lines(tmp_path / "d"))) == list(map(_without_places, expected))
+    assert list(map(_without_places, read_lines(tmp_path / "d"))) == list(map(_without_places, expected))

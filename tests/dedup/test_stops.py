@@ -13,13 +13,13 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.calling import SMALL
+from tests.calling import SMALL, Piped, Start, Started, setting
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.run import Dedup, Job
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
@@ -28,8 +28,6 @@ from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
-
-Words = Callable[[Sequence[str | Path]], list[str]]
 
 _TEXTS = (
     "one row and the pipe stays open",
@@ -42,26 +40,16 @@ _ROWS = [json.dumps({"text": text}, ensure_ascii=False).encode() + b"\n" for tex
 
 @pytest.mark.parametrize(
     ("number", "unfinished"),
-    [
-        (signal.SIGINT, b""),
-        (signal.SIGTERM, b'{"text": "no en'),
-        (signal.SIGHUP, b""),
-    ],
+    [(signal.SIGINT, b""), (signal.SIGTERM, b'{"text": "no en'), (signal.SIGHUP, b"")],
 )
 def test_a_stopped_stream_saves_what_came_out(
-    tmp_path: Path, root: Path, process: Words, number: int, unfinished: bytes
+    tmp_path: Path, started: Start, piped: Piped, number: int, unfinished: bytes
 ) -> None:
     state, dropped = tmp_path / "state", tmp_path / "dropped.jsonl"
-    call = process(["dedup", "-q", "--state", state, "--duplicates", dropped, *SMALL])
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(call, cwd=root, **pipes) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        assert running.stderr is not None
+    call = ("dedup", "-q", "--state", state, "--duplicates", dropped, *SMALL)
+    with started(*call) as running:
         for row in _ROWS[:2]:
-            running.stdin.write(row + row)
-            running.stdin.flush()
-            assert running.stdout.readline() == row
+            assert running.answer_to(row + row) == row
         running.stdin.write(unfinished)
         running.stdin.flush()
         while unfinished and _unread(running.stdin.fileno()):
@@ -73,8 +61,8 @@ def test_a_stopped_stream_saves_what_came_out(
             f"twinsieve: stopped before the end of the input; all rows that came out are in {state}{lost}\n"
         )
         assert running.wait(120) == 128 + number
-    assert [json.loads(line)["position"] for line in dropped.read_bytes().splitlines()] == [2, 4]
-    ran = subprocess.run(call, input=b"".join(_ROWS), cwd=root, capture_output=True, check=False)
+    assert [entry["position"] for entry in read_lines(dropped)] == [2, 4]
+    ran = piped(call, b"".join(_ROWS))
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"".join(_ROWS[2:]), b"")
 
 
@@ -97,12 +85,8 @@ def test_a_signal_that_interrupts_no_wait_stops_a_stream_at_once(tmp_path: Path,
     state, order = tmp_path / "state", tmp_path / "order"
     os.mkfifo(order)
     call = [sys.executable, "-c", _SIGNALLED_ASIDE, order, "dedup", "-q", "--state", state, *SMALL]
-    with subprocess.Popen(call, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(_ROWS[0])
-        running.stdin.flush()
-        assert running.stdout.readline() == _ROWS[0]
+    with Started(call, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.answer_to(_ROWS[0]) == _ROWS[0]
         # By then it waits, in all likelihood; if not, the signal is seen without being waited for.
         time.sleep(0.5)
         order.write_bytes(b"now")
@@ -117,51 +101,39 @@ def _unread(pipe: int) -> int:
 
 
 def test_a_stopped_file_goes_on_with_the_rows_that_did_not_come_out(
-    tmp_path: Path, root: Path, process: Words
+    tmp_path: Path, started: Start, piped: Piped
 ) -> None:
     """Its content is not taken for read: repeated, it gives the other rows, and the two parts are the whole."""
-    source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(5000, seed=5)))
-    windows = ("--set", "near.window.messages=6000", "--set", "exact.window.messages=6000")
-    call = process(["dedup", source, "-q", "--state", tmp_path / "state", *windows])
-    whole = subprocess.run(
-        process(["dedup", source, "-q", *windows]), cwd=root, stdout=subprocess.PIPE, check=True
-    )
-    with subprocess.Popen(call, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        assert running.stdout is not None
+    source = write_rows(tmp_path / "in.jsonl", generate(5000, seed=5))
+    call = ("dedup", source, "-q", *setting("near.window.messages=6000", "exact.window.messages=6000"))
+    state = ("--state", tmp_path / "state")
+    whole = piped(call)
+    with started(*call, *state) as running:
         first = running.stdout.readline()
         running.send_signal(signal.SIGTERM)
         first += running.stdout.read()
         assert running.wait(120) == 143
-    assert len(first) < len(whole.stdout)
-    again = subprocess.run(call, cwd=root, capture_output=True, check=False)
+    assert (whole.returncode, len(first) < len(whole.stdout)) == (0, True)
+    again = piped([*call, *state])
     assert (again.returncode, again.stderr) == (0, b"")
     assert first + again.stdout == whole.stdout
 
 
-def test_a_stream_without_a_state_says_what_is_true_of_stdout(root: Path, process: Words) -> None:
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(process(["dedup", "-q", *SMALL]), cwd=root, **pipes) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(_ROWS[0])
-        running.stdin.flush()
-        assert running.stdout.readline() == _ROWS[0]
+def test_a_stream_without_a_state_says_what_is_true_of_stdout(started: Start) -> None:
+    with started("dedup", "-q", *SMALL) as running:
+        assert running.answer_to(_ROWS[0]) == _ROWS[0]
         running.send_signal(signal.SIGTERM)
         _, err = running.communicate(timeout=120)
-        assert (running.returncode, err) == (
-            143,
-            b"twinsieve: interrupted; rows that came out on stdout stay there, nothing else was put in place\n",
-        )
+        said = b"interrupted; rows that came out on stdout stay there, nothing else was put in place"
+        assert (running.returncode, err) == (143, b"twinsieve: " + said + b"\n")
 
 
-def test_a_stop_while_a_pipe_has_no_writer_ends_the_run(tmp_path: Path, root: Path, process: Words) -> None:
+def test_a_stop_while_a_pipe_has_no_writer_ends_the_run(tmp_path: Path, started: Start) -> None:
     pipe, source = tmp_path / "pipe", tmp_path / "in.jsonl"
     os.mkfifo(pipe)
     source.write_bytes(_ROWS[0])
-    call = process(["dedup", source, pipe, "-q", "--format", "jsonl", "--state", tmp_path / "state", *SMALL])
-    with subprocess.Popen(call, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        assert running.stdout is not None
+    call = ("dedup", source, pipe, "-q", "--format", "jsonl", "--state", tmp_path / "state", *SMALL)
+    with started(*call) as running:
         assert running.stdout.readline() == _ROWS[0]
         running.send_signal(signal.SIGTERM)
         _, err = running.communicate(timeout=120)
@@ -169,32 +141,28 @@ def test_a_stop_while_a_pipe_has_no_writer_ends_the_run(tmp_path: Path, root: Pa
     assert (tmp_path / "state").exists()
 
 
-def test_an_input_that_fails_leaves_a_state_that_knows_the_rows_before(
-    tmp_path: Path, root: Path, process: Words
-) -> None:
+def test_an_input_that_fails_leaves_a_state_that_knows_the_rows_before(tmp_path: Path, piped: Piped) -> None:
     packed = gzip.compress(b"".join(_ROWS[1:]))
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl.gz"
     good.write_bytes(_ROWS[0])
     bad.write_bytes(packed[:-9])
-    call = process(["dedup", good, bad, "-q", "--state", tmp_path / "state", *SMALL])
-    ran = subprocess.run(call, cwd=root, capture_output=True, check=False)
+    call = ("dedup", good, bad, "-q", "--state", tmp_path / "state", *SMALL)
+    ran = piped(call)
     assert (ran.returncode, ran.stdout[: len(_ROWS[0])]) == (1, _ROWS[0])
     bad.write_bytes(packed)
-    again = subprocess.run(call, cwd=root, capture_output=True, check=False)
+    again = piped(call)
     assert (again.returncode, ran.stdout + again.stdout) == (0, b"".join(_ROWS))
 
 
-def test_a_row_that_strict_refuses_leaves_a_state_with_the_rows_before(
-    tmp_path: Path, root: Path, process: Words
-) -> None:
+def test_a_row_that_strict_refuses_leaves_a_state_with_the_rows_before(tmp_path: Path, piped: Piped) -> None:
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_bytes(_ROWS[0])
     bad.write_bytes(b"{\n" + b"".join(_ROWS[1:]))
-    call = process(["dedup", good, bad, "-q", "--strict", "--state", tmp_path / "state", *SMALL])
-    ran = subprocess.run(call, cwd=root, capture_output=True, check=False)
+    call = ("dedup", good, bad, "-q", "--strict", "--state", tmp_path / "state", *SMALL)
+    ran = piped(call)
     assert (ran.returncode, ran.stdout) == (1, _ROWS[0])
     bad.write_bytes(b"".join(_ROWS[1:]))
-    again = subprocess.run(call, cwd=root, capture_output=True, check=False)
+    again = piped(call)
     assert (again.returncode, again.stdout) == (0, b"".join(_ROWS[1:]))
 
 

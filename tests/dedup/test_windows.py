@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Run, setting
+from tests.row_files import write_rows
 from twinsieve import Sieve
 from twinsieve.pipeline.dedup.report import Reaches
 from twinsieve.pipeline.settings.load import load_settings
@@ -33,12 +34,8 @@ _NOTHING = SieveStats(0, 0, 10, None, None, 0)
 
 
 def _days(path: Path, count: int, text: str = _TEXT) -> Path:
-    rows = [
-        {"id": day, "text": text, "created_at": f"2020-{1 + day // 28:02}-{1 + day % 28:02}T08:00:00Z"}
-        for day in range(count)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    stamps = [f"2020-{1 + day // 28:02}-{1 + day % 28:02}T08:00:00Z" for day in range(count)]
+    return write_rows(path, ({"id": n, "text": text, "created_at": at} for n, at in enumerate(stamps)))
 
 
 def _kept(path: Path) -> int:
@@ -61,7 +58,7 @@ def test_an_age_that_is_asked_for_is_kept_however_it_is_asked_for(
     assert run("dedup", source, "-o", out, "-c", tmp_path / "s.yaml", *SMALL).code == 0
     by_file = _kept(out)
     assert by_file > 1
-    ages = ("--set", "exact.window.age=7d", "--set", "near.window.age=24h")
+    ages = setting("exact.window.age=7d", "near.window.age=24h")
     assert run("dedup", source, "-o", out, *ages, *SMALL).code == 0
     assert _kept(out) == by_file
     monkeypatch.setenv("TWINSIEVE_EXACT__WINDOW__AGE", "7d")
@@ -84,28 +81,20 @@ def test_kafka_keeps_its_ages_and_the_python_face_has_none(tmp_path: Path) -> No
 def test_a_state_of_another_age_is_refused_with_the_setting_to_copy(tmp_path: Path, run: Run) -> None:
     source = _days(tmp_path / "in.jsonl", 3)
     call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
-    assert run(*call, "--set", "exact.window.age=7d").code == 0
+    assert run(*call, *setting("exact.window.age=7d")).code == 0
     (tmp_path / "out").unlink()
     ran = run(*call)
     assert ran.code == 1
     assert (
         "written with exact.window.age=604800000ms, the configuration says exact.window.age=none" in ran.err
     )
-    assert run(*call, "--set", "exact.window.age=604800000ms").code == 0
+    assert run(*call, *setting("exact.window.age=604800000ms")).code == 0
 
 
 def test_the_summary_says_which_windows_counted_and_what_came_after_them(tmp_path: Path, run: Run) -> None:
     texts = [chr(0x4E00 + 97 * n) * 12 for n in range(30)]
-    source = tmp_path / "in.jsonl"
-    source.write_text("".join(json.dumps({"id": n, "text": text}) + "\n" for n, text in enumerate(texts)))
-    windows = (
-        "--set",
-        "near.window.messages=10",
-        "--set",
-        "exact.window.messages=100",
-        "--set",
-        "near.shards=1",
-    )
+    source = write_rows(tmp_path / "in.jsonl", ({"id": n, "text": text} for n, text in enumerate(texts)))
+    windows = setting("near.window.messages=10", "exact.window.messages=100", "near.shards=1")
     stats = tmp_path / "stats.json"
     ran = run("dedup", source, "-o", tmp_path / "out", "--stats", stats, *windows)
     said = {" ".join(line.split()) for line in ran.err.splitlines()}
@@ -122,7 +111,7 @@ def test_the_summary_says_which_windows_counted_and_what_came_after_them(tmp_pat
 
 def test_the_summary_says_which_age_counted(tmp_path: Path, run: Run) -> None:
     source = _days(tmp_path / "in.jsonl", 40)
-    ran = run("dedup", source, "-o", tmp_path / "out", *SMALL, "--set", "exact.window.age=7d")
+    ran = run("dedup", source, "-o", tmp_path / "out", *SMALL, *setting("exact.window.age=7d"))
     said = {" ".join(line.split()) for line in ran.err.splitlines()}
     assert (
         "exact window 2,000 kept rows, none older than 7d; the first kept rows were out of it for the last 32 rows"
@@ -192,21 +181,18 @@ def _plain_rows_after(rows: list[tuple[str, int | None]], messages: int, age_ms:
 def test_examples_for_files_know_no_age(tmp_path: Path, root: Path, run: Run, example: str) -> None:
     fields = ("--text-field", "text", "--id-field", "id", "--time-field", "created_at")
     config = root / "config" / f"{example}.yaml"
-    ran = run(
-        "dedup", _days(tmp_path / "in.jsonl", 40), "-o", tmp_path / "out", "-c", config, *fields, *SMALL
-    )
+    source = _days(tmp_path / "in.jsonl", 40)
+    ran = run("dedup", source, "-o", tmp_path / "out", "-c", config, *fields, *SMALL)
     assert (ran.code, len((tmp_path / "out").read_bytes().splitlines())) == (0, 1)
     assert "window.age" not in ran.err
 
 
 def test_an_age_that_kept_rows_from_being_compared_is_a_line(tmp_path: Path, run: Run) -> None:
     source, out = _days(tmp_path / "in.jsonl", 40), tmp_path / "out"
-    ran = run(
-        "dedup", source, "-o", out, "--set", "exact.window.age=7d", "--set", "near.window.age=7d", *SMALL
-    )
+    ages = setting("exact.window.age=7d", "near.window.age=7d")
+    ran = run("dedup", source, "-o", out, *ages, *SMALL)
     assert len(out.read_bytes().splitlines()) == 6
     assert "near.window.age is 7d: the last 32 of 40 rows met no kept row older than that" in ran.err
-    ran = run(
-        "dedup", source, "-o", out, "--set", "exact.window.age=60d", "--set", "near.window.age=60d", *SMALL
-    )
+    ages = setting("exact.window.age=60d", "near.window.age=60d")
+    ran = run("dedup", source, "-o", out, *ages, *SMALL)
     assert "window.age is" not in ran.err

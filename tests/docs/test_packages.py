@@ -52,18 +52,6 @@ def test_a_package_that_the_readme_names_is_a_dependency(root: Path, package: st
     assert package in (root / "README.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("package", ["jieba", "pybloom-live"])
-def test_a_package_that_may_be_left_is_bounded_as_the_design_says(root: Path, package: str) -> None:
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
-    (bounds,) = [each for each in project["project"]["dependencies"] if re.match(rf"{package}\b", each)]
-    upper = re.search(r"<([\d.]+)", bounds)
-    design = (root / "docs" / "DESIGN.md").read_text("utf-8")
-    part = design[design.index("## Packages that may be left") : design.index("## What is not obvious")]
-    assert upper
-    assert f"`<{upper[1]}`" in part
-    assert package in part
-
-
 def test_no_configuration_but_keywords_imports_jieba(root: Path) -> None:
     """It is imported inside functions that only keywords call."""
     tree = ast.parse((root / "stages" / "fingerprint" / "segmenter.py").read_text("utf-8"))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.calling import setting
 from tests.docs.documents import DOCUMENTS, code_in, commands, name_of
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
@@ -22,6 +20,7 @@ from twinsieve.pipeline.worker.emit import (
     NOTE,
     ORIGIN,
     REASON,
+    SHARED,
     SIMILARITY,
     STAGE,
 )
@@ -85,16 +84,12 @@ def test_the_commands_of_a_page_run(
 
 def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None:
     named = set(re.findall(r"`(twinsieve-[a-z-]+)[:`]", (root / "README.md").read_text("utf-8")))
-    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, NOTE, KEPT_APART}
+    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, SHARED, NOTE, KEPT_APART}
 
 
 @pytest.mark.parametrize(
     ("settings", "apart"),
-    [
-        ((), False),
-        (("--set", "exact.fields=text"), True),
-        (("--set", "scope=picture"), True),
-    ],
+    [((), False), (setting("exact.fields=text"), True), (setting("scope=picture"), True)],
 )
 def test_what_the_limits_say_of_links_holds_and_can_be_changed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], settings: tuple[str, ...], apart: bool
@@ -111,8 +106,8 @@ def test_what_the_limits_say_of_links_holds_and_can_be_changed(
     ("settings", "apart"),
     [
         ((), False),
-        (("--set", "scope=picture"), True),
-        (("--set", "exact.fields=text,picture", "--set", "near.method=text"), True),
+        (setting("scope=picture"), True),
+        (setting("exact.fields=text,picture", "near.method=text"), True),
     ],
 )
 def test_what_the_limits_say_of_empty_texts_holds_and_can_be_changed(
@@ -127,26 +122,3 @@ def _kept(folder: Path, rows: list[dict[str, str]], settings: tuple[str, ...]) -
     out = folder / "out.jsonl"
     assert main(["dedup", "-q", str(folder / "in.jsonl"), "-o", str(out), *settings]) == 0
     return len(out.read_bytes().splitlines())
-
-
-def test_the_command_line_starts_as_an_installed_script_would(root: Path) -> None:
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from twinsieve.pipeline.commands.cli import main; sys.exit(main())",
-            "--help",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=root,
-        check=True,
-        env={**os.environ, "COLUMNS": "100"},
-    )
-    assert "dedup" in ran.stdout
-
-
-def test_ci_calls_what_a_user_would_call(root: Path) -> None:
-    script = (root / ".ci" / "run").read_text("utf-8")
-    assert os.access(root / ".ci" / "run", os.X_OK)
-    assert script.rstrip().endswith("exec make test")

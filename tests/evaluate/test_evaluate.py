@@ -64,6 +64,7 @@ def test_scores_and_wrong_rows_are_those_counted_by_hand(files: tuple[Path, Path
     assert (free.exact, free.near, free.kept_apart) == (1, 2, {})
     assert guarded.scores.every == Counts(hits=2, wrongly_dropped=0, wrongly_kept=1)
     assert guarded.kept_apart == {"number": 1}
+    assert orjson.loads(report.as_json())["runs"][0]["scores"]["near"]["f1"] == free.scores.near.f1
     rows = [orjson.loads(line) for line in wrong.read_bytes().splitlines()]
     first = [(row["wrongly"], row["id"]) for row in rows if row["variant"] == "letters, differences off"]
     assert first == [("dropped", "e"), ("kept", "f")]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Piped, Run
+from tests.row_files import write_rows
 from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.pipeline.generate.stream import generate
 
 _WAYS = ("same", "symbolic link", "hard link", "relative")
+_OUTPUTS = ("-o", "--duplicates", "--stats", "--state")
 
 
 def _named(path: Path, way: str) -> Path | str:
@@ -31,9 +30,7 @@ def _named(path: Path, way: str) -> Path | str:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    path = tmp_path / "in.jsonl"
-    path.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(30, seed=5)))
-    return path
+    return write_rows(tmp_path / "in.jsonl", generate(30, seed=5))
 
 
 @pytest.fixture
@@ -134,21 +131,31 @@ def test_a_state_must_be_a_file(run: Run, source: Path, name: str) -> None:
     assert ran.err == f"twinsieve: --state {name}: a state is a file of its own; name one\n"
 
 
-@pytest.mark.parametrize("flag", ["-o", "--duplicates", "--stats", "--state"])
-def test_an_empty_name_is_said(run: Run, source: Path, flag: str) -> None:
-    ran = run("dedup", source, flag, "")
-    assert (ran.code, ran.err) == (
-        2,
-        f"twinsieve: {flag}: the name is empty; name a file, or `-` for stdout\n",
-    )
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *(((flag, ""), f"{flag}: the name is empty; name a file, or `-` for stdout") for flag in _OUTPUTS),
+        (("",), "an input's name is empty; name a file, or `-` for stdin"),
+    ],
+)
+def test_an_empty_name_is_said(run: Run, source: Path, words: tuple[str, ...], said: str) -> None:
+    ran = run("dedup", source, *words)
+    assert (ran.code, ran.err) == (2, f"twinsieve: {said}\n")
 
 
-def test_one_pipe_does_not_take_two_outputs(tmp_path: Path, run: Run, source: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to(tmp_path / "pipe")
-    ran = run("dedup", source, "-o", tmp_path / "pipe", "--duplicates", tmp_path / "link")
+@pytest.mark.parametrize(
+    ("kind", "flag"), [*(("new file", flag) for flag in _OUTPUTS[1:]), ("pipe", "--duplicates")]
+)
+def test_one_name_does_not_take_two_outputs(
+    tmp_path: Path, run: Run, source: Path, flag: str, kind: str
+) -> None:
+    named = tmp_path / "named"
+    if kind == "pipe":
+        os.mkfifo(named)
+    (tmp_path / "link").symlink_to(named)
+    ran = run("dedup", source, "-o", named, flag, tmp_path / "link")
     assert ran.code == 2
-    assert f"is also -o ({tmp_path}/pipe)" in ran.err
+    assert f"is also -o ({named})" in ran.err
 
 
 @pytest.mark.parametrize("other", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
@@ -162,17 +169,6 @@ def test_a_device_may_take_several_outputs(run: Run, source: Path) -> None:
     assert run("dedup", source, "-q", "-o", "/dev/null", "--duplicates", "/dev/null", *SMALL).code == 0
 
 
-def test_stdin_is_seen_behind_its_name(
-    tmp_path: Path, root: Path, source: Path, process: Callable[[Sequence[str | Path]], list[str]]
-) -> None:
-    before = source.read_bytes()
-    with source.open("rb") as given:
-        words = process(["train-idf", "-", "-o", source])
-        ran = subprocess.run(words, stdin=given, capture_output=True, cwd=root, check=False)
-    assert (ran.returncode, b"is also an input (-)" in ran.stderr) == (2, True)
-    assert source.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -180,26 +176,17 @@ def test_stdin_is_seen_behind_its_name(
         ("dedup -q", "-o -: is also an input (-)"),
         ("dedup -q {source} -o /dev/null --duplicates -", "--duplicates -: is also an input ({source})"),
         ("train-idf {source} -o /dev/stdout", "-o /dev/stdout: is also an input ({source})"),
+        ("train-idf - -o {source}", "-o {source}: is also an input (-)"),
+        ("dedup -q -o {source}", "-o {source}: is also an input (-)"),
     ],
 )
 def test_an_output_redirected_onto_an_input_is_refused(
-    root: Path,
-    source: Path,
-    process: Callable[[Sequence[str | Path]], list[str]],
-    words: str,
-    said: str,
+    source: Path, piped: Piped, words: str, said: str
 ) -> None:
     """As a shell does it for `>> FILE`; with `> FILE` it is empty before we begin."""
     before = source.read_bytes()
     with source.open("rb") as stdin, source.open("ab") as stdout:
-        ran = subprocess.run(
-            process(words.format(source=source).split()),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            cwd=root,
-            check=False,
-        )
+        ran = piped(words.format(source=source).split(), stdin=stdin, stdout=stdout)
     assert (ran.returncode, said.format(source=source) in ran.stderr.decode()) == (2, True)
     assert source.read_bytes() == before
 
@@ -208,19 +195,9 @@ def test_names_of_descriptors_are_told_from_files(tmp_path: Path) -> None:
     (tmp_path / "1").touch()
     (tmp_path / "link").symlink_to("/dev/stdout")
     (tmp_path / "round").symlink_to(tmp_path / "round")
-    found = {
-        name: descriptor_of(name, writes=True)
-        for name in ("-", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/63", f"{tmp_path}/link")
-    }
-    assert list(found.values()) == [1, 1, 2, 0, 63, 1]
+    names = ("-", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/fd/63", f"{tmp_path}/link")
+    assert [descriptor_of(name, writes=True) for name in names] == [1, 1, 2, 0, 63, 1]
     assert descriptor_of("-", writes=False) == 0
-    for name in (
-        f"{tmp_path}/1",
-        f"{tmp_path}/round",
-        f"{tmp_path}/none",
-        "",
-        "1",
-        "/dev/null",
-        "/proc/1/fd/1",
-    ):
+    files = [f"{tmp_path}/{name}" for name in ("1", "round", "none")]
+    for name in (*files, "", "1", "/dev/null", "/proc/1/fd/1"):
         assert descriptor_of(name, writes=True) is None

@@ -21,17 +21,9 @@ def _ids(out: str) -> list[int]:
 
 
 def _tree(root: Path) -> Path:
-    names = [
-        "b.jsonl",
-        "a.jsonl",
-        "a/z.jsonl",
-        "sub/c.ndjson",
-        ".hidden.jsonl",
-        ".git/d.jsonl",
-        "notes.md",
-        "a.jsonl.bak",
-    ]
-    for number, name in enumerate(names):
+    inputs = ("b.jsonl", "a.jsonl", "a/z.jsonl", "sub/c.ndjson")
+    others = (".hidden.jsonl", ".git/d.jsonl", "notes.md", "a.jsonl.bak")
+    for number, name in enumerate(inputs + others):
         _post(root / name, number)
     return root
 

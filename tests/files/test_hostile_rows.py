@@ -86,13 +86,3 @@ def test_a_text_without_an_end_is_given_up_with_its_file() -> None:
     content = b'[{"t": "' + rb"\"" * _BLOCK
     with pytest.raises(Exception, match="the document that begins in line 1 has no end"):
         list(split_documents(_blocks(content), _ROW_BYTES, "f"))
-
-
-def test_a_too_large_element_of_an_array_is_one_row_and_the_array_goes_on() -> None:
-    elements = [{"id": 1, "t": "a"}, {"id": 2, "t": '"\\x' * 1_250_000, "u": [["x"] * 100]}, {"id": 3}]
-    content = orjson.dumps(elements, option=orjson.OPT_INDENT_2)
-    found = list(split_documents(_blocks(content), _ROW_BYTES, "f"))
-    rows = [row for batch in found for row in batch.rows]
-    assert [None if row is None else orjson.loads(row)["id"] for row in rows] == [1, None, 3]
-    ((head, size),) = [head for batch in found for head in batch.heads.values()]
-    assert (len(head), size > 5_000_000) == (256, True)

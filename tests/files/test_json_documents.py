@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run
+from tests.row_files import read_lines
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.rows import holds_lines, one_line, split_documents
 
@@ -149,10 +150,9 @@ def test_an_array_comes_out_as_json_lines(
     source, dropped = _array(tmp_path / name, indent), tmp_path / "d.jsonl"
     ran = run("dedup", "-q", source, "-o", tmp_path / "out.jsonl", "--duplicates", dropped, *said, *SMALL)
     assert (ran.code, ran.err) == (0, "")
-    lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == _POSTS
+    assert read_lines(tmp_path / "out.jsonl") == _POSTS
     assert json.loads(dropped.read_bytes())["position"] == 3
-    assert run("dedup", "-q", source, *said, *SMALL).out.splitlines() == lines
+    assert run("dedup", "-q", source, *said, *SMALL).out == (tmp_path / "out.jsonl").read_text("utf-8")
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -197,8 +197,7 @@ def test_an_element_that_cannot_be_read_is_counted_and_the_others_are_kept(tmp_p
     source.write_bytes(b'[\n{"text": "a"},\n{"text": nothing},\n7,\n{"text": "b"}\n]')
     ran = run("dedup", "-q", source, "-o", tmp_path / "o.jsonl", "--dead-letter", dead, *SMALL)
     assert (ran.code, (tmp_path / "o.jsonl").read_bytes()) == (0, b'{"text": "a"}\n{"text": "b"}\n')
-    entries = [json.loads(line) for line in dead.read_bytes().splitlines()]
-    assert [(entry["position"], entry["line"], entry["reason"]) for entry in entries] == [
+    assert [(entry["position"], entry["line"], entry["reason"]) for entry in read_lines(dead)] == [
         (2, 3, "invalid_json"),
         (3, 4, "not_an_object"),
     ]
@@ -210,8 +209,8 @@ def test_an_element_of_5_mb_is_a_dead_letter_and_the_array_goes_on(tmp_path: Pat
     source.write_text(json.dumps([_POSTS[0], large, _POSTS[1]], indent=2), "utf-8")
     ran = run("dedup", "-q", source, "-o", tmp_path / "o.jsonl", "--dead-letter", dead, *SMALL)
     assert (ran.code, "1 too_large" in ran.err) == (0, True)
-    assert [json.loads(line) for line in (tmp_path / "o.jsonl").read_bytes().splitlines()] == _POSTS
-    (entry,) = [json.loads(line) for line in dead.read_bytes().splitlines()]
+    assert read_lines(tmp_path / "o.jsonl") == _POSTS
+    (entry,) = read_lines(dead)
     assert (entry["position"], entry["line"], entry["reason"]) == (2, 6, "too_large")
     assert (entry["bytes"] > 5_000_000, len(entry["raw"])) == (True, 256)
 

@@ -6,15 +6,11 @@ import gzip
 import json
 import resource
 import shutil
-import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.calling import SMALL, Run
-
-Words = Callable[[Sequence[str | Path]], list[str]]
+from tests.calling import SMALL, Piped, Run
 
 _ROW = '{"id": 1, "text": "a short one"}\n'
 
@@ -83,17 +79,12 @@ def test_lines_of_json_may_stand_in_a_text_file(tmp_path: Path, run: Run, source
     assert json.loads((tmp_path / "dropped.txt").read_text())["position"] == 2
 
 
-def test_a_file_called_dash_is_not_stdin(tmp_path: Path, root: Path, process: Words) -> None:
+def test_a_file_called_dash_is_not_stdin(tmp_path: Path, root: Path, piped: Piped) -> None:
     (tmp_path / "-").write_text("nothing that a sieve reads")
+    environment = {"PYTHONPATH": str(root), "PATH": "", "HOME": str(Path.home())}
+    call = ("dedup", "-q", "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
     for _ in range(2):
-        ran = subprocess.run(
-            process(["dedup", "-q", "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL]),
-            input=_ROW.encode(),
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(root), "PATH": "", "HOME": str(Path.home())},
-            capture_output=True,
-            check=False,
-        )
+        ran = piped(call, _ROW.encode(), cwd=tmp_path, env=environment)
         assert (ran.returncode, ran.stderr) == (0, b"")
     assert (tmp_path / "-").read_text() == "nothing that a sieve reads"
 
@@ -106,11 +97,10 @@ def test_the_byte_order_mark_of_a_csv_is_written_back(tmp_path: Path, run: Run) 
         assert (tmp_path / "out.csv").read_bytes() == marked
 
 
-def test_csv_inputs_with_other_columns_write_no_row(tmp_path: Path, root: Path, process: Words) -> None:
+def test_csv_inputs_with_other_columns_write_no_row(tmp_path: Path, piped: Piped) -> None:
     (tmp_path / "a.csv").write_text("id,text\n1,one\n")
     (tmp_path / "b.csv").write_text("text,at\ntwo,2\n")
-    words = process(["dedup", tmp_path / "a.csv", tmp_path / "b.csv", "-q", *SMALL])
-    ran = subprocess.run(words, cwd=root, capture_output=True, check=False)
+    ran = piped(["dedup", tmp_path / "a.csv", tmp_path / "b.csv", "-q", *SMALL])
     assert (ran.returncode, ran.stdout) == (1, b"")
     said = ran.stderr.decode()
     differ = f"has other columns than {tmp_path}/a.csv ('at' only here, 'id' only there)"
@@ -118,16 +108,7 @@ def test_csv_inputs_with_other_columns_write_no_row(tmp_path: Path, root: Path, 
     assert "--state" in said
 
 
-def test_an_input_that_is_missing_is_found_before_a_row_is_written(
-    tmp_path: Path, root: Path, source: Path, process: Words
-) -> None:
-    words = process(["dedup", source, tmp_path / "none.jsonl", "-q", *SMALL])
-    ran = subprocess.run(words, cwd=root, capture_output=True, check=False)
-    said = f"twinsieve: {tmp_path}/none.jsonl: cannot be read: No such file or directory\n"
-    assert (ran.returncode, ran.stdout, ran.stderr.decode()) == (2, b"", said)
-
-
-def test_more_inputs_than_files_may_be_open(tmp_path: Path, root: Path, source: Path, process: Words) -> None:
+def test_more_inputs_than_files_may_be_open(tmp_path: Path, source: Path, piped: Piped) -> None:
     names = [tmp_path / f"{number}.jsonl" for number in range(200)]
     for name in names:
         shutil.copyfile(source, name)
@@ -135,6 +116,5 @@ def test_more_inputs_than_files_may_be_open(tmp_path: Path, root: Path, source: 
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 
-    words = process(["dedup", *names, "-q", *SMALL])
-    ran = subprocess.run(words, cwd=root, capture_output=True, check=False, preexec_fn=few)
+    ran = piped(["dedup", *names, "-q", *SMALL], preexec_fn=few)
     assert (ran.returncode, ran.stdout.decode(), ran.stderr) == (0, _ROW, b"")

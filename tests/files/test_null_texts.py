@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Piped, Run, setting
+from tests.row_files import read_lines, write_rows
 
 _TEXTS = ["今天武汉下雨了，大家出门记得带伞，注意安全。", "完全不同的另外一个句子在这里"]
 _NULLS: list[dict[str, object]] = [{"text": None}, {}, {"text": None, "n": 1}]
 
 
-def _jsonl(path: Path, rows: list[dict[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    return path
-
-
 def _odd(path: Path) -> Path:
     """12 rows, of which 9 have no text; of the others one repeats another."""
     texts: list[dict[str, object]] = [{"text": _TEXTS[0]}, {"text": _TEXTS[1]}, {"text": _TEXTS[0]}]
-    return _jsonl(path, [row for text in texts for row in (*_NULLS, text)])
+    return write_rows(path, [row for text in texts for row in (*_NULLS, text)])
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -43,7 +37,7 @@ def test_rows_without_a_text_come_out_byte_for_byte_and_are_counted(tmp_path: Pa
 
 def test_twelve_rows_of_which_nine_have_no_text_are_twelve_rows(tmp_path: Path, run: Run) -> None:
     rows = [{"text": f"{number} {text}"} for number, text in enumerate((*_TEXTS, "ein dritter Satz"))]
-    source = _jsonl(tmp_path / "odd.jsonl", [*rows, *_NULLS * 3])
+    source = write_rows(tmp_path / "odd.jsonl", [*rows, *_NULLS * 3])
     ran = run("dedup", source, "-o", tmp_path / "out.jsonl", *SMALL)
     assert (ran.code, (tmp_path / "out.jsonl").read_bytes()) == (0, source.read_bytes())
 
@@ -51,15 +45,13 @@ def test_twelve_rows_of_which_nine_have_no_text_are_twelve_rows(tmp_path: Path, 
 def test_they_are_marked_stand_in_no_cluster_and_are_nobodys_duplicate(tmp_path: Path, run: Run) -> None:
     source, out = _odd(tmp_path / "odd.jsonl"), tmp_path / "out.jsonl"
     clusters, dropped = tmp_path / "clusters", tmp_path / "dropped"
-    ran = run(
-        "dedup", "-q", source, "--mark", "-o", out, "--clusters", clusters, "--duplicates", dropped, *SMALL
-    )
-    assert ran.code == 0
-    marks = [json.loads(line)["twinsieve"] for line in _lines(out)]
+    files = ("-o", out, "--clusters", clusters, "--duplicates", dropped)
+    assert run("dedup", "-q", source, "--mark", *files, *SMALL).code == 0
+    marks = [row["twinsieve"] for row in read_lines(out)]
     assert [one["verdict"] for one in marks] == [*["no_text"] * 3, "unique"] * 2 + [*["no_text"] * 3, "exact"]
     assert {(one["leader"], one["similarity"], one["cluster"]) for one in marks[:3]} == {(None, None, None)}
-    assert [json.loads(line)["rows"] for line in _lines(clusters)] == [[4, 12]]
-    assert [json.loads(line)["duplicate_of"] for line in _lines(dropped)] == [4]
+    assert [cluster["rows"] for cluster in read_lines(clusters)] == [[4, 12]]
+    assert [entry["duplicate_of"] for entry in read_lines(dropped)] == [4]
 
 
 @pytest.mark.parametrize("keep", ["last", "longest"])
@@ -78,28 +70,28 @@ def test_a_state_counts_their_positions_and_remembers_nothing_of_them(tmp_path: 
     assert run("dedup", "-q", first, "-o", tmp_path / "first.jsonl", *files, *SMALL).code == 0
     assert run("dedup", "-q", second, "-o", out, *files, *SMALL).code == 0
     assert len(_lines(out)) == 10
-    told = [json.loads(line) for line in _lines(dropped)]
-    assert [(one["position"], one["duplicate_of"]) for one in told] == [(17, 4), (21, 8), (25, 4)]
+    pairs = [(entry["position"], entry["duplicate_of"]) for entry in read_lines(dropped)]
+    assert pairs == [(17, 4), (21, 8), (25, 4)]
 
 
 def test_as_dead_letters_they_are_rows_that_could_not_be_read(tmp_path: Path, run: Run) -> None:
     source, out, dead = _odd(tmp_path / "odd.jsonl"), tmp_path / "out.jsonl", tmp_path / "dead"
-    said = ("--set", "input.null_text=dead_letter")
+    said = setting("input.null_text=dead_letter")
     ran = run("dedup", "-q", source, "-o", out, "--dead-letter", dead, *said, *SMALL)
     assert (ran.code, len(_lines(out)), len(_lines(dead))) == (0, 2, 9)
-    assert [json.loads(line)["reason"] for line in _lines(dead)[:2]] == ["not_text", "missing_field"]
+    assert [entry["reason"] for entry in read_lines(dead)[:2]] == ["not_text", "missing_field"]
     assert f"(6 not_text, 3 missing_field); the first, {source}:1, field 'text' is null, not text" in ran.err
 
 
 def test_where_each_row_must_have_a_text_the_first_without_one_ends_the_run(tmp_path: Path, run: Run) -> None:
-    source, out = _jsonl(tmp_path / "in.jsonl", [{"text": _TEXTS[0]}, {"id": 7}]), tmp_path / "out.jsonl"
-    ran = run("dedup", "-q", source, "-o", out, "--set", "input.null_text=fail", *SMALL)
+    source, out = write_rows(tmp_path / "in.jsonl", [{"text": _TEXTS[0]}, {"id": 7}]), tmp_path / "out.jsonl"
+    ran = run("dedup", "-q", source, "-o", out, *setting("input.null_text=fail"), *SMALL)
     assert (ran.code, out.exists()) == (1, False)
     assert ran.err == (
         f"twinsieve: {source}:2 has no field 'text', and input.null_text: fail allows no row without a text; "
         "mend it, or set it to pass\n"
     )
-    assert run("dedup", "-q", source, "-o", out, "--set", "input.null_text=pass", *SMALL).code == 0
+    assert run("dedup", "-q", source, "-o", out, *setting("input.null_text=pass"), *SMALL).code == 0
 
 
 def test_of_several_text_fields_a_row_needs_one(tmp_path: Path, run: Run) -> None:
@@ -110,7 +102,7 @@ def test_of_several_text_fields_a_row_needs_one(tmp_path: Path, run: Run) -> Non
         {"n": 1},
         {"title": _TEXTS[0]},
     ]
-    source, stats = _jsonl(tmp_path / "in.jsonl", rows), tmp_path / "stats"
+    source, stats = write_rows(tmp_path / "in.jsonl", rows), tmp_path / "stats"
     fields = ("--text-field", "title", "--text-field", "body", "--stats", stats)
     assert run("dedup", "-q", source, "-o", tmp_path / "out.jsonl", *fields, *SMALL).code == 0
     told = json.loads(stats.read_text())
@@ -118,14 +110,8 @@ def test_of_several_text_fields_a_row_needs_one(tmp_path: Path, run: Run) -> Non
 
 
 def test_a_number_an_object_and_an_empty_text_are_what_they_were(tmp_path: Path, run: Run) -> None:
-    rows: list[dict[str, object]] = [
-        {"text": 5},
-        {"text": {"a": 1}},
-        {"text": ""},
-        {"text": ""},
-        {"text": "a"},
-    ]
-    source, stats = _jsonl(tmp_path / "in.jsonl", rows), tmp_path / "stats"
+    rows = ({"text": text} for text in (5, {"a": 1}, "", "", "a"))
+    source, stats = write_rows(tmp_path / "in.jsonl", rows), tmp_path / "stats"
     assert run("dedup", "-q", source, "-o", tmp_path / "out.jsonl", "--stats", stats, *SMALL).code == 0
     told = json.loads(stats.read_text())
     assert (told["unique"], told["exact"], told["no_text"], told["unreadable"]) == (2, 1, 0, {"not_text": 2})
@@ -169,9 +155,9 @@ def test_where_no_row_has_the_field_the_run_fails_and_says_which_is_meant(
     tmp_path: Path, run: Run, policy: str
 ) -> None:
     rows: list[dict[str, object]] = [{"id": n, "text": _TEXTS[0], "lang": "zh"} for n in range(300)]
-    source, out = _jsonl(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
+    source, out = write_rows(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
     out.write_text("what was there before")
-    said = ("--text-field", "tex", "--set", f"input.null_text={policy}")
+    said = ("--text-field", "tex", *setting(f"input.null_text={policy}"))
     ran = run("dedup", "-q", source, "-o", out, "--mark", *said, *SMALL)
     assert (ran.code, ran.err) == (
         1,
@@ -182,7 +168,7 @@ def test_where_no_row_has_the_field_the_run_fails_and_says_which_is_meant(
 
 
 def test_texts_that_are_all_null_are_texts_nevertheless(tmp_path: Path, run: Run) -> None:
-    source = _jsonl(tmp_path / "in.jsonl", [{"text": None}, {"text": None}, {}])
+    source = write_rows(tmp_path / "in.jsonl", [{"text": None}, {"text": None}, {}])
     assert run("dedup", "-q", source, "-o", tmp_path / "out.jsonl", *SMALL).code == 0
     assert (tmp_path / "out.jsonl").read_bytes() == source.read_bytes()
 
@@ -191,17 +177,15 @@ def test_texts_that_are_all_null_are_texts_nevertheless(tmp_path: Path, run: Run
 def test_a_short_input_may_be_without_the_field_where_another_has_it(
     tmp_path: Path, run: Run, rows: int, code: int
 ) -> None:
-    posts = _jsonl(tmp_path / "a.jsonl", [{"text": _TEXTS[0]}])
-    users = _jsonl(tmp_path / "b.jsonl", [{"name": n} for n in range(rows)])
+    posts = write_rows(tmp_path / "a.jsonl", [{"text": _TEXTS[0]}])
+    users = write_rows(tmp_path / "b.jsonl", [{"name": n} for n in range(rows)])
     for inputs in ([posts, users], [users, posts]):
         ran = run("dedup", "-q", *inputs, "-o", tmp_path / "out.jsonl", *SMALL)
         assert ran.code == code, ran.err
         assert (f"none of 1,000 rows has a text: {users}:1 has no field 'text' but 'name'" in ran.err) == code
 
 
-def test_a_stream_warns_at_once_and_fails_at_its_end(
-    tmp_path: Path, piped: Callable[..., subprocess.CompletedProcess[bytes]]
-) -> None:
+def test_a_stream_warns_at_once_and_fails_at_its_end(piped: Piped) -> None:
     content = b'{"body": "one"}\n{"body": "two"}\n'
     ran = piped(["dedup", "-q", "--text-field", "bdy", *SMALL], content)
     assert (ran.returncode, ran.stdout) == (1, content)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.call_count import calls_made
-from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.rows import Rows, join_records, split_lines
-from twinsieve.pipeline.files.source import InputSource
 
 _TEXT = st.binary(max_size=60) | st.lists(
     st.sampled_from([b"a", b"\n", b"\r\n", b'"', b",", b"\xe4\xbd\xa0"])
@@ -82,19 +77,21 @@ def test_a_row_over_the_limit_is_not_held() -> None:
     assert seen == 1000
 
 
-_FIELD = st.text(st.sampled_from('ab",\n\r你'), max_size=6)
+_FIELD = st.text(st.sampled_from('ab",;\n\r你'), max_size=6)
 
 
-@given(st.lists(st.lists(_FIELD, min_size=2, max_size=2), max_size=6), st.data())
-def test_csv_records_are_those_that_were_written(table: list[list[str]], data: st.DataObject) -> None:
+@given(st.lists(st.lists(_FIELD, min_size=2, max_size=2), max_size=6), st.sampled_from(",;"), st.data())
+def test_csv_records_are_those_that_were_written(
+    table: list[list[str]], delimiter: str, data: st.DataObject
+) -> None:
     written = io.StringIO()
-    csv.writer(written, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
+    csv.writer(written, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(table)
     content = written.getvalue().encode()
     cut = data.draw(st.integers(0, len(content)))
-    rows, _ = _rows(join_records(split_lines(iter([content[:cut], content[cut:]]), 1000), 1000))
-    assert all(row is not None for row in rows)
-    read = [next(csv.reader(io.StringIO((row or b"").decode(), newline=""), strict=True)) for row in rows]
-    assert read == table
+    lines = split_lines(iter([content[:cut], content[cut:]]), 1000)
+    rows, _ = _rows(join_records(lines, 1000, delimiter.encode()))
+    texts = [io.StringIO((row or b"").decode(), newline="") for row in rows]
+    assert [next(csv.reader(text, delimiter=delimiter, strict=True)) for text in texts] == table
 
 
 def test_a_lost_quote_costs_one_record() -> None:
@@ -147,67 +144,3 @@ def test_very_many_blank_lines_cost_no_call_each(csv_records: bool) -> None:
 
     assert batches() == 1 << 20
     assert calls_made(batches) < 1000
-
-
-def _content(path: Path) -> bytes:
-    with InputSource(str(path)) as source:
-        return b"".join(source.blocks())
-
-
-def test_compression_is_told_by_the_first_bytes(tmp_path: Path) -> None:
-    content = b"line\n" * 500_000
-    for packed in (
-        content,
-        gzip.compress(content[:1000]) + gzip.compress(content[1000:]),
-        zstandard.compress(content[:1000]) + zstandard.compress(content[1000:]),
-    ):
-        path = tmp_path / "no-ending"
-        path.write_bytes(packed)
-        assert _content(path) == content
-
-
-def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    for packed in (b"\xef\xbb\xbfa\n", gzip.compress(b"\xef\xbb\xbfa\n")):
-        path.write_bytes(packed)
-        assert _content(path) == b"a\n"
-    path.write_bytes(b"")
-    assert _content(path) == b""
-
-
-@pytest.mark.parametrize(
-    "pack", [gzip.compress, zstandard.ZstdCompressor(write_checksum=True).compress], ids=["gzip", "zstd"]
-)
-def test_cut_off_or_damaged_compression_is_an_error(tmp_path: Path, pack: object) -> None:
-    assert callable(pack)
-    packed = pack(bytes(range(256)) * 1000)
-    path = tmp_path / "f"
-    for at in (len(packed) - 1, len(packed) // 2, 12):
-        path.write_bytes(packed[:at])
-        with pytest.raises(FileError, match="ends in the middle of its compressed data"):
-            _content(path)
-    path.write_bytes(packed[:20] + b"\xff" * 40 + packed[60:])
-    with pytest.raises(FileError, match=r"compressed data is damaged|ends in the middle"):
-        _content(path)
-
-
-@pytest.mark.parametrize(("name", "magic"), [("f.gz", b"\x1f\x8b"), ("f.zst", b"\x28\xb5\x2f\xfd")])
-def test_a_compressed_file_cut_off_in_its_first_bytes_is_an_error(
-    tmp_path: Path, name: str, magic: bytes
-) -> None:
-    path = tmp_path / name
-    for kept in range(len(magic) + 1):
-        path.write_bytes(magic[:kept])
-        with pytest.raises(FileError, match="ends in the middle of its compressed data"):
-            _content(path)
-    path.write_bytes(b"a\n")
-    assert _content(path) == b"a\n"
-
-
-def test_a_packed_bomb_does_not_come_out_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(zstandard.compress(b"\0" * (256 << 20)))
-    with InputSource(str(path)) as source:
-        sizes = [len(block) for block in source.blocks()]
-    assert sum(sizes) == 256 << 20
-    assert max(sizes) <= 33 << 20

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Run, setting
 from twinsieve.pipeline.files.address import open_address
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import load_settings
@@ -207,7 +207,7 @@ def test_settings_are_checked_without_a_connection(run: Run, monkeypatch: pytest
     asked: list[object] = []
     monkeypatch.setattr(socket, "create_connection", lambda *how, **_: asked.append(how))
     monkeypatch.setattr(socket.socket, "connect", lambda *how: asked.append(how))
-    ran = run("lint", "--set", "state.dir=ftp://127.0.0.1:1/x")
+    ran = run("lint", *setting("state.dir=ftp://127.0.0.1:1/x"))
     assert (ran.code, ran.err, asked) == (0, "", [])
 
 
@@ -222,7 +222,7 @@ def test_a_store_that_refuses_is_named() -> None:
 
 
 def test_shown_settings_name_the_place_alone(run: Run) -> None:
-    ran = run("lint", "--show", "--set", "state.dir=memory://me:s3cret@bucket/x?token=s3cret")
+    ran = run("lint", "--show", *setting("state.dir=memory://me:s3cret@bucket/x?token=s3cret"))
     assert ran.code == 0
     (line,) = (line for line in ran.out.splitlines() if line.startswith("state.dir "))
     assert line.split()[:2] == ["state.dir", "memory://bucket/x"]

@@ -11,65 +11,56 @@ import select
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Piped, Run, Start, program
+from tests.row_files import write_rows
 from twinsieve.pipeline.generate.stream import generate
-
-Words = Callable[[Sequence[str | Path]], list[str]]
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    path = tmp_path / "in.jsonl"
-    path.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in generate(300, seed=5)))
-    return path
+    return write_rows(tmp_path / "in.jsonl", generate(300, seed=5))
 
 
 @pytest.fixture
 def expected(tmp_path: Path, source: Path, run: Run) -> tuple[bytes, bytes]:
     """Kept rows and lines of duplicates, as files take them."""
-    assert (
-        run("dedup", source, "-q", "-o", tmp_path / "kept", "--duplicates", tmp_path / "dropped", *SMALL).code
-        == 0
-    )
-    return (tmp_path / "kept").read_bytes(), (tmp_path / "dropped").read_bytes()
+    kept, dropped = tmp_path / "kept", tmp_path / "dropped"
+    assert run("dedup", source, "-q", "-o", kept, "--duplicates", dropped, *SMALL).code == 0
+    return kept.read_bytes(), dropped.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
-def test_stdout_has_many_names(
-    root: Path, source: Path, process: Words, expected: tuple[bytes, bytes], name: str
-) -> None:
-    words = process(["dedup", source, "-q", "-o", name, *SMALL])
-    ran = subprocess.run(words, capture_output=True, cwd=root, check=False)
+def test_stdout_has_many_names(source: Path, piped: Piped, expected: tuple[bytes, bytes], name: str) -> None:
+    ran = piped(["dedup", source, "-q", "-o", name, *SMALL])
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, expected[0], b"")
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/stderr"])
 def test_a_redirected_stream_keeps_what_stands_before_and_after(
-    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes], name: str
+    tmp_path: Path, source: Path, piped: Piped, expected: tuple[bytes, bytes], name: str
 ) -> None:
     log = tmp_path / "log"
-    number = 1 if name == "/dev/stdout" else 2
-    words = process(["dedup", source, "-q", "-o", os.devnull, "--duplicates", name, *SMALL])
+    call = ("dedup", source, "-q", "-o", os.devnull, "--duplicates", name, *SMALL)
     with log.open("wb", buffering=0) as stream:
         stream.write(b"before\n")
-        ran = subprocess.run(words, cwd=root, check=False, **{["stdout", "stderr"][number - 1]: stream})
+        ran = piped(call, **{name.removeprefix("/dev/"): stream})
         os.write(stream.fileno(), b"after\n")
     assert ran.returncode == 0
     assert log.read_bytes() == b"before\n" + expected[1] + b"after\n"
 
 
 def test_a_shells_process_substitution_takes_an_output(
-    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes]
+    tmp_path: Path, root: Path, source: Path, expected: tuple[bytes, bytes]
 ) -> None:
     packed = tmp_path / "dropped.gz"
-    call = " ".join(process(["dedup", source, "-q", *SMALL]))
+    call = " ".join(program("dedup", source, "-q", *SMALL))
     script = f"{call} -o >(cat > {tmp_path}/out) --duplicates >(gzip > {packed}); code=$?; wait; exit $code"
     ran = subprocess.run(["bash", "-c", script], cwd=root, capture_output=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"")
@@ -78,30 +69,23 @@ def test_a_shells_process_substitution_takes_an_output(
 
 
 def test_a_named_pipe_takes_an_output_and_stays(
-    tmp_path: Path, root: Path, source: Path, process: Words, expected: tuple[bytes, bytes]
+    tmp_path: Path, source: Path, started: Start, expected: tuple[bytes, bytes]
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with subprocess.Popen(process(["dedup", source, "-q", "-o", pipe, *SMALL]), cwd=root) as running:
+    with started("dedup", source, "-q", "-o", pipe, *SMALL) as running:
         assert pipe.read_bytes() == expected[0]
         assert running.wait(120) == 0
     assert pipe.is_fifo()
 
 
-def test_a_line_reader_sees_each_kept_row_at_once(root: Path, process: Words) -> None:
+def test_a_line_reader_sees_each_kept_row_at_once(started: Start) -> None:
     """A row's newline goes with the row: the reader gets whole lines while the input stays open."""
-    words = process(["dedup", "-q", *SMALL])
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
+    with started("dedup", "-q", *SMALL) as running:
         for text in ("one row and the pipe stays open", "another that is quite different", "完全不同的一句"):
             row = json.dumps({"text": text}).encode() + b"\n"
-            running.stdin.write(row + row)
-            running.stdin.flush()
-            assert running.stdout.readline() == row
-        running.stdin.close()
-        assert running.stdout.read() == b""
-        assert running.wait(120) == 0
+            assert running.answer_to(row + row) == row
+        assert running.end() == (0, b"")
 
 
 class _Gzip:
@@ -160,23 +144,18 @@ _TRICKLED = {
     ("packing", "form"), [*((one, "jsonl") for one in _PACKERS), *(("plain", one) for one in _TRICKLED)]
 )
 def test_the_first_row_of_a_stream_that_trickles_comes_out_at_once(
-    root: Path, process: Words, packing: str, form: str
+    started: Start, packing: str, form: str
 ) -> None:
     head, row = _TRICKLED[form]
     pack = _PACKERS[packing]()
-    words = process(["dedup", "-q", "--format", form, *SMALL])
-    pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdin=pipe, stdout=pipe, bufsize=0, cwd=root) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
+    with started("dedup", "-q", "--format", form, *SMALL, bufsize=0) as running:
         for lines in ([head, row % b"one row and the pipe stays open"], [row % b"another that is different"]):
             running.stdin.write(pack(b"".join(lines)))
             for line in filter(None, lines):
                 assert select.select([running.stdout], [], [], _HELD_BACK_S)[0], "the row is held back"
                 assert running.stdout.readline() == line
         running.stdin.write(pack.end())
-        running.stdin.close()
-        assert (running.stdout.read(), running.wait(120)) == (b"", 0)
+        assert running.end() == (0, b"")
 
 
 @pytest.mark.parametrize(
@@ -192,20 +171,13 @@ def test_the_first_row_of_a_stream_that_trickles_comes_out_at_once(
 )
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_last_row_ends_as_it_came(
-    tmp_path: Path,
-    root: Path,
-    process: Words,
-    run: Run,
-    first: bytes,
-    second: bytes,
-    kept: bytes,
-    stream: bool,
+    tmp_path: Path, piped: Piped, run: Run, first: bytes, second: bytes, kept: bytes, stream: bool
 ) -> None:
     (tmp_path / "a.txt").write_bytes(first)
     (tmp_path / "b.txt").write_bytes(second)
     call = ("dedup", tmp_path / "a.txt", tmp_path / "b.txt", "-q", *SMALL)
     if stream:
-        ran = subprocess.run(process(call), stdout=subprocess.PIPE, cwd=root, check=False)
+        ran = piped(call)
         assert (ran.returncode, ran.stdout) == (0, kept)
     else:
         assert run(*call, "-o", tmp_path / "out").code == 0
@@ -233,19 +205,14 @@ def test_a_hard_link_to_an_output_keeps_the_old_content(tmp_path: Path, source: 
 
 
 def test_a_stream_that_comes_in_pieces_keeps_the_rows_of_the_file(
-    tmp_path: Path, root: Path, process: Words
+    tmp_path: Path, piped: Piped, started: Start
 ) -> None:
     """With windows of the default size, whose tables move to other memory while they fill."""
-    rows = [json.dumps(post).encode() + b"\n" for post in generate(1_500, 1)]
-    source = tmp_path / "posts.jsonl"
-    source.write_bytes(b"".join(rows))
-    whole = subprocess.run(process(["dedup", "-q", source]), cwd=root, capture_output=True, check=True)
+    source = write_rows(tmp_path / "posts.jsonl", generate(1_500, 1))
+    rows = source.read_bytes().splitlines(keepends=True)
+    whole = piped(["dedup", "-q", source])
     target = tmp_path / "out"
-    with (
-        target.open("wb") as out,
-        subprocess.Popen(process(["dedup", "-q"]), cwd=root, stdin=subprocess.PIPE, stdout=out) as running,
-    ):
-        assert running.stdin is not None
+    with target.open("wb") as out, started("dedup", "-q", stdout=out) as running:
         running.stdin.write(b"".join(rows[:20]))
         running.stdin.flush()
         while running.poll() is None and not target.stat().st_size:

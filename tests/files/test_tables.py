@@ -6,17 +6,16 @@ import datetime as dt
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyarrow import feather
 from pyarrow import parquet as pq
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Piped, Run, setting
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.generate.stream import generate
 
 _TEXT = "今天武汉下雨了，大家出门记得带伞，注意安全。"
@@ -74,24 +73,21 @@ def test_kept_rows_have_all_columns_and_types(tmp_path: Path, run: Run, ending: 
     found = _read(out)
     assert found.schema.equals(_read(source).schema, check_metadata=True)
     assert found.to_pylist() == [row for at, row in enumerate(table.to_pylist()) if at % 3 != 2]
-    dropped = [json.loads(line) for line in (tmp_path / "d").read_bytes().splitlines()]
-    assert [(one["position"], one["id"]) for one in dropped] == [(at + 1, at) for at in range(2, 40, 3)]
+    dropped = [(entry["position"], entry["id"]) for entry in read_lines(tmp_path / "d")]
+    assert dropped == [(at + 1, at) for at in range(2, 40, 3)]
 
 
 @pytest.mark.parametrize("ending", _ENDINGS)
 def test_a_table_is_judged_as_json_lines_are(tmp_path: Path, run: Run, ending: str) -> None:
     posts = list(generate(1500, seed=5))
-    lines = tmp_path / "p.jsonl"
-    lines.write_text("".join(json.dumps(post, ensure_ascii=False) + "\n" for post in posts), "utf-8")
+    lines = write_rows(tmp_path / "p.jsonl", posts)
     source, out = _write(pa.Table.from_pylist(posts), tmp_path / f"p{ending}", 400), tmp_path / f"o{ending}"
-    said = ("-q", "--set", "scope=[source]") if "source" in posts[0] else ("-q",)
     for name, kept, dropped in ((source, out, "a"), (lines, tmp_path / "o.jsonl", "b")):
-        ran = run("dedup", *said, name, "-o", kept, "--duplicates", tmp_path / dropped, *SMALL)
+        ran = run("dedup", "-q", name, "-o", kept, "--duplicates", tmp_path / dropped, *SMALL)
         assert (ran.code, ran.err) == (0, "")
     shown = [json.dumps(str(name)).encode() for name in (source, lines)]
     assert (tmp_path / "a").read_bytes().replace(*shown) == (tmp_path / "b").read_bytes()
-    expected = [json.loads(line) for line in (tmp_path / "o.jsonl").read_bytes().splitlines()]
-    assert _read(out).to_pylist() == expected
+    assert _read(out).to_pylist() == read_lines(tmp_path / "o.jsonl")
 
 
 def test_several_inputs_and_small_batches_give_few_row_groups(tmp_path: Path, run: Run) -> None:
@@ -109,10 +105,7 @@ def test_inputs_of_other_columns_are_refused(tmp_path: Path, run: Run) -> None:
         for n, table in enumerate([_wide(), _wide().select(["text"])])
     ]
     ran = run("dedup", "-q", *names, "-o", tmp_path / "o.parquet", *SMALL)
-    assert (ran.code, ran.err) == (
-        1,
-        ran.err,
-    )
+    assert ran.code == 1
     assert ran.err.startswith(f"twinsieve: {names[1]}: has other columns than {names[0]} (")
     assert "only there); write each input to a file of its own with -o FOLDER/" in ran.err
     assert not (tmp_path / "o.parquet").exists()
@@ -144,14 +137,11 @@ def test_rows_that_are_no_text_are_counted_and_not_kept(tmp_path: Path, run: Run
     )
     table = pa.table({"text": pa.chunked_array([["fine", None], bad]), "n": [1, 2, 3, 4]})
     source, dead = _write(table, tmp_path / "p.parquet"), tmp_path / "dead"
-    null = ("--set", "input.null_text=dead_letter")
+    null = setting("input.null_text=dead_letter")
     ran = run("dedup", "-q", source, "-o", tmp_path / "o.parquet", "--dead-letter", dead, *null, *SMALL)
-    assert (ran.code, "2 of 4 rows (1 not_utf8, 1 not_text)" in ran.err or "2 of 4 rows" in ran.err) == (
-        0,
-        True,
-    )
+    assert (ran.code, "2 of 4 rows" in ran.err) == (0, True)
     assert [row["n"] for row in pq.read_table(tmp_path / "o.parquet").to_pylist()] == [1, 4]
-    entries = [json.loads(line) for line in dead.read_bytes().splitlines()]
+    entries = read_lines(dead)
     assert [(one["position"], one["line"], one["reason"]) for one in entries] == [
         (2, 2, "not_text"),
         (3, 3, "not_utf8"),
@@ -167,7 +157,7 @@ def test_times_of_a_table_are_those_of_its_texts(tmp_path: Path, run: Run) -> No
         table = pa.table({"text": [_TEXT] * 2, "created_at": pa.array(stamps, kind)})
         source = _write(table, tmp_path / f"{number}.parquet")
         out = tmp_path / f"o{number}.parquet"
-        aged = ("--set", "exact.window.age=24h", "--set", "near.window.age=24h")
+        aged = setting("exact.window.age=24h", "near.window.age=24h")
         assert run("dedup", "-q", source, "-o", out, *aged, *SMALL).code == 0
         assert pq.read_table(out).num_rows == 2, kind
 
@@ -208,16 +198,13 @@ def test_names_that_do_not_fit_are_refused(
 
 @pytest.mark.parametrize(("ending", "form"), [(".arrows", "arrow"), (".parquet", "parquet")])
 def test_tables_go_through_pipes_as_far_as_they_can(
-    tmp_path: Path, ending: str, form: str, piped: Callable[..., subprocess.CompletedProcess[bytes]]
+    tmp_path: Path, ending: str, form: str, piped: Piped
 ) -> None:
     source = _write(_wide(), tmp_path / f"p{ending}")
     ran = piped(["dedup", "-q", "--format", form, *SMALL], source.read_bytes())
     if ending == ".parquet":
-        assert (ran.returncode, ran.stdout) == (1, b"")
-        assert (
-            ran.stderr
-            == b"twinsieve: stdin: Parquet and Arrow files are not read from a pipe; name the file\n"
-        )
+        said = b"stdin: Parquet and Arrow files are not read from a pipe; name the file"
+        assert (ran.returncode, ran.stdout, ran.stderr) == (1, b"", b"twinsieve: " + said + b"\n")
         ran = piped(["dedup", "-q", source, *SMALL], b"")
     assert ran.returncode == 0, ran.stderr
     (tmp_path / f"o{ending}").write_bytes(ran.stdout)
@@ -232,19 +219,12 @@ def test_other_commands_read_tables_too(tmp_path: Path, run: Run) -> None:
 
 def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, root: Path) -> None:
     source = _write(_wide(), tmp_path / "p.parquet")
-    program = "import sys; sys.modules['pyarrow'] = None; from twinsieve.pipeline.commands.cli import main; sys.exit(main(sys.argv[1:]))"
-    words: list[Any] = [
-        sys.executable,
-        "-c",
-        program,
-        "dedup",
-        "-q",
-        source,
-        "-o",
-        tmp_path / "o.parquet",
-        *SMALL,
-    ]
-    ran = subprocess.run([*map(str, words)], cwd=root, capture_output=True, check=False, timeout=300)
+    script = (
+        "import sys; sys.modules['pyarrow'] = None; from twinsieve.pipeline.commands.cli import main; "
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", script, "dedup", "-q", source, "-o", tmp_path / "o.parquet", *SMALL]
+    ran = subprocess.run(words, cwd=root, capture_output=True, check=False, timeout=300)
     assert (ran.returncode, ran.stderr) == (
         2,
         b"twinsieve: Parquet and Arrow need the package pyarrow: pip install pyarrow, or in a checkout "

@@ -50,6 +50,7 @@ def golden_block() -> Block:
         np.array([14, 15], np.uint32),
         np.arange(64, dtype=np.uint8).reshape(1, 64),
         np.array([-1, 0], np.int32),
+        np.array([[18, 2**64 - 1], [19, 0]], np.uint64),
         np.array([0, (3 << 56) | 18], np.uint64),
     )
     times = np.array([1_581_465_600_000, NO_TIME], np.int64)

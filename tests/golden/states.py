@@ -7,27 +7,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.property.streams import batch_of, part_of
+from tests.property.streams import PARTS, batch_of
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.state import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
-METHODS = ("text", "hamming")
+METHODS = ("text", "hamming", "signatures")
 JUDGED = 80
 """Of the posts, those that were judged before the state was saved."""
 _WINDOW = 1_000
 
 
-def state_file(method: str) -> Path:
-    """Where the state of a method is, in this format version."""
-    return FOLDER / f"state_version_{FORMAT_VERSION}_{method}.bin"
+def state_file(method: str, version: int = FORMAT_VERSION) -> Path:
+    """Where the state of a method is, in this format version or an older one."""
+    return FOLDER / f"state_version_{version}_{method}.bin"
 
 
 def config_of(method: str, window: int) -> SieveConfig:
     """The configuration that the state was saved under, with another window."""
-    near = NearConfig(method=method, window=Window(window))  # type: ignore[arg-type]
+    near = NearConfig(method=method, window=Window(window), parts=PARTS, share=2)  # type: ignore[arg-type]
     return SieveConfig(near=near, exact=ExactConfig(window=Window(500)), scheme_id="golden")
 
 
@@ -40,7 +40,7 @@ def main() -> None:
     """Write the files."""
     for method in METHODS:
         sieve = BatchSieve(config_of(method, _WINDOW))
-        sieve.judge(part_of(posts(), 0, JUDGED))
+        sieve.judge(posts().slice(0, JUDGED))
         state_file(method).write_bytes(sieve.to_bytes())
 
 

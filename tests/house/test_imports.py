@@ -247,14 +247,6 @@ def test_every_dependency_has_bounds_and_a_pin(root: Path) -> None:
         assert f"{text.split('>=')[0].lower().replace('_', '-')}==" in pins, text
 
 
-def test_links_of_the_package_lead_to_folders_at_the_top(root: Path) -> None:
-    linked = {"stages": "stages", "pipeline": "pipeline", "examples": "config"}
-    for name, folder in linked.items():
-        assert (root / "twinsieve" / name).resolve() == (root / folder).resolve()
-        assert (root / "twinsieve" / name).is_symlink(), "a second copy would go its own way"
-    assert {path.name for path in (root / "twinsieve").iterdir() if path.is_symlink()} == set(linked)
-
-
 def _private_names_of_others(root: Path, path: Path) -> list[str]:
     """Attributes in lower case behind one underscore, of anything but `self`; those of named tuples are public."""
     return [

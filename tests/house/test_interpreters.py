@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import orjson
 import pytest
 
 from scripts import interpreters
@@ -54,15 +53,6 @@ def test_every_patch_version_is_found_once_and_the_oldest_comes_first(
     found = [path for path in interpreters.found_pythons() if path.is_relative_to(tmp_path)]
     assert [interpreters.version_of(path) for path in found] == ["3.11.2", "3.11.9", "3.11.10", "3.13.0"]
     assert found[0] == tmp_path / "bin" / "python3"
-
-
-def test_the_systems_own_python_is_among_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own = Path("/usr/bin/python3")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    version = interpreters.version_of(own) if own.exists() else ""
-    versions = [interpreters.version_of(path) for path in interpreters.found_pythons()]
-    assert version in [*versions, ""] or int(version.split(".")[1]) not in interpreters.MINORS
 
 
 _MAKE_VENV = Path(interpreters.ROOT) / "scripts" / "make-venv"
@@ -121,10 +111,3 @@ def test_one_python_is_refused_with_what_to_do(
         interpreters.main()
     assert stopped.value.code == 2
     assert "found 1 of Python 3.11 to 3.14, two are needed; name them" in capsys.readouterr().err
-
-
-def test_the_rows_of_characters_hold_every_letter(tmp_path: Path) -> None:
-    path = tmp_path / "characters.jsonl"
-    interpreters.write_every_character(path)
-    seen = {char for line in path.read_bytes().splitlines() for char in orjson.loads(line)["text"]}
-    assert {chr(code) for code in range(0x32000) if not 0xD800 <= code < 0xE000} <= seen

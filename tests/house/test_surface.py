@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import tomllib
 from collections import ChainMap
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,13 +42,3 @@ def test_every_public_name_has_a_docstring(root: Path) -> None:
         and not _is_overload(node)
     ]
     assert not silent, "\n".join(silent)
-
-
-def test_what_the_package_data_names_is_there(root: Path) -> None:
-    """`py.typed` tells type checkers of others that the package has types."""
-    data = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
-    assert all(
-        any((root / "twinsieve").glob(f"**/{pattern}")) or any((root / "pipeline").glob(f"**/{pattern}"))
-        for pattern in data
-    )
-    assert (root / "twinsieve" / "py.typed").is_file()

@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 import pytest
 
-from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, posts
-from tests.service.test_changed_settings import scheme as scheme
+from tests.service.conftest import scheme as scheme
+from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, exact_window, posts
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index import snapshot_store
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
@@ -40,6 +40,12 @@ def _write(stream: BinaryIO) -> None:
     stream.write(b"sieve")
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> SnapshotStore:
+    """Keeps two snapshots in a folder `t`."""
+    return SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+
+
 class _Full:
     """A file on a full disk: the first bytes fit, the rest does not."""
 
@@ -58,9 +64,8 @@ class _Full:
 
 
 def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SnapshotStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     store.write(snapshot(1))
     with monkeypatch.context() as patch:
         patch.setattr(snapshot_store, "private_file", _Full)
@@ -73,8 +78,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_whole(
     assert store.kept_offsets(LOG_ID) == [2, 1]
 
 
-def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+def test_half_snapshots_of_killed_processes_are_swept(store: SnapshotStore, tmp_path: Path) -> None:
     store.write(snapshot(1))
     left = tmp_path / "t" / "index-0000000000000002-0badcafe.snapshot.4711.partial"
     left.write_bytes(b"half")
@@ -86,8 +90,7 @@ def test_half_snapshots_of_killed_processes_are_swept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 3, 50, -1])
-def test_a_cut_snapshot_is_named_and_the_older_one_is_used(tmp_path: Path, cut: int) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+def test_a_cut_snapshot_is_named_and_the_older_one_is_used(store: SnapshotStore, cut: int) -> None:
     store.write(snapshot(1))
     newest = Path(store.write(snapshot(2)).name)
     newest.write_bytes(newest.read_bytes()[:cut])
@@ -105,9 +108,8 @@ def _pieces(stream: BinaryIO, piece: bytes, count: int) -> None:
         stream.write(piece)
 
 
-def test_a_snapshot_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
+def test_a_snapshot_is_never_in_memory_as_a_whole(store: SnapshotStore) -> None:
     piece, count = os.urandom(1 << 20), 48
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     tracemalloc.start()
     try:
         store.write(replace(snapshot(1), sieve=lambda stream: _pieces(stream, piece, count)))
@@ -123,8 +125,7 @@ def test_a_snapshot_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
     assert peak < 8 << 20
 
 
-def test_a_store_that_fails_while_a_sieve_is_read_is_named(tmp_path: Path) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+def test_a_store_that_fails_while_a_sieve_is_read_is_named(store: SnapshotStore) -> None:
     store.write(snapshot(1))
     snapshots = store.read(LOG_ID)
     found = next(snapshots)
@@ -135,8 +136,9 @@ def test_a_store_that_fails_while_a_sieve_is_read_is_named(tmp_path: Path) -> No
         sieve.read()
 
 
-def test_a_snapshot_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+def test_a_snapshot_that_may_not_be_read_is_named(
+    store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.write(snapshot(1))
 
     def refuse(path: str, mode: str) -> None:
@@ -148,8 +150,7 @@ def test_a_snapshot_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: p
     assert "fix permissions" in str(found)
 
 
-def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(tmp_path: Path) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+def test_snapshots_of_a_log_that_was_deleted_are_not_in_the_way(store: SnapshotStore) -> None:
     for at in (70, 80, 90):
         store.write(snapshot(at, b"an older log...."))
     for at in (1, 2, 3):
@@ -240,8 +241,7 @@ def test_two_processes_of_one_number_write_one_snapshot_at_once(
     assert found.sieve().read() == b"sieve"
 
 
-def test_the_sweep_takes_what_is_ours_alone(tmp_path: Path, stranger: int) -> None:
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+def test_the_sweep_takes_what_is_ours_alone(store: SnapshotStore, tmp_path: Path, stranger: int) -> None:
     store.write(snapshot(1))
     foreign, link, own = (
         tmp_path / "t" / f"index-0000000000000002-0badcafe.snapshot.{n}.partial" for n in range(3)
@@ -268,7 +268,7 @@ def test_a_file_is_never_made_through_a_link(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_is_on_disk_before_it_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
     sync, rename = os.fsync, os.replace
@@ -284,7 +284,7 @@ def test_a_snapshot_is_on_disk_before_it_has_its_name(
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", renamed)
-    stored = SnapshotStore(file_system(str(tmp_path)), "t", keep=2).write(snapshot(1))
+    stored = store.write(snapshot(1))
     assert done == [f"file of {stored.size}", "rename", "folder"]
 
 
@@ -301,10 +301,7 @@ def test_in_a_store_without_locks_half_snapshots_go_by_their_age(days: int, stay
 
 
 def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> None:
-    mine, theirs = (
-        SnapshotStore(file_system(str(tmp_path)), "t", keep=2),
-        SnapshotStore(file_system(str(tmp_path)), "t", keep=2),
-    )
+    mine, theirs = (SnapshotStore(file_system(str(tmp_path)), "t", keep=2) for _ in range(2))
     seen: list[str] = []
     mine._files.invalidate_cache = lambda *_: seen.append("asked")  # type: ignore[method-assign]
     assert mine.kept_offsets(LOG_ID) == []
@@ -333,11 +330,8 @@ def test_a_snapshot_of_another_configuration_is_named_and_the_log_does(
     world.produce(posts(1, COUNT))
     assert world.run(settings, 300)
     assert list((tmp_path / "state" / "t").iterdir())
-    exact = settings.exact.model_copy(
-        update={"window": settings.exact.window.model_copy(update={"messages": 9_000})}
-    )
     world.produce(posts(2, 5))
-    assert world.run(settings.model_copy(update={"exact": exact}), 500)
+    assert world.run(exact_window(settings, 9_000), 500)
     assert any("exact" in notice for notice in world.notices), world.notices
     kinds = world.judged()
     assert len(kinds) == COUNT + 5
@@ -345,9 +339,8 @@ def test_a_snapshot_of_another_configuration_is_named_and_the_log_does(
     assert len(list(uniques)) == sum(kind is Kind.UNIQUE for kind in kinds.values())
 
 
-def test_no_byte_of_a_snapshot_may_differ(tmp_path: Path) -> None:
+def test_no_byte_of_a_snapshot_may_differ(store: SnapshotStore) -> None:
     """Its sieve is read before the checksum is known; whoever asks for its ledger learns of it."""
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
     path = Path(store.write(snapshot(1)).name)
     whole = path.read_bytes()
     for place in range(len(whole)):

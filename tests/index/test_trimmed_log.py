@@ -8,8 +8,17 @@ import fsspec
 import pytest
 
 from tests.memory.clients import MemoryAdmin
-from tests.service.test_changed_settings import COUNT, IN, Deployment, base, deployment, posts
-from tests.service.test_changed_settings import scheme as scheme
+from tests.service.conftest import scheme as scheme
+from tests.service.test_changed_settings import (
+    COUNT,
+    IN,
+    Deployment,
+    base,
+    deployment,
+    exact_window,
+    posts,
+    with_section,
+)
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
@@ -46,11 +55,6 @@ def _all_again(world: Deployment) -> None:
     offsets[IN] = moved(offsets[IN], topic_id, 0)
 
 
-def _exact_window(settings: Settings, messages: int) -> Settings:
-    window = settings.exact.window.model_copy(update={"messages": messages})
-    return settings.model_copy(update={"exact": settings.exact.model_copy(update={"window": window})})
-
-
 @pytest.mark.parametrize("change", ["nothing", "exact window", "near method"])
 def test_what_was_judged_stays_judged_under_other_settings(
     change: str, settings: Settings, world: Deployment
@@ -58,9 +62,9 @@ def test_what_was_judged_stays_judged_under_other_settings(
     before = world.judged()
     after = settings
     if change == "exact window":
-        after = _exact_window(settings, 9_000)
+        after = exact_window(settings, 9_000)
     if change == "near method":
-        after = settings.model_copy(update={"near": settings.near.model_copy(update={"method": "none"})})
+        after = with_section(settings, "near", method="none")
     _all_again(world)
     world.produce(posts(4, 20))
     assert world.run(after, 1_000)
@@ -74,7 +78,7 @@ def test_copies_are_found_in_what_is_left_of_the_window(settings: Settings, worl
     texts = list(posts(1, COUNT))
     kept = [texts[at] for at, kind in world.judged().items() if kind is Kind.UNIQUE][-30:]
     world.produce(iter(kept))
-    assert world.run(_exact_window(settings, 9_000), 1_000)
+    assert world.run(exact_window(settings, 9_000), 1_000)
     again = list(world.judged().values())[COUNT:]
     assert again == [Kind.EXACT] * 30, "the near stage's ring knows its keys"
     assert any("what fits of the snapshot is used" in notice for notice in world.notices)
@@ -120,12 +124,11 @@ def test_without_any_snapshot_it_stops_unless_it_is_told_to_go_on(
 def test_a_mistyped_place_of_snapshots_stops_and_loses_nothing(
     wrong: str, settings: Settings, world: Deployment, tmp_path: Path
 ) -> None:
-    state = settings.state.model_copy(update={"dir": wrong.format(tmp_path / "mistyped")})
     before = world.judged()
     _all_again(world)
     world.produce(posts(4, 20))
     with pytest.raises(StateError, match="correct state"):
-        world.run(settings.model_copy(update={"state": state}), 100)
+        world.run(with_section(settings, "state", dir=wrong.format(tmp_path / "mistyped")), 100)
     assert world.run(settings, 1_000)
     judged = world.judged()
     assert {at: judged[at] for at in before} == before

@@ -32,14 +32,37 @@ _FLUSH_STEP_S = 0.1
 
 
 @one_at_a_time
-class MemoryReader:
+class _Client:
+    """A client that asks where partitions begin. name: of its hooks"""
+
+    def __init__(self, cluster: MemoryCluster, hook: Hook, name: str) -> None:
+        self._cluster = cluster
+        self._hook = hook
+        self._name = name
+
+    @waits
+    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        logs = self._logs("beginning_offsets", partitions)
+        return {partition: log.beginning for partition, log in logs.items()}
+
+    def _logs(self, call: str, partitions: Collection[Partition]) -> dict[Partition, PartitionLog]:
+        self._reach(call)
+        self._cluster.wait_for_leaders(call, partitions)
+        with CLUSTER_LOCK:
+            return {partition: self._cluster.log(partition) for partition in partitions}
+
+    def _reach(self, call: str) -> None:
+        self._hook(f"{self._name}.{call}")
+        reach(self._cluster, call)
+
+
+@one_at_a_time
+class MemoryReader(_Client):
     """A poll that finds nothing lets its time-out pass on the cluster's clock."""
 
     def __init__(self, cluster: MemoryCluster, hook: Hook, clocks: Clocks, name: str = "reader") -> None:
-        self._cluster = cluster
+        super().__init__(cluster, hook, name)
         self._clocks = clocks
-        self._hook = hook
-        self._name = name
         self._assigned: set[Partition] = set()
         self._positions: dict[Partition, int] = {}
         self._epochs: dict[Partition, int] = {}
@@ -117,27 +140,12 @@ class MemoryReader:
         self._paused.difference_update(partitions)
 
     @waits
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        logs = self._logs("beginning_offsets", partitions)
-        return {partition: log.beginning for partition, log in logs.items()}
-
-    @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         logs = self._logs("end_offsets", partitions)
         return {partition: log.stable_end for partition, log in logs.items()}
 
-    def _logs(self, call: str, partitions: Collection[Partition]) -> dict[Partition, PartitionLog]:
-        self._reach(call)
-        self._cluster.wait_for_leaders(call, partitions)
-        with CLUSTER_LOCK:
-            return {partition: self._cluster.log(partition) for partition in partitions}
-
     def close(self) -> None:
         self.assign(())
-
-    def _reach(self, call: str) -> None:
-        self._hook(f"{self._name}.{call}")
-        reach(self._cluster, call)
 
 
 @one_at_a_time
@@ -224,10 +232,9 @@ class MemoryTransactionalProducer:
 
 
 @one_at_a_time
-class MemoryAdmin:
+class MemoryAdmin(_Client):
     def __init__(self, cluster: MemoryCluster, hook: Hook) -> None:
-        self._cluster = cluster
-        self._hook = hook
+        super().__init__(cluster, hook, "admin")
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
         self._reach("topics")
@@ -249,11 +256,6 @@ class MemoryAdmin:
     def delete_records(self, before: Mapping[Partition, int]) -> None:
         for partition, log in self._logs("delete_records", before).items():
             log.trim(before[partition])
-
-    @waits
-    def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        logs = self._logs("beginning_offsets", partitions)
-        return {partition: log.beginning for partition, log in logs.items()}
 
     @waits
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
@@ -290,10 +292,11 @@ class MemoryAdmin:
         self._cluster.tick()
         known = self._cluster.groups.get(group)
         counts = {name: len(topic.logs) for name, topic in self._cluster.topics.items()}
+        if known is None:
+            return {}
         return {
             key: GroupMember(each.instance, known.assignment(key, counts))
-            for key, each in (known.members if known is not None else {}).items()
-            if known is not None
+            for key, each in known.members.items()
         }
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
@@ -305,16 +308,6 @@ class MemoryAdmin:
 
     def close(self) -> None:
         """Disconnect."""
-
-    def _reach(self, call: str) -> None:
-        self._hook(f"admin.{call}")
-        reach(self._cluster, call)
-
-    def _logs(self, call: str, partitions: Collection[Partition]) -> dict[Partition, PartitionLog]:
-        self._reach(call)
-        self._cluster.wait_for_leaders(call, partitions)
-        with CLUSTER_LOCK:
-            return {partition: self._cluster.log(partition) for partition in partitions}
 
 
 def unsendable(

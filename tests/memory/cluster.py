@@ -286,10 +286,6 @@ class MemoryCluster:
         slot.transaction.end(outcome)
         slot.transaction = None
 
-    def unstable(self, group: str, partition: Partition) -> bool:
-        """Whether an open transaction is about to commit this offset."""
-        return (group, partition) in self.unstable_offsets()
-
     def unstable_offsets(self) -> set[tuple[str, Partition]]:
         """Offsets of groups that open transactions are about to commit."""
         held: set[tuple[str, Partition]] = set()
@@ -302,7 +298,4 @@ class MemoryCluster:
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
         """Committed values of one partition, for tests and examples."""
         with CLUSTER_LOCK:
-            return self._values(topic, partition)
-
-    def _values(self, topic: str, partition: int) -> list[bytes | None]:
-        return [entry.value for _, entry in self.log(Partition(topic, partition)).visible()]
+            return [entry.value for _, entry in self.log(Partition(topic, partition)).visible()]

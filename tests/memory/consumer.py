@@ -89,7 +89,7 @@ class MemoryConsumer:
             raise AbortableError("committed: the broker does not answer")
         self._cluster.tick()
         for partition in partitions:
-            if self._cluster.unstable(self._group.name, partition):
+            if (self._group.name, partition) in self._cluster.unstable_offsets():
                 raise UnstableError(f"{partition}: its offset is being committed by an open transaction")
         return {partition: self._group.offsets.get(partition) for partition in partitions}
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Run, Start, setting
+from tests.row_files import write_rows
 
 _POSTS = [
     {"id": 1, "title": "the bridge is closed", "a.b": {"body": ["take the ferry instead of it"]}},
@@ -20,24 +19,19 @@ _POSTS = [
 ]
 
 
-def _write(path: Path, rows: list[dict[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.mark.parametrize("body", ['["a.b"].body[0]', r"a\.b.body[0]", '["a.b"]["body"][0]'])
 @pytest.mark.parametrize("how", ["flags", "file", "set", "environment"])
 def test_texts_of_several_fields_are_judged_as_one(
     tmp_path: Path, run: Run, body: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, dropped = _write(tmp_path / "in.jsonl", _POSTS), tmp_path / "dropped"
+    source, dropped = write_rows(tmp_path / "in.jsonl", _POSTS), tmp_path / "dropped"
     fields = json.dumps(["title", body])
     config = tmp_path / "settings.yaml"
     config.write_text(f"input:\n  text_field: {fields}\n")
     said = {
         "flags": ("--text-field", "title", "--text-field", body),
         "file": ("-c", config),
-        "set": ("--set", f"input.text_field={fields}"),
+        "set": setting(f"input.text_field={fields}"),
         "environment": (),
     }[how]
     if how == "environment":
@@ -59,7 +53,7 @@ def test_texts_of_several_columns_are_judged_as_one(tmp_path: Path, run: Run) ->
 
 
 def test_a_path_that_is_none_is_refused_with_its_column(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", _POSTS)
+    source = write_rows(tmp_path / "in.jsonl", _POSTS)
     ran = run("dedup", source, "--text-field", "entities[x].text", *SMALL)
     assert (ran.code, ran.err) == (
         2,
@@ -71,11 +65,9 @@ def test_a_path_that_is_none_is_refused_with_its_column(tmp_path: Path, run: Run
 
 
 def test_no_text_field_at_all_is_refused(run: Run) -> None:
-    ran = run("lint", "--set", "input.text_field=[]")
-    assert (ran.code, ran.out) == (
-        2,
-        "--set input.text_field: input.text_field is an empty list; name one field at least\n",
-    )
+    ran = run("lint", *setting("input.text_field=[]"))
+    said = "--set input.text_field: input.text_field is an empty list; name one field at least\n"
+    assert (ran.code, ran.out) == (2, said)
 
 
 _ROWS: list[dict[str, object]] = [
@@ -102,29 +94,30 @@ _THERE = "'id', 'Text', 'text', 'tenant', 'createdAt', 'user', '[\"a.b\"]', 'tag
         ("a.b", _THERE, "did you mean '[\"a.b\"]'?"),
         ("name", _THERE, "did you mean 'user.name'?"),
         ("user.nmae", "'user.name'", "did you mean 'user.name'?"),
-        ("tags.name", "'tags[0]'", "name another in {setting}"),
-        ("zzz", _THERE, "name another in {setting}"),
+        ("tags.name", "'tags[0]'", "name another in {key}"),
+        ("zzz", _THERE, "name another in {key}"),
     ],
 )
-@pytest.mark.parametrize("setting", ["scope", "exact.fields"])
+@pytest.mark.parametrize("key", ["scope", "exact.fields"])
 def test_a_key_or_scope_that_no_row_has_ends_the_run_before_any_output(
-    tmp_path: Path, run: Run, setting: str, name: str, there: str, advice: str
+    tmp_path: Path, run: Run, key: str, name: str, there: str, advice: str
 ) -> None:
-    source, out = _write(tmp_path / "in.jsonl", _ROWS), tmp_path / "out"
-    small = SMALL if setting == "scope" else SMALL[2:4]
-    ran = run("dedup", "-q", source, "-o", out, "--set", f"{setting}={name}", *small)
-    effect = "so messages of all scopes meet" if setting == "scope" else "so none has a key"
+    source, out = write_rows(tmp_path / "in.jsonl", _ROWS), tmp_path / "out"
+    small = SMALL if key == "scope" else SMALL[2:4]
+    words = (*setting(f"{key}={name}"), *small)
+    ran = run("dedup", "-q", source, "-o", out, *words)
+    effect = "so messages of all scopes meet" if key == "scope" else "so none has a key"
     assert (ran.code, ran.err) == (
         2,
-        f"twinsieve: {source}: none of the first 2 rows has the field '{name}' of {setting} but {there}, {effect}; "
-        f"{advice.format(setting=setting)}\n",
+        f"twinsieve: {source}: none of the first 2 rows has the field '{name}' of {key} but {there}, {effect}; "
+        f"{advice.format(key=key)}\n",
     )
     assert not out.exists()
-    assert run("dedup", "-q", source, "--set", f"{setting}={name}", *small).out == ""
+    assert run("dedup", "-q", source, *words).out == ""
 
 
 def test_an_id_or_time_that_no_row_has_is_said_and_the_run_goes_on(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", _ROWS)
+    source = write_rows(tmp_path / "in.jsonl", _ROWS)
     ran = run("dedup", "-q", source, "--id-field", "idd", "--time-field", "created_at", *SMALL)
     assert (ran.code, len(ran.out.splitlines())) == (0, 2)
     assert ran.err.splitlines() == [
@@ -136,39 +129,38 @@ def test_an_id_or_time_that_no_row_has_is_said_and_the_run_goes_on(tmp_path: Pat
 
 
 def test_a_default_that_no_row_has_is_nothing_to_speak_of(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", [{"text": "one"}, {"text": "two"}])
+    source = write_rows(tmp_path / "in.jsonl", [{"text": "one"}, {"text": "two"}])
     assert run("dedup", "-q", source, *SMALL).err == ""
 
 
 def test_a_field_that_one_row_has_is_enough(tmp_path: Path, run: Run) -> None:
     rows: list[dict[str, object]] = [{"text": f"text {number}"} for number in range(50)]
-    source = _write(tmp_path / "in.jsonl", [*rows, {"text": "last", "tenant": None, "at": 5}])
-    ran = run("dedup", "-q", source, "--set", "scope=[tenant]", "--time-field", "at", *SMALL)
+    source = write_rows(tmp_path / "in.jsonl", [*rows, {"text": "last", "tenant": None, "at": 5}])
+    ran = run("dedup", "-q", source, *setting("scope=[tenant]"), "--time-field", "at", *SMALL)
     assert (ran.code, ran.err, len(ran.out.splitlines())) == (0, "", 51)
 
 
 def test_one_of_several_text_fields_that_no_row_has_is_said(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", _ROWS)
+    source = write_rows(tmp_path / "in.jsonl", _ROWS)
     ran = run("dedup", "-q", source, "--text-field", "text", "--text-field", "titel", *SMALL)
     assert ran.code == 0
     assert "has the field 'titel' of input.text_field" in ran.err
     assert "so nothing of it is compared" in ran.err
 
 
-@pytest.mark.parametrize(("name", "code"), [("in.csv", 2), ("in.txt", 2)])
-def test_columns_and_plain_lines_are_looked_at_too(tmp_path: Path, run: Run, name: str, code: int) -> None:
+@pytest.mark.parametrize(("name", "there"), [("in.csv", "'id', 'text', 'a.b'"), ("in.txt", "'text'")])
+def test_columns_and_plain_lines_are_looked_at_too(tmp_path: Path, run: Run, name: str, there: str) -> None:
     source = tmp_path / name
     source.write_text("id,text,a.b\n1,one,x\n2,two,y\n")
-    ran = run("dedup", "-q", source, "--set", "scope=[a.c]", *SMALL)
-    there = "'id', 'text', 'a.b'" if name == "in.csv" else "'text'"
-    assert ran.code == code
+    ran = run("dedup", "-q", source, *setting("scope=[a.c]"), *SMALL)
+    assert ran.code == 2
     assert f"has the field 'a.c' of scope but {there}, " in ran.err
-    assert run("dedup", "-q", source, "--set", "scope=[text]", *SMALL).code == 0
+    assert run("dedup", "-q", source, *setting("scope=[text]"), *SMALL).code == 0
 
 
 def test_a_key_that_is_null_in_every_row_is_not_called_a_text(tmp_path: Path, run: Run) -> None:
-    source = _write(tmp_path / "in.jsonl", [{"text": "one", "key": None}, {"text": "two", "key": None}])
-    ran = run("dedup", "-q", source, "--set", "exact.fields=key", *SMALL[2:4])
+    source = write_rows(tmp_path / "in.jsonl", [{"text": "one", "key": None}, {"text": "two", "key": None}])
+    ran = run("dedup", "-q", source, *setting("exact.fields=key"), *SMALL[2:4])
     assert (ran.code, ran.err) == (
         1,
         f"twinsieve: all 2 rows could not be read (missing_field): {source}:1 has null in 'key', which exact.fields "
@@ -176,43 +168,38 @@ def test_a_key_that_is_null_in_every_row_is_not_called_a_text(tmp_path: Path, ru
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "kept"),
+    [
+        (("--id-field", "idd"), b"did you mean 'id'?", False),
+        (setting("scope=tenant"), b"has the field 'tenant' of scope", True),
+    ],
+)
 def test_a_stream_is_told_of_while_it_is_still_open(
-    process: Callable[[Sequence[str | Path]], list[str]], root: Path
+    started: Start, words: tuple[str, ...], said: bytes, kept: bool
 ) -> None:
-    words = process(["dedup", "-q", "--id-field", "idd", *SMALL])
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(words, cwd=root, **pipes) as ran:  # type: ignore[call-overload]
-        ran.stdin.write(b'{"id": 1, "text": "one row and the pipe stays open"}\n')
-        ran.stdin.flush()
-        assert b"did you mean 'id'?" in ran.stderr.readline()
-        assert ran.stdout.read(8) == b'{"id": 1'
-        ran.stdin.close()
-        assert ran.wait() == 0
-    words = process(["dedup", "-q", "--set", "scope=tenant", *SMALL])
-    with subprocess.Popen(words, cwd=root, **pipes) as ran:  # type: ignore[call-overload]
-        ran.stdin.write(b'{"id": 1, "text": "one row and the pipe stays open"}\n')
-        ran.stdin.flush()
-        assert b"has the field 'tenant' of scope" in ran.stderr.readline()
-        assert ran.stdout.read(8) == b'{"id": 1'
-        ran.stdin.write(b'{"id": 2, "text": "one row and the pipe stays open", "tenant": "a"}\n')
-        ran.stdin.close()
-        assert b'"id": 2' in ran.stdout.read()
-        assert ran.wait() == 0
+    row = b'{"id": 1, "text": "one row and the pipe stays open"}\n'
+    again = b'{"id": 2, "text": "one row and the pipe stays open", "tenant": "a"}\n'
+    with started("dedup", "-q", *words, *SMALL) as running:
+        assert running.answer_to(row) == row
+        assert said in running.stderr.readline()
+        running.stdin.write(again)
+        assert running.end() == (0, again * kept)
 
 
 @pytest.mark.parametrize(("rows", "code"), [(999, 0), (1000, 2)])
-@pytest.mark.parametrize("setting", ["scope", "exact.fields"])
+@pytest.mark.parametrize("key", ["scope", "exact.fields"])
 def test_a_few_rows_without_a_field_say_nothing_of_those_to_come(
-    tmp_path: Path, run: Run, setting: str, rows: int, code: int
+    tmp_path: Path, run: Run, key: str, rows: int, code: int
 ) -> None:
-    small = SMALL if setting == "scope" else SMALL[2:4]
-    first = _write(tmp_path / "a.jsonl", [{"text": f"text {number}"} for number in range(rows)])
-    second = _write(tmp_path / "b.jsonl", [{"text": "last", "tenant": "a"}])
-    words = ["dedup", "-q", first, second, "-o", tmp_path / "out", "--set", f"{setting}=tenant", *small]
+    small = SMALL if key == "scope" else SMALL[2:4]
+    first = write_rows(tmp_path / "a.jsonl", [{"text": f"text {number}"} for number in range(rows)])
+    second = write_rows(tmp_path / "b.jsonl", [{"text": "last", "tenant": "a"}])
+    words = ["dedup", "-q", first, second, "-o", tmp_path / "out", *setting(f"{key}=tenant"), *small]
     words += ["--dead-letter", tmp_path / "dead"]
     ran = run(*words)
     assert ran.code == code, ran.err
-    assert f"none of the first {rows:,} rows has the field 'tenant' of {setting}" in ran.err
+    assert f"none of the first {rows:,} rows has the field 'tenant' of {key}" in ran.err
     assert (tmp_path / "out").exists() == (code == 0)
     first.write_text(first.read_text() + json.dumps({"text": "last", "tenant": "a"}))
     ran = run(*words[:2], first, *words[4:])

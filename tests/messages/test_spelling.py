@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.calling import SMALL, Run
+from tests.calling import SMALL, Run, setting
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.messages.spelling import written_at
 from twinsieve.pipeline.settings.model import Settings
@@ -122,13 +122,13 @@ def test_the_bytes_of_any_value_are_found(document: Any, ascii_only: bool, inden
     look(document, ())
 
 
-@pytest.mark.parametrize("setting", ["exact.fields", "scope"])
-def test_integers_of_any_size_are_other_keys_on_files(tmp_path: Path, run: Run, setting: str) -> None:
+@pytest.mark.parametrize("name", ["exact.fields", "scope"])
+def test_integers_of_any_size_are_other_keys_on_files(tmp_path: Path, run: Run, name: str) -> None:
     source = tmp_path / "in.jsonl"
     rows = _rows([str(2**64), str(2**64 + 1), "1.50", "1.5", str(2**64 + 1)])
     source.write_text("\n".join(rows) + "\n")
-    small = SMALL if setting == "scope" else SMALL[2:4]
-    ran = run("dedup", "-q", source, "--set", f"{setting}=[key]", "--set", "input.id_field=none", *small)
+    small = SMALL if name == "scope" else SMALL[2:4]
+    ran = run("dedup", "-q", source, *setting(f"{name}=[key]", "input.id_field=none"), *small)
     assert (ran.code, ran.out.splitlines()) == (0, rows[:4])
 
 
@@ -189,22 +189,8 @@ def test_what_pythons_writer_makes_of_no_number_is_read(
         for each in (row | {field: constant}, row | {"text": '"and one that is quite different"', "key": "2"})
     ]
     source.write_text("\n".join(rows) + "\n")
-    ran = run(
-        "dedup",
-        "-q",
-        source,
-        "-o",
-        "-",
-        "--dead-letter",
-        dead,
-        "--set",
-        "scope=[tenant]",
-        "--set",
-        "exact.fields=[key]",
-        "--set",
-        "near.method=text",
-        *SMALL,
-    )
+    said = setting("scope=[tenant]", "exact.fields=[key]", "near.method=text")
+    ran = run("dedup", "-q", source, "-o", "-", "--dead-letter", dead, *said, *SMALL)
     assert ran.code == 0
     if field == "text":
         assert ran.out.splitlines() == rows[1:]

@@ -296,3 +296,14 @@ def check_all_judged(world: World, truth: Truth) -> None:
         judged = message.place in truth.judgements or not message.stands
         assert judged or message.place in world.history.skipped, f"{message.at}: never judged"
     check_standing(truth.raw)
+
+
+def check_settled(world: World, *, in_order: bool = True) -> Truth:
+    """Let the world settle. The record equals the plain loop, the outputs equal the record, nothing of the input is
+    missing, and no process stopped."""
+    world.settle()
+    truth = rebuild(world)
+    check_complete(world, truth, check_output(world, truth, in_order=in_order))
+    check_all_judged(world, truth)
+    assert world.stops == []
+    return truth

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from tests.driver import LOG, OUTPUT, SCHEME, World
+from tests.model.test_hidden_topics import block
+from tests.model.test_hidden_topics import recorded as as_restored
 from tests.model.test_mixed_versions import recorded
-from tests.twins import TinyScheme, batch_of
 from twinsieve.pipeline.index.state import IndexState
-from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block
-from twinsieve.pipeline.wire.frame import What
-from twinsieve.pipeline.wire.ruling import Ruling, decode_ruling, encode_ruling
+from twinsieve.pipeline.wire.block import BlockFlag, decode_block, encode_block
+from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
@@ -30,20 +29,10 @@ def saved(index: IndexState) -> bytes:
     return index.sieve.to_bytes()
 
 
-def block(first: int, text: str, time_ms: int, arrival_ms: int) -> Block:
-    bodies, prints = TinyScheme().read([text])
-    rows = batch_of(bodies, prints, times=time_ms)
-    return Block(
-        b"t" * 16, 0, 0, 1, BlockFlag.NONE if first else BlockFlag.START, first, first + 1, first, first,
-        stable_end=9, arrival_ms=arrival_ms, topic="in",
-        offsets=np.array([first]), kinds=np.zeros(1, np.uint8), batch=rows,
-    )  # fmt: skip
-
-
 AHEAD = [
-    block(0, "a", NOW_MS, NOW_MS),
-    block(1, "b", NOW_MS + DAYS_MS, NOW_MS + DAYS_MS),
-    block(2, "a", NOW_MS + 1_000, NOW_MS + 1_000),
+    block("t", 1, 0, "a", BlockFlag.START, NOW_MS),
+    block("t", 1, 1, "b", BlockFlag.NONE, NOW_MS + DAYS_MS),
+    block("t", 1, 2, "a", BlockFlag.NONE, NOW_MS + 1_000),
 ]
 
 
@@ -60,11 +49,7 @@ def test_times_of_the_future_are_bounded_by_arrival_and_expire_nothing() -> None
 def test_a_restore_takes_the_arrival_that_counted_from_the_record() -> None:
     one, other = state(), state()
     for each, ruling in zip(AHEAD, ruled(one), strict=True):
-        decision, _ = encode_ruling(ruling, SCHEME)
-        other.follow(
-            decode_block(encode_block(each, SCHEME), SCHEME, ""),
-            decode_ruling(What.DECISION, decision, SCHEME, ""),
-        )
+        other.follow(decode_block(encode_block(each, SCHEME), SCHEME, ""), as_restored(ruling))
     assert saved(other) == saved(one)
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tests.driver import LOG, WORKER, World
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
+from tests.model.test_inputs_gone import pass_time
 from twinsieve.pipeline.broker.records import AbortableError
 from twinsieve.pipeline.worker.config import WorkerStep
 
@@ -25,29 +26,22 @@ def test_refused_emissions_fill_the_log_ever_more_slowly() -> None:
 
     process.hook = refuse
     world.produce("in", 0, [b"c", b"d"])
-    before, start_s = world.cluster.log(LOG).end, world.clock.monotonic_s()
-    while world.clock.monotonic_s() < start_s + 120.0:
-        world.run(1)
+    before = world.cluster.log(LOG).end
+    pass_time(world, 120.0)
     assert len(refused_s) > 8
     assert len(refused_s) < 60, "eight in the first seconds, then one in five"
     assert world.cluster.log(LOG).end - before < 200
     pauses = [later - sooner for sooner, later in pairwise(refused_s)]
     assert min(pauses[-5:]) > 4 * min(pauses[:3])
     process.hook = lambda _: None
-    world.settle()
-    truth = rebuild(world)
-    check_all_judged(world, truth)
-    check_complete(world, truth, check_output(world, truth))
+    check_settled(world)
 
 
 def test_a_long_patience_is_kept() -> None:
     world = World(partitions=1)
     process = world.start("a", roles="worker", worker_config=replace(WORKER, answer_s=100.0))
     world.produce("in", 0, [b"a"])
-    start_s = world.clock.monotonic_s()
-    while world.clock.monotonic_s() < start_s + 90.0:
-        world.run(1)
+    pass_time(world, 90.0)
     assert process.notices == []
-    while world.clock.monotonic_s() < start_s + 110.0:
-        world.run(1)
+    pass_time(world, 20.0)
     assert process.notices == ["in[0]: no answer for 100 s; asking again"]

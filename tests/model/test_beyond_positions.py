@@ -25,8 +25,7 @@ def with_big_offsets() -> World:
     world.start("a")
     world.produce("in", 0, texts(0, 5))
     world.settle()
-    world.processes[0].kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.cluster.create(NewTopic("big", 1))
     world.cluster.log(Partition("big", 0)).beginning = MAX_OFFSETS - 3
     world.produce("big", 0, texts(10, 20))

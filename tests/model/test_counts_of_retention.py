@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.driver import OUTPUT, World, texts
+from tests.model.test_passed_over import judged_not_emitted, trim
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
@@ -12,13 +13,10 @@ IN = Partition("in", 0)
 
 def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
     world = World(partitions=1)
-    index = world.start("i", roles="index")
-    first = world.start("w", roles="worker")
+    world.start("a")
     world.produce("in", 0, texts(0, 10))
     world.settle()
-    for process in (index, first):
-        process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.produce("in", 0, texts(10, 30))
     world.cluster.log(IN).trim(world.cluster.log(IN).beginning + 15)
     counted, said = [], []
@@ -30,8 +28,7 @@ def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
             world.settle()
         else:
             world.run(900)
-            process.kill()
-            world.clock.sleep(20.0)
+            world.kill_all()
         assert process.worker is not None
         counted.append(process.worker.trimmed)
         said.append([one for one in process.notices if "retention" in one])
@@ -40,18 +37,8 @@ def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
 
 
 def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None:
-    world = World(partitions=1)
-    worker = world.start("w", roles="worker")
-    index = world.start("i", roles="index")
-    world.produce("in", 0, [b"first"])
-    world.settle()
-    world.produce("in", 0, [b"x", b"y"])
-    for process in (worker, worker, index, index):
-        process.step()
-    for process in (worker, index):
-        process.kill()
-    world.clock.sleep(20.0)
-    world.cluster.log(IN).trim(world.cluster.log(IN).end)
+    world = judged_not_emitted([b"x", b"y"])
+    trim(world)
     world.produce("in", 0, [b"z"])
     process = world.start("a")
     world.settle()

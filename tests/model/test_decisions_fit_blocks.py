@@ -8,9 +8,8 @@ import pytest
 
 from tests.driver import DECISIONS, GROUP, LOG, OUTPUT, SCHEME, WORKER, World, texts
 from tests.memory.log import Entry
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 from tests.model.test_foreign_scheme import OTHER
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.wire.block import Block, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import What
@@ -34,11 +33,6 @@ def cut(world: World, lost: int) -> None:
     """The log loses its last blocks, as after a power failure of its only broker."""
     entries = world.cluster.log(LOG).entries
     del entries[len(entries) - lost :]
-
-
-def create_log_again(world: World) -> None:
-    world.cluster.delete(LOG.topic)
-    world.cluster.create(NewTopic(LOG.topic, 1))
 
 
 def grow_and_restore(world: World, rounds: list[list[bytes | None]]) -> None:
@@ -85,7 +79,7 @@ def test_decisions_of_a_deleted_log_are_not_applied_to_the_one_made_again(
     asked_before: bool,
 ) -> None:
     world = judged([[b"a"]] * 6)
-    create_log_again(world)
+    world.make_again(LOG.topic, 1)
     grow_and_restore(world, [[b"new"]] if asked_before else [])
     (stop,) = world.stops
     assert "app.decisions[0]@" in stop
@@ -135,9 +129,7 @@ def test_a_log_that_is_whole_restores() -> None:
     world = judged([texts(0, 20), texts(10, 30)])
     world.start("a")
     world.produce("in", 0, texts(20, 50))
-    world.settle()
-    check_complete(world, truth := rebuild(world), check_output(world, truth))
-    check_all_judged(world, truth)
+    check_settled(world)
 
 
 def test_another_content_in_the_same_range_is_not_the_block_that_was_judged() -> None:

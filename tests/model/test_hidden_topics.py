@@ -20,13 +20,20 @@ from twinsieve.stages.contract import Kind
 _LATEST_MS = 1_600_000_000_000
 
 
-def block(topic: str, session: int, offset: int, text: str, flags: BlockFlag = BlockFlag.START) -> Block:
-    """One row at `offset`, which its session begins with."""
+def block(
+    topic: str,
+    session: int,
+    offset: int,
+    text: str,
+    flags: BlockFlag = BlockFlag.START,
+    at_ms: int = _LATEST_MS,
+) -> Block:
+    """One row at `offset`, which its session begins with; `at_ms`: its own time, and when its worker says it arrived."""
     bodies, prints = TinyScheme().read([text])
-    rows = batch_of(bodies, prints, times=_LATEST_MS)
+    rows = batch_of(bodies, prints, times=at_ms)
     return Block(
         topic.encode() * 16, 0, 0, session, flags, offset, offset + 1, offset, offset, stable_end=99,
-        arrival_ms=_LATEST_MS, topic=topic,
+        arrival_ms=at_ms, topic=topic,
         offsets=np.array([offset]), kinds=np.zeros(1, np.uint8), batch=rows,
     )  # fmt: skip
 
@@ -128,13 +135,11 @@ def test_an_index_goes_on_though_retention_took_all_of_a_topic() -> None:
     world.produce("in", 0, [b"one", b"two"])
     world.run(100)
     hidden, decided = world.cluster.log(LOG).stable_end, world.cluster.log(DECISIONS).stable_end
-    world.processes[0].kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.start("b", worker_config=both)
     world.produce("more", 0, [b"one", b"three"])
     world.run(100)
-    world.processes[-1].kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.trim_log(hidden)
     world.trim_decisions(decided)
     world.start("c", worker_config=both)

@@ -5,18 +5,11 @@ from __future__ import annotations
 from tests.driver import GROUP, LOG, VERDICTS, World, texts
 from tests.memory.broker import CrashError
 from tests.memory.faults import at_once
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 
 IN = Partition("in", 0)
-
-
-def well(world: World) -> None:
-    truth = rebuild(world)
-    check_all_judged(world, truth)
-    check_complete(world, truth, check_output(world, truth))
-    assert not world.stops
 
 
 def test_the_mark_outlives_a_session_whose_first_block_never_arrived() -> None:
@@ -57,9 +50,8 @@ def test_the_mark_outlives_a_session_whose_first_block_never_arrived() -> None:
     world.cluster.faults.append_latency_s = at_once
     world.clock.sleep(20.0)
     world.start("w", roles="worker")
-    world.settle()
+    check_settled(world)
     assert world.emitted() == list(range(5)), "each came out once"
-    well(world)
 
 
 def test_a_worker_that_stops_while_it_begins_reports_only_what_it_asked() -> None:
@@ -76,9 +68,8 @@ def test_a_worker_that_stops_while_it_begins_reports_only_what_it_asked() -> Non
     world.cluster.faults.leaderless.clear()
     world.clock.sleep(20.0)
     world.start("w", roles="worker")
-    world.settle()
+    check_settled(world)
     assert world.emitted() == list(range(30))
-    well(world)
 
 
 def test_records_from_before_a_session_begin_a_new_one() -> None:
@@ -90,7 +81,6 @@ def test_records_from_before_a_session_begin_a_new_one() -> None:
     assert process.worker is not None
     process.worker._consumer.seek(IN, 5)
     world.produce("in", 0, texts(20, 30))
-    world.settle()
+    check_settled(world)
     assert any("in[0]: got 5, had 20 before" in notice for notice in process.notices), process.notices
     assert world.emitted() == list(range(30))
-    well(world)

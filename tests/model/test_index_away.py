@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.driver import INDEX, INDEX_GROUP, LOG, OUTPUT, SCHEME, WORKER, Process, World
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.wire.block import decode_block
 
@@ -45,21 +45,14 @@ def away(seconds: float) -> tuple[World, Process, int]:
     return world, worker, end
 
 
-def well(world: World) -> None:
-    truth = rebuild(world)
-    check_all_judged(world, truth)
-    check_complete(world, truth, check_output(world, truth))
-
-
 def test_an_index_away_for_an_hour_costs_one_extra_copy_of_what_waits() -> None:
     world, _, end = away(3_600.0)
     assert asked_rows(world, end) == PARTITIONS * PENDING, "what waits, once"
     assert world.cluster.log(LOG).end - end < 150
     world.start("j", roles="index")
-    world.settle()
+    check_settled(world)
     assert asked_rows(world, end) <= PARTITIONS * (2 * PENDING + MORE)
     assert out(world) == PARTITIONS * (PENDING + MORE)
-    well(world)
 
 
 @pytest.mark.parametrize("rows_per_s", [4, 12])
@@ -85,4 +78,4 @@ def test_an_index_slower_than_the_patience_of_workers_catches_up(rows_per_s: int
             break
     assert out(world) == PARTITIONS * (PENDING + MORE)
     assert asked_rows(world, end) < 5 * PARTITIONS * (PENDING + MORE)
-    well(world)
+    check_settled(world)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.driver import DUPLICATES, GROUP, INDEX, OUTPUT, SEEDED, WORKER, Process, World
 from tests.memory.clients import MemoryAdmin
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 from tests.nasty.seeding import SEED_WORKER
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.records import BrokerError, Partition
@@ -59,13 +59,6 @@ def given_up(world: World) -> Counter[GivenUp]:
     return sum((each.index.given_up for each in world.processes if each.index is not None), Counter())
 
 
-def check(world: World) -> None:
-    truth = rebuild(world)
-    check_complete(world, truth, check_output(world, truth, in_order=False))
-    check_all_judged(world, truth)
-    assert world.stops == []
-
-
 @pytest.mark.parametrize("how", ["deleted", "left out"])
 @pytest.mark.parametrize("restores", ["no", "from the log", "from a snapshot"])
 def test_copies_of_what_never_came_out_come_out(how: str, restores: str, tmp_path: Path) -> None:
@@ -87,7 +80,7 @@ def test_copies_of_what_never_came_out_come_out(how: str, restores: str, tmp_pat
     world.produce("in", 0, [b"x", b"x", b"y"])
     world.settle()
     assert out(world) == [b"first", b"other", b"more", b"x", b"y"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_a_topic_that_is_read_again_later_is_judged_anew() -> None:
@@ -103,7 +96,7 @@ def test_a_topic_that_is_read_again_later_is_judged_anew() -> None:
     world.settle()
     assert out(world) == [b"first", b"x", b"y"]
     assert world.cluster.values(DUPLICATES) == [b"x"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_a_topic_that_comes_back_before_anything_was_judged_loses_no_leader() -> None:
@@ -115,7 +108,7 @@ def test_a_topic_that_comes_back_before_anything_was_judged_loses_no_leader() ->
     world.settle()
     assert given_up(world) == {}
     assert out(world) == [b"first", b"x", b"y"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_nothing_is_given_up_while_no_worker_runs() -> None:
@@ -131,7 +124,7 @@ def test_nothing_is_given_up_while_no_worker_runs() -> None:
     assert given_up(world) == {}
     assert world.cluster.values(DUPLICATES) == [b"x"]
     assert out(world) == [b"first", b"x", b"y"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_a_topic_that_another_process_reads_is_not_given_up() -> None:
@@ -149,7 +142,7 @@ def test_a_topic_that_another_process_reads_is_not_given_up() -> None:
     world.settle()
     assert given_up(world) == {}
     assert out(world) == [b"first", b"other", b"x", b"y"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_what_a_stopped_seed_was_judged_leads_on() -> None:
@@ -260,4 +253,4 @@ def test_a_broker_that_knows_nothing_for_a_moment_gives_nothing_up(
     world.settle()
     assert given_up(world) == {}
     assert out(world) == [b"first", b"x", b"y"]
-    check(world)
+    check_settled(world, in_order=False)

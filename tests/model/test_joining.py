@@ -8,20 +8,13 @@ import pytest
 
 from tests.driver import DECISIONS, Process, World
 from tests.memory.consumer import MemoryConsumer
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 from twinsieve.pipeline.index import follower as index_restore
 from twinsieve.pipeline.index import index
 
 
 def _judging(world: World) -> list[Process]:
     return [each for each in world.processes if each.running and each.index is not None and each.index.live]
-
-
-def _checked(world: World) -> None:
-    world.settle()
-    truth = rebuild(world)
-    check_all_judged(world, truth)
-    check_complete(world, truth, check_output(world, truth))
 
 
 def _busy_world(messages: int) -> World:
@@ -51,7 +44,7 @@ def test_a_warm_standby_reads_no_decision_twice_when_it_takes_over(monkeypatch: 
     monkeypatch.setattr(index_restore, "decode_ruling", counted)
     world.processes[0].kill()
     world.produce("in", 0, [b"one more"])
-    _checked(world)
+    check_settled(world)
     assert _judging(world) == [world.processes[1]]
     assert len(decoded) <= 3, "the standby was up with all of them"
 
@@ -74,7 +67,7 @@ def test_a_newcomer_far_behind_leaves_the_log_to_who_judges(monkeypatch: pytest.
     assert behind[-1] <= 6
     world.processes[0].kill()
     world.produce("in", 0, [b"text 3", b"new"])
-    _checked(world)
+    check_settled(world)
     assert _judging(world) == [newcomer]
 
 
@@ -86,7 +79,7 @@ def test_a_live_index_reads_on_from_where_it_was_after_a_rebalance(monkeypatch: 
     assert at > world.cluster.log(DECISIONS).end / 2
     world.start("a")
     world.produce("in", 0, [b"text 3", b"new"])
-    _checked(world)
+    check_settled(world)
 
 
 def test_an_index_that_is_still_joining_does_not_stand_by(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,12 @@ from tests.driver import (
     OUTPUT,
     VERDICTS,
     WORKER,
-    Process,
     World,
     origin_of,
 )
 from tests.memory.clients import MemoryReader, MemoryTransactionalProducer
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
+from tests.model.test_inputs_gone import pass_time
 from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.worker.config import WorkerStep
@@ -29,9 +29,9 @@ from twinsieve.pipeline.worker.emit import Emission
 DEAD_INPUT = Partition("in", 2)
 
 
-def world_of_three() -> World:
+def patient_world(partitions: int = 3, outputs: int = 3) -> World:
     """Nothing expires: a client that waits for a leader lets the clock of all run."""
-    world = World(partitions=3)
+    world = World(partitions, other=dict.fromkeys((OUTPUT, DUPLICATES, DEAD), outputs))
     world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
     return world
 
@@ -49,25 +49,15 @@ def out(world: World) -> list[int]:
 def settled_well(world: World) -> None:
     """All leaders are back: nothing is lost, nothing comes twice."""
     world.cluster.faults.leaderless.clear()
-    world.settle()
-    truth = rebuild(world)
-    check_all_judged(world, truth)
-    check_complete(world, truth, check_output(world, truth))
-    assert world.stops == []
-
-
-def run_s(world: World, seconds: float) -> None:
-    end_s = world.clock.monotonic_s() + seconds
-    while world.clock.monotonic_s() < end_s:
-        world.run(1)
+    check_settled(world)
 
 
 def test_an_input_partition_without_a_leader_keeps_no_other_from_opening() -> None:
-    world = world_of_three()
+    world = patient_world()
     world.cluster.faults.leaderless.add(DEAD_INPUT)
     post(world, 0)
     process = world.start("a")
-    run_s(world, 10.0)
+    pass_time(world, 10.0)
     assert out(world) == [10, 10, 0]
     assert process.worker is not None
     assert (process.worker.waiting_for_leader, process.worker.ready) == (1, True)
@@ -91,23 +81,23 @@ def test_offsets_that_nobody_tells_keep_no_other_partition_from_opening(
             return ask(self, partitions)  # type: ignore[operator]
 
         monkeypatch.setattr(MemoryReader, name, asked)
-    world = world_of_three()
+    world = patient_world()
     post(world, 0)
     world.start("a")
-    run_s(world, 40.0)
+    pass_time(world, 40.0)
     assert out(world) == [10, 10, 0]
     silent.clear()
     settled_well(world)
 
 
 def test_a_leaderless_verdict_partition_delays_those_answered_there() -> None:
-    world = world_of_three()
+    world = patient_world()
     process = world.start("a")
     world.run(20)
     world.cluster.faults.leaderless.add(Partition(VERDICTS, 0))
     for first in range(0, 50, 10):
         post(world, first)
-        run_s(world, 30.0)
+        pass_time(world, 30.0)
     assert out(world)[1] == 50, "in[1] is answered on the other partition"
     assert process.index is not None
     assert process.index.live
@@ -117,12 +107,12 @@ def test_a_leaderless_verdict_partition_delays_those_answered_there() -> None:
 
 
 def test_a_log_without_a_leader_is_said_and_waited_for() -> None:
-    world = world_of_three()
+    world = patient_world()
     process = world.start("a")
     world.run(20)
     world.cluster.faults.leaderless.add(LOG)
     post(world, 0)
-    run_s(world, 120.0)
+    pass_time(world, 120.0)
     assert out(world) == [0, 0, 0]
     assert any("app.fingerprints[0]: no leader" in notice for notice in process.notices)
     assert process.running
@@ -130,16 +120,15 @@ def test_a_log_without_a_leader_is_said_and_waited_for() -> None:
 
 
 def test_blocks_are_not_asked_again_and_again_while_verdicts_have_no_leader() -> None:
-    world = world_of_three()
+    world = patient_world()
     config = replace(WORKER, max_pending=500, poll_messages=100, block_bytes=100_000)
-    process = Process(world, "a", worker_config=config)
-    world.processes.append(process)
+    world.start("a", worker_config=config)
     world.run(20)
     world.cluster.faults.leaderless.add(Partition(VERDICTS, 0))
     post(world, 0)
-    run_s(world, 200.0)
+    pass_time(world, 200.0)
     before = world.cluster.log(LOG).end
-    run_s(world, 600.0)
+    pass_time(world, 600.0)
     assert world.cluster.log(LOG).end - before < 60, "idle reports of one partition alone"
     settled_well(world)
 
@@ -148,7 +137,7 @@ def test_blocks_are_not_asked_again_and_again_while_verdicts_have_no_leader() ->
 @pytest.mark.parametrize("topic", [OUTPUT, DUPLICATES, DEAD])
 def test_a_leaderless_output_partition_delays_those_that_write_there(topic: str, *, expires: bool) -> None:
     """expires: the first transaction, whose messages wait for a leader, outlives its time-out"""
-    world = world_of_three()
+    world = patient_world()
     world.cluster.transaction_timeout_s = 8.0 if expires else 1e9
     process = world.start("a")
     post(world, 0)
@@ -158,7 +147,7 @@ def test_a_leaderless_output_partition_delays_those_that_write_there(topic: str,
         for number in range(3):
             world.produce("in", number, [b"\xff", b"%d 0" % number])
         post(world, 1_000 + first)
-        run_s(world, 30.0)
+        pass_time(world, 30.0)
     assert out(world) == [70, 10, 70]
     assert process.worker is not None
     assert process.worker.waiting_for_leader == 1
@@ -166,8 +155,7 @@ def test_a_leaderless_output_partition_delays_those_that_write_there(topic: str,
 
 
 def test_keys_of_a_dead_output_partition_wait_and_keyless_messages_pass() -> None:
-    world = World(3, other={OUTPUT: 4, DUPLICATES: 4, DEAD: 4})
-    world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
+    world = patient_world(outputs=4)
     dead_key, live_key = b"key-1", b"a longer key"
     world.cluster.faults.leaderless.add(Partition(OUTPUT, partition_of(dead_key, 4)))
     assert partition_of(live_key, 4) != partition_of(dead_key, 4)
@@ -177,7 +165,7 @@ def test_keys_of_a_dead_output_partition_wait_and_keyless_messages_pass() -> Non
         world.produce("in", 1, [b"1 %d" % row], dead_key if row == 10 else live_key)
         world.produce("in", 2, [b"2 %d" % row], None)
         world.run(2)
-    run_s(world, 60.0)
+    pass_time(world, 60.0)
     came = [origin_of(entry) for log in world.cluster.topics[OUTPUT].logs for _, entry in log.visible()]
     assert [sum(number == each for _, number, _ in came) for each in range(3)] == [20, 10, 20]
     settled_well(world)
@@ -187,7 +175,7 @@ def test_a_partition_whose_transactions_are_refused_holds_up_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its output partition has a leader, which takes nothing: too few replicas are in sync, say."""
-    world = world_of_three()
+    world = patient_world()
     refusals: list[float] = []
     send = MemoryTransactionalProducer.send
 
@@ -204,11 +192,11 @@ def test_a_partition_whose_transactions_are_refused_holds_up_no_other(
     world.start("a")
     for first in range(0, 300, 10):
         post(world, first)
-        run_s(world, 10.0)
+        pass_time(world, 10.0)
     assert out(world) == [300, 0, 300]
     assert 5 < len(refusals) < 20
     before = world.cluster.log(LOG).end
-    run_s(world, 300.0)
+    pass_time(world, 300.0)
     assert world.cluster.log(LOG).end - before < 60, "copies of what waits come ever less often"
     refusing = False
     settled_well(world)
@@ -243,8 +231,7 @@ def test_messages_are_counted_once_when_a_step_fails_behind_its_commit() -> None
 
 def test_what_stands_behind_a_block_that_waits_for_a_leader_waits_too() -> None:
     """Several blocks of one poll are answered at once, and the outputs have other numbers of partitions."""
-    world = World(1, other={OUTPUT: 4, DUPLICATES: 4, DEAD: 4})
-    world.cluster.session_timeout_s = world.cluster.transaction_timeout_s = 1e9
+    world = patient_world(1, outputs=4)
     dead, live = b"key-1", b"a longer key"
     assert partition_of(dead, 4) != partition_of(live, 4)
     world.cluster.faults.leaderless.add(Partition(OUTPUT, partition_of(dead, 4)))

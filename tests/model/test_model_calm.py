@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.driver import DEAD, DUPLICATES, OUTPUT, World
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 
 
 def test_uniques_come_out_once_in_order_and_duplicates_name_their_leader() -> None:
@@ -11,11 +11,7 @@ def test_uniques_come_out_once_in_order_and_duplicates_name_their_leader() -> No
     world.start("a")
     for number in range(2):
         world.produce("in", number, [b"x%d" % (row % 9) for row in range(40)])
-    world.settle()
-    truth = rebuild(world)
-    fates = check_output(world, truth)
-    check_complete(world, truth, fates)
-    check_all_judged(world, truth)
+    check_settled(world)
     assert sum(len(world.cluster.values(OUTPUT, number)) for number in range(2)) == 9
     assert sum(len(world.cluster.values(DUPLICATES, number)) for number in range(2)) == 71
 

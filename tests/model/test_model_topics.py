@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.driver import DEAD, DUPLICATES, OUTPUT, WORKER, World, origin_of
 from tests.memory.log import Entry
-from tests.model.checker import Truth, check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 
 COUNT = 4
 KAFKA_HASHES = {
@@ -30,15 +30,6 @@ def world_of(**more: int) -> World:
     return world
 
 
-def checked(world: World) -> Truth:
-    """Settled, and as the plain loop over the log says: each message once, none lost, order kept."""
-    world.settle()
-    truth = rebuild(world)
-    check_complete(world, truth, check_output(world, truth))
-    check_all_judged(world, truth)
-    return truth
-
-
 def came_out(world: World, topic: str) -> list[tuple[int, Entry]]:
     """Messages of an output topic with the number of the partition they are in."""
     logs = world.cluster.topics[topic].logs
@@ -52,7 +43,7 @@ def test_where_counts_agree_a_message_keeps_its_number_whatever_its_key() -> Non
             for row, key in enumerate([*KAFKA_HASHES, None]):
                 world.produce(topic, number, [b"%s %d %d" % (topic.encode(), number, row), b"\xff"], key)
     world.produce("more", 3, [b"in 1 0"], b"21")
-    checked(world)
+    check_settled(world)
     uniques, dead = came_out(world, OUTPUT), came_out(world, DEAD)
     assert len(uniques) == len(dead) == 2 * COUNT * 7
     assert all(number == origin_of(entry)[1] for number, entry in [*uniques, *dead])
@@ -73,7 +64,7 @@ def test_where_counts_differ_messages_go_by_key_in_the_order_they_came() -> None
         world.run(3)
     for place, key in enumerate(KAFKA_HASHES):
         world.produce("more", place, [b"fewer %s %d" % (key, row) for row in range(rounds)], key)
-    checked(world)
+    check_settled(world)
     expected = {key: (value & 0x7FFFFFFF) % COUNT for key, value in KAFKA_HASHES.items()}
     assert len(set(expected.values())) == COUNT
     for topic in (OUTPUT, DUPLICATES, DEAD):
@@ -92,7 +83,7 @@ def test_messages_without_key_come_out_once_wherever_that_is() -> None:
     for number in range(7):
         world.produce("more", number, [b"text %d %d" % (number, row) for row in range(20)], None)
     world.produce("more", 0, [b"text 6 1"], None)
-    checked(world)
+    check_settled(world)
     uniques = sorted(origin_of(entry) for _, entry in came_out(world, OUTPUT))
     assert uniques == [("more", number, row) for number in range(7) for row in range(20)]
     assert all(entry.key is None for _, entry in came_out(world, OUTPUT))
@@ -106,5 +97,5 @@ def test_a_worker_that_runs_on_sees_that_counts_agree_again() -> None:
     for topic in (OUTPUT, DUPLICATES, DEAD, "in"):
         world.cluster.add_partitions(topic, COUNT + 1)
     world.produce("in", COUNT, [b"after"], b"abc")
-    checked(world)
+    check_settled(world)
     assert world.cluster.values(OUTPUT, COUNT) == [b"after"]

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.driver import DEAD, DUPLICATES, OUTPUT, World
-from tests.model.checker import check_all_judged, check_complete, check_output, rebuild
+from tests.model.checker import check_settled
 from tests.model.test_model_ledger import ask, take
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import GivenUp, Ledger
 from twinsieve.pipeline.wire.block import BlockFlag
@@ -49,11 +48,6 @@ def out(world: World) -> list[bytes | None]:
     return [value for number in range(2) for value in world.cluster.values(OUTPUT, number)]
 
 
-def check(world: World) -> None:
-    truth = rebuild(world)
-    check_complete(world, truth, check_output(world, truth, in_order=False))
-
-
 def trim(world: World) -> None:
     world.cluster.log(IN).trim(world.cluster.log(IN).end)
 
@@ -64,9 +58,7 @@ def skip(world: World) -> None:
 
 def recreate(world: World, partitions: int) -> None:
     """The input is deleted and made again; `reset` begins at its beginning."""
-    world.cluster.delete("in")
-    world.cluster.create(NewTopic("in", partitions))
-    world.topic_ids["in"].add(world.cluster.topics["in"].topic_id)
+    world.make_again("in", partitions)
     for number in range(partitions):
         world.move_offset(Partition("in", number), 0)
 
@@ -94,7 +86,7 @@ def test_a_copy_of_what_never_came_out_comes_out(
     assert sorted(filter(None, out(world))) == sorted(
         [b"first", b"x", b"y", b"z"] + ([b"other"] if restores != "no" else [])
     )
-    check(world)
+    check_settled(world, in_order=False)
     counted = [process.index.given_up for process in world.processes if process.index is not None]
     reason = GivenUp.RETENTION if lose is trim else GivenUp.RESET
     assert sum(counted, Counter()) == {reason: 2}, "by the index that judged it, and by no later one"
@@ -109,7 +101,7 @@ def test_an_idle_partition_is_passed_over_at_once() -> None:
     world.produce("in", 1, [b"x"])
     world.settle()
     assert out(world) == [b"first", b"x"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_what_was_skipped_is_judged_anew_when_the_offset_is_moved_back() -> None:
@@ -124,8 +116,7 @@ def test_what_was_skipped_is_judged_anew_when_the_offset_is_moved_back() -> None
     world.settle()
     assert sorted(filter(None, out(world))) == [b"first", b"x", b"y"]
     assert world.cluster.values(DUPLICATES) == [b"x"], "the skipped one is the copy now"
-    check(world)
-    check_all_judged(world, rebuild(world))
+    check_settled(world, in_order=False)
 
 
 def test_a_topic_created_again_takes_its_unemitted_leaders_with_it() -> None:
@@ -136,7 +127,7 @@ def test_a_topic_created_again_takes_its_unemitted_leaders_with_it() -> None:
     world.produce("in", 1, [b"x"])
     world.settle()
     assert out(world) == [b"first", b"x"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 @pytest.mark.parametrize("place", ["fewer", "others", "the same"])
@@ -152,8 +143,7 @@ def test_a_topic_created_again_takes_unemitted_leaders_of_all_partitions(place: 
     assert sorted(filter(None, out(world))) == [b"first", b"x", b"y", b"z"]
     assert process.index is not None
     assert process.index.given_up == {GivenUp.RECREATED: 3}
-    check(world)
-    check_all_judged(world, rebuild(world))
+    check_settled(world, in_order=False)
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -174,7 +164,7 @@ def test_what_compaction_took_before_it_came_out_leads_nobody(last: bool) -> Non
     assert len(out(world)) == (4 if last else 5)
     assert process.index is not None
     assert process.index.given_up == {GivenUp.COMPACTED: 1}
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_what_the_output_refuses_after_it_was_judged_leads_nobody() -> None:
@@ -196,7 +186,7 @@ def test_what_the_output_refuses_after_it_was_judged_leads_nobody() -> None:
     world.produce("in", 1, [big])
     world.settle()
     assert sorted(filter(None, out(world))) == [b"first", big, b"y"]
-    check(world)
+    check_settled(world, in_order=False)
 
 
 def test_a_worker_of_a_deleted_topic_that_wakes_up_late_adds_no_leader() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.driver import DEAD, DUPLICATES, OUTPUT, World, texts
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Partition
 
 NEW = [*texts(100, 110), *texts(200, 203), None, b"\xff\xfe", None, b"\xff\xfe"]
@@ -22,9 +21,7 @@ def recreated(epoch: int = 0) -> World:
     world.settle()
     if not epoch:
         world.clock.sleep(0.25)
-    world.cluster.delete("in")
-    world.cluster.create(NewTopic("in", 1))
-    world.topic_ids["in"].add(world.cluster.topics["in"].topic_id)
+    world.make_again("in", 1)
     world.produce("in", 0, NEW)
     return world
 

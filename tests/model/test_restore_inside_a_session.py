@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.driver import DUPLICATES, GROUP, OUTPUT, World, texts
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Partition
 
 IN = Partition("in", 0)
@@ -37,8 +36,7 @@ def test_a_topic_created_again_is_noticed_after_a_restore_inside_a_session() -> 
     world.run(100)
     world.kill_all()
     before = world.cluster.values(OUTPUT)
-    world.cluster.delete("in")
-    world.cluster.create(NewTopic("in", 1))
+    world.make_again("in", 1)
     world.cluster.group(GROUP).offsets.pop(IN, None)
     world.produce("in", 0, [b"other"])
     world.start("a")

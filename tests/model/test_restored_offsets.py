@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from tests.driver import GROUP, OUTPUT, World
-from twinsieve.pipeline.broker.admin import NewTopic
 
 
 def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor() -> None:
     world = World(partitions=1)
     world.produce("in", 0, [b"a", b"b", b"c"])
-    process = world.start("a")
+    world.start("a")
     world.settle()
-    process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     offsets = dict(world.cluster.group(GROUP).offsets)
-    world.cluster.delete("in")
-    world.cluster.create(NewTopic("in", 1))
+    world.make_again("in", 1)
     world.produce("in", 0, [b"d", b"e", b"f", b"g", b"h"])
     world.cluster.group(GROUP).offsets.update(offsets)
     again = world.start("a")

@@ -41,6 +41,15 @@ def well(world: World) -> None:
     assert world.stops == []
 
 
+def old_world(count: int = 10) -> World:
+    """Two partitions with so many messages each, all older than what producers hold back."""
+    world = World(partitions=2)
+    for number in range(2):
+        world.produce("in", number, texts(100 * number, 100 * number + count))
+    world.clock.sleep(LONG_S)
+    return world
+
+
 def test_a_partition_that_is_added_later_begins_at_its_beginning() -> None:
     world = World(partitions=1)
     world.produce("in", 0, texts(0, 10))
@@ -58,10 +67,7 @@ def test_a_partition_that_is_added_later_begins_at_its_beginning() -> None:
 
 def test_partitions_that_another_worker_opens_later_begin_at_the_same_end() -> None:
     """The second process comes when the group knows the topic already, and the partition it gets is old."""
-    world = World(partitions=2)
-    for number in range(2):
-        world.produce("in", number, texts(100 * number, 100 * number + 10))
-    world.clock.sleep(LONG_S)
+    world = old_world()
     first = world.start("a", worker_config=LATEST)
     # in[1] has no leader while the first process begins.
     world.cluster.faults.leaderless.add(Partition("in", 1))
@@ -96,8 +102,7 @@ def test_who_takes_over_an_unanswered_session_begins_where_it_did(step: str, tim
     came_between = texts(10, 20)
     begun = bool(world.cluster.group(GROUP).offsets)
     world.produce("in", 0, came_between)
-    process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.start("b", worker_config=LATEST)
     world.settle()
     world.produce("in", 0, texts(20, 30))
@@ -151,20 +156,16 @@ def test_what_is_written_to_a_partition_that_could_not_begin_is_for_the_app(
     dead: Partition, ahead_s: float, restarted: bool
 ) -> None:
     """Producers hold their messages back while it has no leader, and write them as soon as it has one again."""
-    world = World(partitions=2)
-    for number in range(2):
-        world.produce("in", number, texts(100 * number, 100 * number + 3))
-    world.clock.sleep(LONG_S)
+    world = old_world(3)
     world.cluster.faults.leaderless.add(dead)
-    process = world.start("a", worker_config=LATEST, ahead_s=ahead_s)
+    world.start("a", worker_config=LATEST, ahead_s=ahead_s)
     world.run(40)
     world.produce("in", 0, texts(3, 6))
     stamp_ms = world.clock.now_ms() - 60_000
     world.run(200)
     if restarted:
-        process.kill()
-        world.clock.sleep(20.0)
-        process = world.start("a", worker_config=LATEST, ahead_s=ahead_s)
+        world.kill_all()
+        world.start("a", worker_config=LATEST, ahead_s=ahead_s)
     world.cluster.faults.leaderless.clear()
     held_back = Messages()
     for value in texts(103, 113):
@@ -218,10 +219,7 @@ def test_two_processes_that_begin_with_an_unknown_topic_do_not_stop(
     step: str,
 ) -> None:
     """One has read that the group knows no partition, and stands still until messages of the other are judged."""
-    world = World(partitions=2)
-    for number in range(2):
-        world.produce("in", number, texts(100 * number, 100 * number + 10))
-    world.clock.sleep(LONG_S)
+    world = old_world()
     world.start("index", roles="index")
     world.run(20)
     late = world.start("b", worker_config=LATEST, roles="worker")
@@ -253,14 +251,11 @@ def test_two_processes_that_begin_with_an_unknown_topic_do_not_stop(
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])
 def test_a_partition_that_waited_for_its_leader_may_be_reset(start: Literal["earliest", "latest"]) -> None:
-    world = World(partitions=2)
-    world.produce("in", 1, texts(100, 110))
-    world.clock.sleep(LONG_S)
+    world = old_world()
     world.cluster.faults.leaderless.add(Partition("in", 1))
-    process = world.start("a", worker_config=LATEST)
+    world.start("a", worker_config=LATEST)
     world.run(40)
-    process.kill()
-    world.clock.sleep(20.0)
+    world.kill_all()
     world.cluster.faults.leaderless.clear()
     if start == "latest":
         world.move_offset(Partition("in", 1), 5)

@@ -6,17 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.driver import GROUP, OUTPUT, Process, World
+from tests.driver import GROUP, OUTPUT, Process, World, texts
 from tests.memory.log import Outcome, Transaction
 from twinsieve.pipeline.broker.mark import read_mark
 from twinsieve.pipeline.broker.records import Committed, Messages, Partition
 
 INPUT = Partition("in", 0)
 LOST = "in[0]: it lost messages that were read, and new ones take their offsets"
-
-
-def texts(first: int, end: int) -> list[bytes | None]:
-    return [b"text %d" % number for number in range(first, end)]
 
 
 def emitted(count: int) -> tuple[World, Process]:

@@ -6,23 +6,21 @@ import pytest
 
 from tests.driver import INDEX, OUTPUT, VERDICTS, World, texts
 from tests.memory.broker import MemoryBroker
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.index.topics import InternalTopics
+
+
+def produce(world: World) -> None:
+    for number in range(4):
+        world.produce("in", number, texts(10 * number, 10 * number + 5))
 
 
 def world_with_blocks_that_wait() -> World:
     """No index is up, and blocks wait in the log whose answers go to both partitions of the verdicts topic."""
     world = World(partitions=4)
     world.start("w", roles="worker")
-    for number in range(4):
-        world.produce("in", number, texts(10 * number, 10 * number + 5))
+    produce(world)
     world.run(20)
     return world
-
-
-def make_again(world: World, partitions: int) -> None:
-    world.cluster.delete(VERDICTS)
-    world.cluster.create(NewTopic(VERDICTS, partitions))
 
 
 def all_out(world: World) -> None:
@@ -35,7 +33,7 @@ def all_out(world: World) -> None:
 def test_blocks_that_name_a_partition_that_is_no_more_are_asked_again(partitions: int) -> None:
     world = world_with_blocks_that_wait()
     world.kill_all()
-    make_again(world, partitions)
+    world.make_again(VERDICTS, partitions)
     process = world.start("a")
     world.settle()
     all_out(world)
@@ -45,7 +43,7 @@ def test_blocks_that_name_a_partition_that_is_no_more_are_asked_again(partitions
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_a_worker_that_waited_asks_for_answers_where_they_can_come(partitions: int) -> None:
     world = world_with_blocks_that_wait()
-    make_again(world, partitions)
+    world.make_again(VERDICTS, partitions)
     world.start("a", roles="index")
     world.settle()
     all_out(world)
@@ -56,8 +54,7 @@ def test_partitions_that_are_added_are_answered_on_at_once() -> None:
     world.start("a", roles="index")
     world.run(20)
     world.cluster.add_partitions(VERDICTS, 4)
-    for number in range(4):
-        world.produce("in", number, texts(10 * number, 10 * number + 5))
+    produce(world)
     process = world.start("w", roles="worker")
     world.settle()
     all_out(world)
@@ -76,9 +73,8 @@ def test_made_again_with_fewer_under_a_busy_index_stops_it_all_the_same() -> Non
     world = World(partitions=4)
     process = world.start("a")
     world.run(20)
-    make_again(world, 1)
-    for number in range(4):
-        world.produce("in", number, texts(10 * number, 10 * number + 5))
+    world.make_again(VERDICTS, 1)
+    produce(world)
     began_s = world.clock.monotonic_s()
     for _ in range(2_000):
         if not process.running:

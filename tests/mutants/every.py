@@ -16,11 +16,10 @@ EMIT = "pipeline/worker/emit.py"
 TOPICS = "pipeline/worker/topics.py"
 LEDGER = "pipeline/index/ledger.py"
 STATE = "pipeline/index/state.py"
-SAVED = "pipeline/index/ledger.py"
 INDEX = "pipeline/index/index.py"
 ENDS = "pipeline/index/ends.py"
-RECORD = "pipeline/index/transaction.py"
-RESTORE = "pipeline/index/follower.py"
+TRANSACTION = "pipeline/index/transaction.py"
+FOLLOWER = "pipeline/index/follower.py"
 OFFSETS = "pipeline/broker/committed_offsets.py"
 RECORDS = "pipeline/worker/records.py"
 VERIFY = "stages/near/verify.py"
@@ -481,14 +480,14 @@ LEDGERS = (
     ),
     Mutant(
         "a snapshot loses open verdicts",
-        SAVED,
+        LEDGER,
         "                book.open.add(rows)\n",
         "                assert rows is not None\n",
         CRASH,
     ),
     Mutant(
         "a snapshot loses what was judged",
-        SAVED,
+        LEDGER,
         'Ranges(entry["judged"])',
         "Ranges()",
         CRASH,
@@ -572,7 +571,7 @@ INDEXES = (
     ),
     Mutant(
         "the end of the decisions is read before other writers are shut out",
-        RECORD,
+        TRANSACTION,
         "        self.transactor = broker.transactor(config.transactional_id, topics)\n        try:\n"
         "            self.decisions_end = reader.end_offsets([config.decisions])[config.decisions]\n",
         "        end = reader.end_offsets([config.decisions])[config.decisions]\n"
@@ -585,7 +584,7 @@ INDEXES = (
     ),
     Mutant(
         "answers are committed before their decisions",
-        RECORD,
+        TRANSACTION,
         "            transactor.begin()\n            self._hook(IndexStep.BEGUN)\n",
         "            transactor.begin()\n"
         "            for reply, messages in answers.items():\n"
@@ -597,28 +596,28 @@ INDEXES = (
     ),
     Mutant(
         "decisions are recorded without the log offset",
-        RECORD,
+        TRANSACTION,
         "transactor.send_offsets({config.log: committed}, membership)",
         "del membership, committed",
         MODEL,
     ),
     Mutant(
         "a missing block or decision is passed over without a reason",
-        RESTORE,
+        FOLLOWER,
         "if log_offset >= self._reader.beginning_offsets([self._log])[self._log]:",
         "if not what:",
         MODEL,
     ),
     Mutant(
         "a restore passes over a decision",
-        RESTORE,
+        FOLLOWER,
         "self.decisions_at = decision_offset + 1",
         "self.decisions_at = decision_offset + 2",
         MODEL,
     ),
     Mutant(
         "the index begins to judge with decisions still to be applied",
-        RESTORE,
+        FOLLOWER,
         "return not self._rulings and self._reader.position(self._decisions) >= decisions_end",
         "return self._reader.position(self._decisions) >= decisions_end or not self._rulings",
         MODEL,
@@ -887,7 +886,7 @@ TOPICS = (
     ),
     Mutant(
         "topics: the checksum of a decision is not compared",
-        RESTORE,
+        FOLLOWER,
         "return ruling.checksum is None or ruling.checksum == checksum_of(data)",
         "return True",
         ("tests/model/test_decisions_fit_blocks.py",),
@@ -936,7 +935,7 @@ TOPICS = (
     ),
     Mutant(
         "steps: one that was refused is taken as large again",
-        RECORD,
+        TRANSACTION,
         "max(1, min(self.blocks, count) // 2), 0",
         "max(1, count), 0",
         ("tests/model/test_slow_judging.py",),
@@ -964,14 +963,14 @@ TOPICS = (
     ),
     Mutant(
         "batches: outputs are not told to the producer",
-        "pipeline/worker/worker.py",
+        WORKER,
         "broker.transactor(config.transactional_id, config.emit.topics)",
         "broker.transactor(config.transactional_id)",
         ("tests/model/test_batch_limits.py",),
     ),
     Mutant(
         "topics: a transaction that failed does not look for topics made again",
-        "pipeline/index/index.py",
+        INDEX,
         "            self._topics.check(at_once=True)\n            raise FatalError",
         "            raise FatalError",
         ("tests/model/test_verdict_partitions.py",),

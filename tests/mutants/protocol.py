@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants.mutant import MODEL, Mutant
+from tests.mutants.mutant import MODEL, RETENTION, Mutant
 
 WORKER = "pipeline/worker/worker.py"
 OPENINGS = "pipeline/worker/openings.py"
@@ -10,8 +10,6 @@ ANSWERS = "pipeline/worker/answers.py"
 FOLLOWER = "pipeline/index/follower.py"
 LEDGER = "pipeline/index/ledger.py"
 STATE = "pipeline/index/state.py"
-RETENTION = ("tests/retention/test_log_and_decisions.py",)
-
 PROTOCOL = (
     Mutant(
         "protocol: a second refusal is believed without a proof of membership",
@@ -35,7 +33,7 @@ PROTOCOL = (
         "pipeline/wire/positions.py",
         "packed[before == old] += np.int64(new - old) << np.int64(shift)",
         "packed[packed >> shift == old] += np.int64(new - old) << np.int64(shift)",
-        ("tests/wire/test_positions.py",),
+        ("tests/wire/test_blocks.py",),
     ),
     Mutant(
         "protocol: an index goes live without a proof",

@@ -72,11 +72,7 @@ def test_planning_moves_nothing_and_applying_keeps_the_mark(cluster: MemoryClust
     moves = plan(SETTINGS, broker, read_targets(["12"]))
     assert cluster.group(WORKERS).offsets == {at: before}
     apply(SETTINGS, broker, moves)
-    assert cluster.group(WORKERS).offsets[at] == replace_offset(before, 12)
-
-
-def replace_offset(committed: Committed, offset: int) -> Committed:
-    return committed._replace(offset=offset)
+    assert cluster.group(WORKERS).offsets[at] == before._replace(offset=12)
 
 
 def test_a_running_group_is_refused_with_what_to_do(cluster: MemoryCluster) -> None:

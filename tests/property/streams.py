@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
 from hypothesis import strategies as st
 
+from tests import twins
 from tests.oracle import Judgement, Oracle, rows_of
 from twinsieve.stages.contract import FULL, GUARDS, NO_TIME, OFF, Batch, Differences, SieveConfig, Verdicts
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 
 _STEMS = (
     "新增确诊12例请大家注意防护",
@@ -54,6 +54,9 @@ DIFFERENCES = st.sampled_from(
     ]
 )
 
+Rows = list[tuple[str, int | None, int, int]]
+"""(text, time in s or None, id or 0, scope) of each row."""
+
 ROWS = st.lists(
     st.tuples(
         _TEXTS,
@@ -64,43 +67,48 @@ ROWS = st.lists(
     min_size=1,
     max_size=60,
 )
-"""(text, time in s or None, id or 0, scope) of each row."""
+
+
+PARTS = 4
+"""Part hashes of a row: its commonest characters and pairs, so that many rows share some."""
 
 
 @cache
 def scheme() -> Scheme:
     """One scheme for all property tests."""
-    return Scheme(SchemeConfig())
+    return Scheme(SchemeConfig(signature=SignatureConfig("top_features", PARTS, joined=False)))
 
 
-def batch_of(rows: list[tuple[str, int | None, int, int]], *, scoped: bool = False) -> Batch:
+def batch_of(rows: Rows, *, scoped: bool = False) -> Batch:
     """The rows as a batch; positions count from 100, arrival bounds times above 80 s."""
-    n = len(rows)
-    bodies, prints = scheme().read([text for text, *_ in rows])
-    times = [NO_TIME if time is None else time * 1000 for _, time, _, _ in rows]
-    return Batch(
-        positions=np.arange(100, 100 + n, dtype=np.int64),
-        times_ms=np.array(times, np.int64),
-        arrivals_ms=np.full(n, 80_000 - 300_000, np.int64),
-        ids=np.array([number for _, _, number, _ in rows], np.uint64),
-        scopes=np.array([(scope * 0x9E3779B97F4A7C15 if scoped else 0) for *_, scope in rows], np.uint64),
-        bodies=bodies,
-        fingerprints=prints,
+    batch = twins.batch_of(
+        *scheme().read([text for text, *_ in rows]),
+        times=[NO_TIME if time is None else time * 1000 for _, time, _, _ in rows],
+        ids=[number for _, _, number, _ in rows],
+        scopes=[(scope * 0x9E3779B97F4A7C15 if scoped else 0) for *_, scope in rows],
     )
-
-
-def part_of(batch: Batch, low: int, high: int) -> Batch:
-    """Rows low…high of a batch, as a batch of their own."""
-    return batch.slice(low, high)
+    batch.positions += 100
+    batch.arrivals_ms[:] = 80_000 - 300_000
+    return batch
 
 
 Row = tuple[int, ...]
-"""(kind, flags, leader, matched, compared, distance, reason, kept apart from)"""
+"""(kind, flags, leader, matched, compared, distance, shared, reason, kept apart from)"""
 
 
 def table(verdicts: Verdicts) -> list[Row]:
     """Verdicts as plain rows."""
-    names = ("kinds", "flags", "leaders", "matched", "compared", "distances", "reasons", "apart_from")
+    names = (
+        "kinds",
+        "flags",
+        "leaders",
+        "matched",
+        "compared",
+        "distances",
+        "shared",
+        "reasons",
+        "apart_from",
+    )
     columns = [getattr(verdicts, name).tolist() for name in names]
     return list(zip(*columns, strict=True))
 
@@ -110,7 +118,7 @@ def judged(config: SieveConfig, batch: Batch, size: int) -> list[Row]:
     sieve = BatchSieve(config)
     rows: list[Row] = []
     for low in range(0, len(batch), size):
-        rows += table(sieve.judge(part_of(batch, low, min(low + size, len(batch)))))
+        rows += table(sieve.judge(batch.slice(low, min(low + size, len(batch)))))
     return rows
 
 
@@ -123,4 +131,5 @@ def told_by_oracle(config: SieveConfig, batch: Batch) -> list[Row]:
 def as_row(said: Judgement) -> Row:
     """What the plain loop says of one message."""
     kind, flags, reason = int(said.kind), int(said.flags), int(said.reason)
-    return kind, flags, said.leader, said.matched, said.compared, said.distance, reason, said.apart_from
+    likeness = (said.matched, said.compared, said.distance, said.shared)
+    return kind, flags, said.leader, *likeness, reason, said.apart_from

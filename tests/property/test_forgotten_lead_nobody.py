@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
-from tests.property.streams import Row, as_row, batch_of, part_of, table
+from tests.property.streams import PARTS, Row, Rows, as_row, batch_of, table
 from twinsieve.stages.contract import Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
-Rows = list[tuple[str, int | None, int, int]]
 Cuts = list[tuple[int, list[int]]]
 """(rows, spared): after that many rows, forget the kept messages of the exact window but the newest `spared`."""
 
@@ -59,7 +58,7 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
     for cut, picks in [*sorted(cuts, key=lambda each: each[0]), (len(batch), [])]:
         high = min(max(low, cut), len(batch))
         for first in range(low, high, size):
-            part = part_of(batch, first, min(first + size, high))
+            part = batch.slice(first, min(first + size, high))
             verdicts = sieve.judge(part)
             found += table(verdicts)
             follower.apply(part, verdicts)
@@ -82,13 +81,13 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
 
 @settings(max_examples=25, deadline=None)
 @given(FEW_TEXTS, CUTS, st.integers(1, 20), st.integers(3, 40), st.sampled_from([1, 7, 1000]), st.booleans())
-@pytest.mark.parametrize("method", ["text", "hamming"])
+@pytest.mark.parametrize("method", ["text", "hamming", "signatures"])
 def test_forgotten_messages_lead_nobody_in_either_stage(
     method: str, rows: Rows, cuts: Cuts, near: int, exact: int, size: int, scoped: bool
 ) -> None:
     config = SieveConfig(
         ExactConfig("trie", window=Window(exact)),
-        NearConfig(method=method, candidates="scan", window=Window(near)),  # type: ignore[arg-type]
+        NearConfig(method=method, candidates="scan", window=Window(near), parts=PARTS, share=2),  # type: ignore[arg-type]
         scoped=scoped,
     )
     found, wanted = both(config, batch_of(rows, scoped=scoped), cuts, size)
@@ -114,7 +113,7 @@ def test_what_is_forgotten_takes_no_room_for_ever() -> None:
     batch = batch_of([(f"正文第{number}条各不相同的内容", None, 0, 0) for number in range(400)])
     sieve = BatchSieve(config)
     for low in range(0, 400, 10):
-        part = part_of(batch, low, low + 10)
+        part = batch.slice(low, low + 10)
         assert set(sieve.judge(part).kinds.tolist()) == {Kind.UNIQUE}
         sieve.forget(part.positions, part.fingerprints.digests[:, 0])
         assert len(sieve._forgotten) < 100

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import DIFFERENCES, ROWS, batch_of, judged, part_of, table
+from tests.property.streams import DIFFERENCES, PARTS, ROWS, Rows, batch_of, judged, table
 from twinsieve.stages.contract import (
     BandLayout,
+    Batch,
     ExactConfig,
     Flag,
     Kind,
@@ -26,9 +27,9 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.judge import chunk_judge as stage
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
-Rows = list[tuple[str, int | None, int, int]]
-
-_METHODS = st.sampled_from([("bloom", "text"), ("trie", "text"), ("bloom", "hamming"), ("trie", "none")])
+_METHODS = st.sampled_from(
+    [("bloom", "text"), ("trie", "text"), ("bloom", "hamming"), ("trie", "signatures"), ("trie", "none")]
+)
 
 
 @st.composite
@@ -39,6 +40,8 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
         ExactConfig(exact, 0.3, Window(draw(st.integers(1, 60)), draw(st.sampled_from([None, 30_000])))),
         NearConfig(
             method=near,
+            parts=PARTS,
+            share=draw(st.integers(1, PARTS)),
             similarity=draw(st.sampled_from([6_000, 8_500])),
             window=Window(draw(st.integers(1, 40)), draw(st.sampled_from([None, 30_000]))),
             bucket_load=draw(st.sampled_from([8.4, 40.0])),
@@ -65,17 +68,23 @@ def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, s
         assert judged(sharded, batch, 1000) == expected
 
 
+def _parts(rows: Rows, config: SieveConfig, cut: int) -> tuple[Batch, Batch]:
+    """The rows twice, before and behind a cut."""
+    batch = batch_of(rows * 2, scoped=config.scoped)
+    cut = min(cut, len(batch))
+    return batch.slice(0, cut), batch.slice(cut, len(batch))
+
+
 @settings(max_examples=30)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveConfig, cut: int) -> None:
-    batch = batch_of(rows * 2, scoped=config.scoped)
-    cut = min(cut, len(batch))
+    first, rest = _parts(rows, config, cut)
     sieve = BatchSieve(config)
-    said = table(sieve.judge(part_of(batch, 0, cut)))
+    said = table(sieve.judge(first))
     loaded = BatchSieve.from_bytes(sieve.to_bytes(), config)
     assert loaded.stats() == sieve.stats()
-    said += table(loaded.judge(part_of(batch, cut, len(batch))))
-    assert said == judged(config, batch, 1000)
+    said += table(loaded.judge(rest))
+    assert said == judged(config, Batch.concat([first, rest]), 1000)
 
 
 @settings(max_examples=30)
@@ -83,12 +92,11 @@ def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveC
 def test_a_frozen_state_is_that_of_its_moment_however_late_it_is_written(
     rows: Rows, config: SieveConfig, cut: int
 ) -> None:
-    batch = batch_of(rows * 2, scoped=config.scoped)
-    cut = min(cut, len(batch))
+    first, rest = _parts(rows, config, cut)
     sieve, stream = BatchSieve(config), io.BytesIO()
-    sieve.judge(part_of(batch, 0, cut))
+    sieve.judge(first)
     saved, write = sieve.to_bytes(), sieve.freeze()
-    sieve.judge(part_of(batch, cut, len(batch)))
+    sieve.judge(rest)
     write(stream)
     assert stream.getvalue() == saved
 
@@ -106,9 +114,7 @@ _STORY, _LIKE_IT = "今天天气很好我们一起出去玩吧", "今天天气�
 @example([(_STORY, 0, 0, 0), (_LIKE_IT, 100, 0, 0)], _aged("bloom"), 2)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, cut: int) -> None:
-    batch = batch_of(rows * 2, scoped=config.scoped)
-    cut = min(cut, len(batch))
-    first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
+    first, rest = _parts(rows, config, cut)
     judge, follow = BatchSieve(config), BatchSieve(config)
     follow.apply(first, judge.judge(first))
     assert follow.to_bytes() == judge.to_bytes()
@@ -134,9 +140,7 @@ def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
     rows: Rows, config: SieveConfig, cut: int, picks: list[int]
 ) -> None:
     """Texts come back as copies of forgotten ones, several times in a batch."""
-    batch = batch_of(rows * 3, scoped=config.scoped)
-    cut = min(cut, len(batch))
-    first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
+    first, rest = _parts(rows * 2, config, cut)
     judge, follow = BatchSieve(config), BatchSieve(config)
     verdicts = judge.judge(first)
     follow.apply(first, verdicts)
@@ -154,9 +158,7 @@ def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
 def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
     rows: Rows, config: SieveConfig, other: SieveConfig, cut: int
 ) -> None:
-    batch = batch_of(rows * 2, scoped=config.scoped)
-    cut = min(cut, len(batch))
-    first, rest = part_of(batch, 0, cut), part_of(batch, cut, len(batch))
+    first, rest = _parts(rows, config, cut)
     near = replace(
         config.near,
         similarity=other.near.similarity,
@@ -174,10 +176,10 @@ def test_an_empty_batch_is_judged() -> None:
     assert judged(SieveConfig(near=NearConfig(window=Window(5))), batch_of([]), 1) == []
 
 
-@pytest.mark.parametrize("method", ["text", "hamming", "none"])
+@pytest.mark.parametrize("method", ["text", "hamming", "signatures", "none"])
 def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> None:
     rows = [(f"第{i % 7}个完全不同的故事{chr(0x4E00 + i % 7) * 5}", i // 50, 0, 0) for i in range(3000)]
-    near = NearConfig(method=method, window=Window(3))  # type: ignore[arg-type]
+    near = NearConfig(method=method, window=Window(3), parts=PARTS, share=2)  # type: ignore[arg-type]
     config = SieveConfig(ExactConfig("bloom", 0.01, Window(3)), near)
     batch = batch_of(rows)
     assert judged(config, batch, 3000) == judged(config, batch, 1)

@@ -16,7 +16,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import batch_of, part_of, table
+from tests.property.streams import PARTS, batch_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -59,19 +59,19 @@ _PARTS = st.lists(st.integers(1, 90), min_size=1, max_size=6)
     parts=_PARTS,
     saved=st.sets(st.integers(0, 5)),
     resized=st.sampled_from([None, 30, 600]),
-    method=st.sampled_from(["text", "hamming", "none"]),
+    method=st.sampled_from(["text", "hamming", "signatures", "none"]),
 )
 def test_verdicts_and_states_do_not_depend_on_pages(
     window: int, filled: int, parts: list[int], saved: set[int], resized: int | None, method: str
 ) -> None:
-    near = NearConfig(method=method, window=Window(window))  # type: ignore[arg-type]
+    near = NearConfig(method=method, window=Window(window), parts=PARTS, share=2)  # type: ignore[arg-type]
     config = SieveConfig(near=near, exact=ExactConfig(window=Window(500)))
     with _moving_at(config, 1):
         large = BatchSieve(config)
     moving = BatchSieve(config)
     low = 0
     for number, rows in enumerate(parts):
-        part = part_of(_stream(), low, min(low + rows, ROWS))
+        part = _stream().slice(low, min(low + rows, ROWS))
         low = min(low + rows, ROWS)
         with _moving_at(config, 1):
             expected = table(large.judge(part))
@@ -91,11 +91,11 @@ def test_verdicts_and_states_do_not_depend_on_pages(
 def test_a_full_table_has_large_pages_and_a_nearly_empty_one_small_ones() -> None:
     config = SieveConfig(near=NearConfig(window=Window(100_000)), exact=ExactConfig("none"))
     sieve = BatchSieve(config)
-    sieve.judge(part_of(_stream(), 0, 10))
+    sieve.judge(_stream().slice(0, 10))
     few = sieve._chunk_judge.buckets.entries
-    sieve.judge(part_of(_stream(), 10, 15))
+    sieve.judge(_stream().slice(10, 15))
     assert sieve._chunk_judge.buckets.entries is few
-    sieve.judge(part_of(_stream(), 15, ROWS))
+    sieve.judge(_stream().slice(15, ROWS))
     many = sieve._chunk_judge.buckets.entries
     assert many is not few
     assert len(many) == len(few)
@@ -114,10 +114,10 @@ def test_pages_behind_the_small_ones_are_whole_large_ones() -> None:
 
 
 _TEN_KEPT = """
-from tests.property.test_pages import _stream, part_of, resident_bytes
+from tests.property.test_pages import _stream, resident_bytes
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-first, second = part_of(_stream(), 0, 10), part_of(_stream(), 10, 20)
+first, second = _stream().slice(0, 10), _stream().slice(10, 20)
 BatchSieve(SieveConfig()).judge(first)
 before = resident_bytes()
 sieve = BatchSieve(SieveConfig())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.property.streams import DIFFERENCES, ROWS, batch_of, judged, told_by_oracle
+from tests.property.streams import DIFFERENCES, PARTS, ROWS, Rows, batch_of, judged, told_by_oracle
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
 
 _AGES = st.one_of(st.none(), st.integers(0, 60_000))
@@ -23,16 +23,18 @@ def _near(method: str) -> st.SearchStrategy[NearConfig]:
         differences=DIFFERENCES,
         same_id=st.sampled_from(["drop", "pass"]),
         candidates=st.just("scan"),
+        parts=st.just(PARTS),
+        share=st.integers(1, PARTS),
         distances=st.sampled_from([((8, 3),), ((8, 7), (20, 3)), ((0, 0), (10, 5))]),
     )
 
 
-@pytest.mark.parametrize("method", ["text", "hamming"])
+@pytest.mark.parametrize("method", ["text", "hamming", "signatures"])
 @settings(max_examples=75)
 @given(ROWS, st.data(), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
 def test_near_stages_equal_the_plain_loop(
     method: str,
-    rows: list[tuple[str, int | None, int, int]],
+    rows: Rows,
     data: st.DataObject,
     exact: Window,
     time: TimeConfig,
@@ -48,7 +50,7 @@ def test_near_stages_equal_the_plain_loop(
 @settings(max_examples=40)
 @given(ROWS, _WINDOWS, _TIMES, st.sampled_from(["bloom", "trie"]), st.sampled_from([1, 1000]))
 def test_exact_stage_alone_equals_the_plain_loop_inside_the_ring(
-    rows: list[tuple[str, int | None, int, int]],
+    rows: Rows,
     exact: Window,
     time: TimeConfig,
     method: str,

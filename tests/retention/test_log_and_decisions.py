@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.test_crash_at_every_step import Trap, crash
 from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, crash_at, texts
 from tests.memory.broker import CrashError, MemoryBroker
 from tests.twins import HashSieve
@@ -223,19 +224,12 @@ def test_an_index_that_dies_on_its_way_back_leaves_one_that_goes_on(
     topics: tuple[Partition, ...], step: IndexStep, nth: int
 ) -> None:
     world, _ = index_away(topics)
-    left = nth
-
-    def hook(at: str) -> None:
-        nonlocal left
-        left -= at == step
-        if at == step and left == 0:
-            raise CrashError("crash")
-
-    world.start("i", roles="index", hook=hook)
+    trap = Trap(step, nth, crash)
+    world.start("i", roles="index", hook=trap)
     world.run(150)
-    worker = world.start("w", roles="worker")
+    world.start("w", roles="worker")
     world.run(20)
-    assert left <= 0 or step is IndexStep.RESTORED, f"{step} was never reached"
+    assert trap.sprung or step is IndexStep.RESTORED, f"{step} was never reached"
     world.kill_all()
     retention(world, topics)
     world.start("i", roles="index")

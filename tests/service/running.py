@@ -49,12 +49,21 @@ class Service:
         return self._thread.is_alive()
 
     def end(self) -> None:
+        """As SIGTERM; it ends well."""
         self.stop.set()
         self.join()
+        assert self.error is None
 
     def join(self) -> None:
         self._thread.join(DEADLINE_S)
         assert not self._thread.is_alive(), "the service does not stop"
+
+
+def came_out(cluster: MemoryCluster, *topics: str) -> int:
+    """Messages in these topics, which need not be there yet."""
+    return sum(
+        len(log.visible()) for name in topics if name in cluster.topics for log in cluster.topics[name].logs
+    )
 
 
 def wait_for(holds: Callable[[], bool], what: str) -> None:

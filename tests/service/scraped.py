@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
@@ -14,6 +15,19 @@ from tests.service.running import Service, wait_for
 from twinsieve.pipeline.service import run
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.settings.model import Settings
+
+Series = dict[tuple[str, ...], float]
+"""Values by the values of their labels."""
+
+
+def series(families: Iterable[Metric]) -> dict[str, Series]:
+    """Series by name, without the program's own."""
+    found: dict[str, Series] = {}
+    for family in families:
+        for sample in family.samples:
+            labels = tuple(sample.labels[name] for name in sorted(sample.labels))
+            found.setdefault(sample.name.removeprefix("twinsieve_"), {})[labels] = sample.value
+    return found
 
 
 def listening(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -29,7 +43,32 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return ports
 
 
-class Scraped:
+class Pages:
+    """The pages of one process."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def page(self, path: str) -> tuple[int, str]:
+        """Status and text; 0 where nobody listens."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
+                return int(answer.status), answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def status(self, path: str) -> int:
+        return self.page(path)[0]
+
+    def metrics(self) -> dict[str, Series]:
+        """Values by name (without the program's) and the values of the labels."""
+        return series(text_string_to_metric_families(self.page("/metrics")[1]))
+
+
+class Scraped(Pages):
     """A service with a clock that stands still, and its pages."""
 
     def __init__(
@@ -45,7 +84,7 @@ class Scraped:
         self.service = Service(settings, cluster, broker, clock=self.clock, **options)
         wait_for(lambda: len(ports) > known or self.service.error is not None, "it listens")
         assert self.service.error is None
-        self._port = ports[-1]
+        super().__init__(ports[-1])
 
     def stop(self) -> None:
         """End the service; one that waits for answers gives up after some time, which does not pass by itself."""
@@ -56,26 +95,6 @@ class Scraped:
             return not self.service.running
 
         wait_for(ended, "the service ends")
-
-    def page(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
-                return int(answer.status), answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-
-    def status(self, path: str) -> int:
-        return self.page(path)[0]
-
-    def metrics(self) -> dict[str, dict[tuple[str, ...], float]]:
-        """Values by name (without the program's) and the values of the labels."""
-        found: dict[str, dict[tuple[str, ...], float]] = {}
-        for family in text_string_to_metric_families(self.page("/metrics")[1]):
-            for sample in family.samples:
-                labels = tuple(sample.labels[name] for name in sorted(sample.labels))
-                found.setdefault(sample.name.removeprefix("twinsieve_"), {})[labels] = sample.value
-        return found
 
     def tells(self, **wanted: float | dict[tuple[str, ...], float]) -> None:
         """Wait until the metrics of these names are exactly these."""

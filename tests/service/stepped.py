@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import orjson
@@ -13,7 +14,7 @@ from tests.twins import Later
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import no_hook
-from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Partition
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.build import Builder
@@ -24,6 +25,17 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
 
 _MAX_ROUNDS = 2_000
+
+
+def unlike(number: int) -> str:
+    """A text that is unlike that of any other number."""
+    dice = random.Random(number)
+    return "".join(chr(0x4E00 + dice.randrange(5_000)) for _ in range(30))
+
+
+def edited(text: str) -> str:
+    """One character of such a text is another."""
+    return text[:15] + "改" + text[16:]
 
 
 class Stepped:
@@ -68,10 +80,21 @@ class Stepped:
 
     def posts(self, partition: Partition, texts: Iterable[str], time_ms: int | None = None) -> None:
         """Write posts of one moment (default: now) and wait until everything written is emitted."""
+        stamp = self.clock.now_ms() if time_ms is None else time_ms
+        self.write(partition, (orjson.dumps({"text": text, "created_at": stamp}) for text in texts))
+
+    def write(
+        self,
+        partition: Partition,
+        values: Iterable[bytes | None],
+        key: bytes | None = None,
+        headers: Sequence[Header] = (),
+        stamp_ms: int = NO_TIMESTAMP,
+    ) -> None:
+        """Write messages with these values and wait until everything written is emitted."""
         messages = Messages()
-        for text in texts:
-            stamp = self.clock.now_ms() if time_ms is None else time_ms
-            messages.add(None, orjson.dumps({"text": text, "created_at": stamp}))
+        for value in values:
+            messages.add(key, value, headers, stamp_ms)
         self.cluster.write(partition, messages)
         self.settle()
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
-from tests.service.stepped import Stepped
+from tests.service.stepped import Stepped, edited, unlike
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
 
@@ -34,30 +32,15 @@ def settings(
     )
 
 
-@pytest.fixture(scope="module")
-def scheme() -> Scheme:
-    return make_scheme(Settings())
-
-
-def post(number: int) -> str:
-    """A post that is unlike any of another number."""
-    dice = random.Random(number)
-    return "".join(chr(0x4E00 + dice.randrange(5_000)) for _ in range(30))
-
-
-def edited(text: str) -> str:
-    return text[:15] + "改" + text[16:]
-
-
 def backfilled(folder: Path, scheme: Scheme, late: str) -> Stepped:
     """Three live posts, then many times the window's worth of posts that are two days old."""
     small = {"messages": WINDOW, "age": "24h"}
     made = settings(folder, {"late": late, "late_after": "1h"}, small, {"window": small})
     process = Stepped(made, scheme, {"posts": 2})
-    process.posts(LIVE, map(post, range(3)))
+    process.posts(LIVE, map(unlike, range(3)))
     process.clock.sleep(60.0)
     old_ms = process.clock.now_ms() - 48 * HOUR_MS
-    process.posts(BACKFILL, map(post, range(100, 100 + 20 * WINDOW)), old_ms)
+    process.posts(BACKFILL, map(unlike, range(100, 100 + 20 * WINDOW)), old_ms)
     return process
 
 
@@ -65,34 +48,34 @@ def test_a_backfill_that_only_is_judged_leaves_live_leaders_where_they_are(
     scheme: Scheme, tmp_path: Path
 ) -> None:
     process = backfilled(tmp_path, scheme, "judge")
-    copies = [post(0), edited(post(1)), post(2)]
+    copies = [unlike(0), edited(unlike(1)), unlike(2)]
     process.posts(LIVE, copies)
     assert process.texts(DUPLICATES) == copies
-    assert process.texts(UNIQUE) == [*map(post, range(3)), *map(post, range(100, 100 + 20 * WINDOW))]
+    assert process.texts(UNIQUE) == [*map(unlike, range(3)), *map(unlike, range(100, 100 + 20 * WINDOW))]
 
 
 def test_a_backfill_that_is_inserted_pushes_live_leaders_out(scheme: Scheme, tmp_path: Path) -> None:
     process = backfilled(tmp_path, scheme, "insert")
-    copies = [post(0), edited(post(1)), post(2)]
+    copies = [unlike(0), edited(unlike(1)), unlike(2)]
     process.posts(LIVE, copies)
     assert process.texts(DUPLICATES) == []
-    assert process.texts(UNIQUE)[:6] == [*map(post, range(3)), *copies]
+    assert process.texts(UNIQUE)[:6] == [*map(unlike, range(3)), *copies]
 
 
 def test_a_late_copy_is_dropped_for_a_live_leader_and_never_leads(scheme: Scheme, tmp_path: Path) -> None:
     process = backfilled(tmp_path, scheme, "judge")
     old_ms = process.clock.now_ms() - 48 * HOUR_MS
-    process.posts(BACKFILL, [edited(post(1)), post(7), post(7)], old_ms)
-    assert process.texts(DUPLICATES) == [edited(post(1))]
-    assert process.texts(UNIQUE)[-2:] == [post(7), post(7)]
+    process.posts(BACKFILL, [edited(unlike(1)), unlike(7), unlike(7)], old_ms)
+    assert process.texts(DUPLICATES) == [edited(unlike(1))]
+    assert process.texts(UNIQUE)[-2:] == [unlike(7), unlike(7)]
 
 
 def test_a_restore_remembers_no_late_message_either(scheme: Scheme, tmp_path: Path) -> None:
     process = backfilled(tmp_path, scheme, "judge")
     process.again()
-    process.posts(LIVE, [post(0), edited(post(1)), post(100)])
-    assert process.texts(DUPLICATES) == [post(0), edited(post(1))]
-    assert process.texts(UNIQUE)[3] == post(100)
+    process.posts(LIVE, [unlike(0), edited(unlike(1)), unlike(100)])
+    assert process.texts(DUPLICATES) == [unlike(0), edited(unlike(1))]
+    assert process.texts(UNIQUE)[3] == unlike(100)
     assert process.sieve.stats().held == 4
 
 
@@ -104,24 +87,24 @@ def test_a_stamp_from_the_future_moves_stream_time_no_further_than_allowed(
     near = {"messages": 1_000, "age": "20m"}
     made = settings(tmp_path, {"max_ahead": f"{ahead_ms}ms"}, near, {"method": "none"})
     process = Stepped(made, scheme, {"posts": 2})
-    process.post(LIVE, post(16))
+    process.post(LIVE, unlike(16))
     process.clock.sleep(120.0)
-    process.post(LIVE, post(14))
+    process.post(LIVE, unlike(14))
     process.clock.sleep(14 * 60.0)
     before_ms = process.clock.now_ms()
-    process.post(BACKFILL, post(2099), YEAR_2099_MS)
+    process.post(BACKFILL, unlike(2099), YEAR_2099_MS)
     after_ms = process.clock.now_ms()
     stream_time_ms = process.sieve.stats().stream_time_ms
     assert stream_time_ms is not None
     assert before_ms + ahead_ms <= stream_time_ms <= after_ms + ahead_ms
-    process.posts(LIVE, [post(16), post(14)])
-    assert process.texts(DUPLICATES) == [post(age) for age in dropped]
+    process.posts(LIVE, [unlike(16), unlike(14)])
+    assert process.texts(DUPLICATES) == [unlike(age) for age in dropped]
 
 
 def test_what_arrives_after_a_stamp_from_the_future_is_not_late(scheme: Scheme, tmp_path: Path) -> None:
     time = {"max_ahead": "5m", "late": "judge", "late_after": "1h"}
     made = settings(tmp_path, time, {"messages": 1_000, "age": "24h"}, {"method": "none"})
     process = Stepped(made, scheme, {"posts": 2})
-    process.post(BACKFILL, post(2099), YEAR_2099_MS)
-    process.posts(LIVE, [post(1), edited(post(1))])
-    assert process.texts(DUPLICATES) == [edited(post(1))]
+    process.post(BACKFILL, unlike(2099), YEAR_2099_MS)
+    process.posts(LIVE, [unlike(1), edited(unlike(1))])
+    assert process.texts(DUPLICATES) == [edited(unlike(1))]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.service.test_changed_settings import base, posts
-from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import _Status

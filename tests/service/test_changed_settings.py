@@ -55,18 +55,23 @@ def base(state: str) -> Settings:
     )
 
 
+def with_section(settings: Settings, section: str, **values: object) -> Settings:
+    """These settings, with other values in one section."""
+    held = getattr(settings, section).model_copy(update=values)
+    return settings.model_copy(update={section: held})
+
+
 def changed(settings: Settings, change: str) -> Settings:
-    near = settings.near
     update = {
-        key: near.window.model_copy(update=value) if isinstance(value, dict) else value
+        key: settings.near.window.model_copy(update=value) if isinstance(value, dict) else value
         for key, value in CHANGES[change].items()
     }
-    return settings.model_copy(update={"near": near.model_copy(update=update)})
+    return with_section(settings, "near", **update)
 
 
-@pytest.fixture(scope="module")
-def scheme() -> Scheme:
-    return make_scheme(base("unused"))
+def exact_window(settings: Settings, messages: int) -> Settings:
+    window = settings.exact.window.model_copy(update={"messages": messages})
+    return with_section(settings, "exact", window=window)
 
 
 def posts(seed: int, count: int) -> Iterator[str]:
@@ -242,7 +247,7 @@ def test_new_settings_hold_from_the_next_block_on(
 
 def test_other_key_or_scope_fields_are_another_scheme() -> None:
     settings = base("unused")
-    keyed = settings.model_copy(update={"exact": settings.exact.model_copy(update={"fields": ("url",)})})
+    keyed = with_section(settings, "exact", fields=("url",))
     scoped = settings.model_copy(update={"scope": ("tenant",)})
     scheme = make_scheme(settings)
     assert len({wire_scheme(each, scheme) for each in (settings, keyed, scoped)}) == 3

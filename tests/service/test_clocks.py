@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.test_changed_settings import base
-from tests.service.test_changed_settings import scheme as scheme
+from tests.service.test_changed_settings import base, with_section
 from tests.service.turned import Turned
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.stages.judge.scheme import Scheme
@@ -58,12 +57,8 @@ def test_the_way_of_a_message_is_measured_by_the_broker_s_clock(scheme: Scheme, 
 def test_copies_that_a_wrong_clock_reads_are_dropped(
     hours: int, late: str, scheme: Scheme, tmp_path: Path
 ) -> None:
-    settings = base(str(tmp_path))
-    changed = {
-        "time": settings.time.model_copy(update={"late": late}),
-        "input": settings.input.model_copy(update={"time_field": None}),
-    }
-    roles = Turned(settings.model_copy(update=changed), scheme)
+    settings = with_section(base(str(tmp_path)), "time", late=late)
+    roles = Turned(with_section(settings, "input", time_field=None), scheme)
     produce(roles, "an ordinary message, which sets the time")
     roles.clock.ahead_s = hours * HOUR_S
     for _ in range(3):

@@ -41,6 +41,15 @@ class _Role(Loop):
     _query_lag = _finish = _set_gauges
 
 
+def _stop(role: _Role, *limits_s: float) -> None:
+    """End a process that has this role alone."""
+    stop = threading.Event()
+    stop.set()
+    roles: dict[str, list[Loop]] = {"worker": [], "index": []}
+    roles[role.name].append(role)
+    drive(roles["worker"], roles["index"], stop, *limits_s)
+
+
 @pytest.mark.parametrize("hanging", ["worker", "index"])
 def test_the_error_of_one_role_is_told_though_the_other_hangs(
     hanging: str, caplog: pytest.LogCaptureFixture
@@ -71,21 +80,17 @@ def test_a_clean_stop_ends_with_an_error_though_a_role_hangs(
     hanging: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
-    role, stop = _Role(hanging, None), threading.Event()
-    stop.set()
-    roles: dict[str, list[Loop]] = {"worker": [], "index": []}
-    roles[hanging].append(role)
+    role = _Role(hanging, None)
     with pytest.raises(BrokerError, match=f"{hanging}: does not end within 0.2 s: a client hangs") as said:
-        drive(roles["worker"], roles["index"], stop, 0.2, 0.2)
+        _stop(role, 0.2, 0.2)
     assert said.value.retryable, "a new start helps"
     assert f"{hanging}: does not end within 0.2 s, so the process ends without it" in caplog.text
     role.let_go.set()
 
 
 def test_a_clean_stop_waits_for_a_role_that_takes_its_time() -> None:
-    role, stop = _Role("index", None), threading.Event()
-    stop.set()
-    ended = threading.Thread(target=drive, args=([], [role], stop, 0.0, 60.0, 0.0))
+    role = _Role("index", None)
+    ended = threading.Thread(target=_stop, args=(role, 0.0, 60.0, 0.0))
     ended.start()
     ended.join(0.5)
     assert ended.is_alive()
@@ -99,11 +104,8 @@ def test_a_stop_waits_for_no_role_that_has_done_nothing_and_does_not_hear(
 ) -> None:
     """It may wait for a silent broker, or read a snapshot for minutes."""
     caplog.set_level(logging.INFO)
-    role, stop = _Role(hanging, None, begun=False), threading.Event()
-    stop.set()
-    roles: dict[str, list[Loop]] = {"worker": [], "index": []}
-    roles[hanging].append(role)
-    drive(roles["worker"], roles["index"], stop, 600.0, 600.0, 0.2)
+    role = _Role(hanging, None, begun=False)
+    _stop(role, 600.0, 600.0, 0.2)
     assert f"{hanging}: was still starting, so the process ends without it" in caplog.messages
     role.let_go.set()
 
@@ -116,9 +118,8 @@ def test_a_stop_waits_for_a_role_that_has_done_nothing_and_hears() -> None:
         def _finish(self) -> None:
             self.let_go.wait()
 
-    role, stop = Hears("index", None, begun=False), threading.Event()
-    stop.set()
-    ended = threading.Thread(target=drive, args=([], [role], stop, 0.0, 60.0, 0.5))
+    role = Hears("index", None, begun=False)
+    ended = threading.Thread(target=_stop, args=(role, 0.0, 60.0, 0.5))
     ended.start()
     ended.join(2.0)
     assert ended.is_alive(), "it writes its last snapshot"

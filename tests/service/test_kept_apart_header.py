@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
-from tests.service.test_changed_settings import IN, base, deployment, posts
+from tests.service.test_changed_settings import IN, base, deployment, posts, with_section
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import Messages, Records
-from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import KEPT_APART, Emission, Emitter, apart_headers, unsendable
@@ -37,15 +36,8 @@ TEXTS = [
 SAID = [None, b"number 9/11", None, b"opposite safe/unsafe", None, "calendar 六/日".encode(), None]
 
 
-@pytest.fixture(scope="module")
-def scheme() -> Scheme:
-    return make_scheme(base("unused"))
-
-
 def with_header(state: Path) -> Settings:
-    settings = base(str(state))
-    output = settings.output.model_copy(update={"kept_apart_header": True})
-    return settings.model_copy(update={"output": output})
+    return with_section(base(str(state)), "output", kept_apart_header=True)
 
 
 @pytest.mark.parametrize("crash_at", [None, "index.committed", "worker.sent", "worker.committed"])

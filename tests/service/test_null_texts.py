@@ -10,7 +10,7 @@ import pytest
 from tests.calling import Run
 from tests.memory.broker import ManualClock
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.settings.model import Settings
@@ -34,11 +34,7 @@ def _process(folder: Path, **tree: Any) -> Stepped:
 
 
 def _feed(process: Stepped, key: bytes | None = b"k") -> None:
-    messages = Messages()
-    for value in _VALUES:
-        messages.add(key, value, (("h", b"1"),), process.clock.now_ms())
-    process.cluster.write(Partition("posts", 0), messages)
-    process.settle()
+    process.write(Partition("posts", 0), _VALUES, key, (("h", b"1"),), process.clock.now_ms())
 
 
 def _reasons(process: Stepped) -> list[bytes | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 
 from tests.memory.broker import CrashError, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.clients import MemoryAdmin
-from tests.service.test_service import Service, wait_for
+from tests.service.running import Service, came_out, wait_for
+from tests.service.stepped import unlike
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
@@ -26,17 +26,14 @@ from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 
-
-def post(number: int) -> str:
-    """A text that is near no other one."""
-    return "".join(chr(0x4E00 + code) for code in random.Random(number).choices(range(2_000), k=24))
+OUTPUTS = ("fresh.unique", "posts.duplicates", "posts.dead")
 
 
 def write(cluster: MemoryCluster, topic: str, partition: int, numbers: range, first_s: int = 0) -> None:
     messages = Messages()
     for row, number in enumerate(numbers):
         stamp = 1_600_000_000 + first_s + row
-        value = b'{"id": "%d", "text": "%s", "created_at": %d}' % (number, post(number).encode(), stamp)
+        value = b'{"id": "%d", "text": "%s", "created_at": %d}' % (number, unlike(number).encode(), stamp)
         messages.add(b"k", value, (), 1000 * stamp)
     cluster.write(Partition(topic, partition), messages)
 
@@ -75,6 +72,16 @@ def seed(settings: Settings, cluster: MemoryCluster, **more: object) -> SeedResu
     return run_seed(settings, "posts.unique", member="one", **{"connect": connect, **more})  # type: ignore[arg-type]
 
 
+def run_on_input(settings: Settings, cluster: MemoryCluster) -> None:
+    """The app runs until twenty messages that came in are out."""
+    write(cluster, "posts", 0, range(250, 270), first_s=100)
+    service = Service(settings, cluster, member="one")
+    try:
+        wait_for(lambda: came_out(cluster, *OUTPUTS) == 20, "all that came in is out")
+    finally:
+        service.end()
+
+
 def decisions(settings: Settings, cluster: MemoryCluster) -> list[Ruling]:
     scheme = wire_scheme(settings, make_scheme(settings))
     log = cluster.log(Partition("t.decisions", 0))
@@ -91,29 +98,18 @@ def judged(rulings: list[Ruling]) -> list[Kind]:
     ]
 
 
-def outputs(cluster: MemoryCluster) -> int:
-    names = ("fresh.unique", "posts.duplicates", "posts.dead")
-    return sum(len(cluster.values(name, number)) for name in names for number in range(2))
-
-
 def test_a_seed_emits_nothing_and_then_repeats_are_duplicates_of_it(
     settings: Settings, cluster: MemoryCluster
 ) -> None:
     seeded = seed(settings, cluster)
     assert (seeded.finished, seeded.kinds) == (True, {Kind.UNIQUE: 150})
-    assert outputs(cluster) == 0
+    assert came_out(cluster, *OUTPUTS) == 0
     offsets = cluster.group(Names("t").seed).offsets
     assert {at: committed.offset for at, committed in offsets.items()} == {
         Partition("posts.unique", 0): 90,
         Partition("posts.unique", 1): 60,
     }
-    write(cluster, "posts", 0, range(250, 270), first_s=100)
-    service = Service(settings, cluster, member="one")
-    try:
-        wait_for(lambda: outputs(cluster) == 20, "all that came in is out")
-    finally:
-        service.end()
-    assert service.error is None
+    run_on_input(settings, cluster)
     assert len(cluster.values("fresh.unique")) == 10
     duplicates = [entry for _, entry in cluster.log(Partition("posts.duplicates", 0)).visible()]
     leaders = [dict(entry.headers)["twinsieve-leader"] for entry in duplicates]
@@ -142,7 +138,7 @@ def test_a_seed_that_was_killed_goes_on_and_seeds_nothing_twice(
     assert second.finished
     rulings = decisions(settings, cluster)
     assert judged(rulings) == [Kind.UNIQUE] * 150
-    assert outputs(cluster) == 0
+    assert came_out(cluster, *OUTPUTS) == 0
     third = seed(settings, cluster)
     assert (third.finished, third.kept) == (True, 0)
 
@@ -225,11 +221,7 @@ def test_a_run_says_that_it_starts_beside_a_seed(
 ) -> None:
     seeding = MemoryBroker(cluster).group_consumer(Names("t").seed, ["posts.unique"], "seeding")
     seeding.poll(0.0, 1)
-    write(cluster, "posts", 0, range(250, 270), first_s=100)
-    service = Service(settings, cluster, member="one")
-    wait_for(lambda: outputs(cluster) == 20, "all that came in is out")
-    service.end()
-    assert service.error is None
+    run_on_input(settings, cluster)
     assert "group t.seed has members: a seed of app t that still runs ends" in caplog.text
 
 
@@ -243,11 +235,7 @@ def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
         raise BrokerError(f"members of group {group}: no coordinator", retryable=True)
 
     monkeypatch.setattr(MemoryAdmin, "members", members)
-    write(cluster, "posts", 0, range(250, 270), first_s=100)
-    service = Service(settings, cluster, member="one")
-    wait_for(lambda: outputs(cluster) == 20, "all that came in is out")
-    service.end()
-    assert service.error is None
+    run_on_input(settings, cluster)
     assert (
         "cannot tell whether a seed of app t is still running (members of group t.seed: no coord"
         in caplog.text

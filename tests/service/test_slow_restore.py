@@ -14,7 +14,6 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tests.memory.broker import MemoryBroker
 from tests.service.test_changed_settings import base, posts
-from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.broker.ports import Hook

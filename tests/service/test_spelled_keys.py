@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service import build as service_build
 from twinsieve.pipeline.service.build import make_scheme, wire_scheme
 from twinsieve.pipeline.settings.model import Settings
@@ -21,11 +21,7 @@ def test_integers_of_any_size_are_other_keys(tmp_path: Path, setting: dict[str, 
     process = Stepped(settings, make_scheme(settings), {"posts": 1})
     keys = [str(2**64), str(2**64 + 1), "1.50", "1.5", "NaN", "1e3"]
     values = [f'{{"text": "one text for all of these messages", "key": {key}}}'.encode() for key in keys]
-    messages = Messages()
-    for value in [*values, values[1], values[2], values[4]]:
-        messages.add(None, value)
-    process.cluster.write(Partition("posts", 0), messages)
-    process.settle()
+    process.write(Partition("posts", 0), [*values, values[1], values[2], values[4]])
     assert [entry.value for entry in process.entries("posts.unique")] == values
     assert [entry.value for entry in process.entries("posts.duplicates")] == [values[1], values[2], values[4]]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.service.test_changed_settings import base, posts
-from tests.service.test_changed_settings import scheme as scheme
 from tests.service.turned import Turned
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import AbortableError, MovedOnError
@@ -31,19 +30,6 @@ class Faulty:
             raise self._error("commit: INVALID_TIMESTAMP")
 
 
-def indexes_only(*made: Turned) -> None:
-    for each in made:
-        each.loops = [each.index]
-
-
-def both(first: Turned, second: Turned, seconds: float) -> None:
-    end_s = first.clock.monotonic_s() + seconds
-    while first.clock.monotonic_s() < end_s:
-        first.turn(1)
-        second.turn(1)
-        first.clock.sleep(0.1)
-
-
 @pytest.fixture
 def three(tmp_path: Path, scheme: Scheme) -> Callable[[Faulty, Faulty], tuple[Turned, Turned, Turned]]:
     """A worker, and two indexes with these faults, of which the first one judges."""
@@ -53,13 +39,11 @@ def three(tmp_path: Path, scheme: Scheme) -> Callable[[Faulty, Faulty], tuple[Tu
         first = Turned(settings, scheme, hook=one, name="a")
         worker = Turned(settings, scheme, world=first.world, name="w")
         worker.loops = [worker.worker]
-        indexes_only(first)
-        both(first, worker, 5.0)
+        first.loops = [first.index]
+        run((first, worker), 5.0)
         second = Turned(settings, scheme, world=first.world, hook=two, name="b")
-        indexes_only(second)
-        for _ in range(100):
-            both(first, worker, 0.1)
-            second.turn(1)
+        second.loops = [second.index]
+        run((first, worker, second), 20.0)
         assert first.value("index_live") == 1
         return worker, first, second
 
@@ -70,15 +54,15 @@ Three = Callable[[Faulty, Faulty], tuple[Turned, Turned, Turned]]
 
 
 def run(
-    three: tuple[Turned, Turned, Turned],
+    processes: Sequence[Turned],
     seconds: float,
     holds: Callable[[], bool] | None = None,
     each_s: float = 0.1,
 ) -> bool:
-    clock = three[0].clock
+    clock = processes[0].clock
     end_s = clock.monotonic_s() + seconds
     while clock.monotonic_s() < end_s:
-        for each in three:
+        for each in processes:
             each.turn(1)
         clock.sleep(each_s)
         if holds is not None and holds():

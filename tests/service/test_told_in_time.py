@@ -15,8 +15,7 @@ from typing import BinaryIO
 import pytest
 
 from tests.memory.broker import ManualClock
-from tests.service.test_changed_settings import base, posts
-from tests.service.test_changed_settings import scheme as scheme
+from tests.service.test_changed_settings import base, posts, with_section
 from tests.service.turned import Turned
 from tests.twins import AtOnce, HashSieve
 from twinsieve.pipeline.broker.records import AbortableError
@@ -35,9 +34,7 @@ EVERY_S = 12.0
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    made = base(str(tmp_path / "state"))
-    state = made.state.model_copy(update={"snapshot_every_ms": round(EVERY_S * 1000)})
-    return made.model_copy(update={"state": state})
+    return with_section(base(str(tmp_path / "state")), "state", snapshot_every_ms=round(EVERY_S * 1000))
 
 
 def _traffic(roles: Turned, seconds: float) -> None:

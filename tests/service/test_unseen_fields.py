@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
 
@@ -20,11 +20,8 @@ def _process(folder: Path) -> Stepped:
 
 
 def _write(process: Stepped, count: int, **more: object) -> None:
-    messages = Messages()
-    for number in range(count):
-        messages.add(None, orjson.dumps({"text": f"post of number {number}", "tenant": number, **more}))
-    process.cluster.write(Partition("posts", 0), messages)
-    process.settle()
+    posts = ({"text": f"post of number {number}", "tenant": number, **more} for number in range(count))
+    process.write(Partition("posts", 0), map(orjson.dumps, posts))
 
 
 def _told(process: Stepped) -> list[str]:

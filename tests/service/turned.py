@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from tests.memory.broker import Hook, LocalClock, MemoryBroker
+from tests.service.scraped import Series, series
 from tests.service.test_changed_settings import Deployment, deployment
 from tests.twins import Later
 from twinsieve.pipeline.broker.ports import Clock, no_hook
@@ -17,8 +18,6 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
-
-Series = dict[tuple[str, ...], float]
 
 
 class _Stop(threading.Event):
@@ -107,12 +106,7 @@ class Turned:
 
     def page(self) -> dict[str, Series]:
         """The series of /metrics by name, without the program's own, and by the values of their labels."""
-        found: dict[str, Series] = {}
-        for family in self.metrics.registry.collect():
-            for sample in family.samples:
-                labels = tuple(sample.labels[name] for name in sorted(sample.labels))
-                found.setdefault(sample.name.removeprefix("twinsieve_"), {})[labels] = sample.value
-        return found
+        return series(self.metrics.registry.collect())
 
     def value(self, name: str, *labels: str) -> float | None:
         """One series, None where there is none."""

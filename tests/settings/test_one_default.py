@@ -9,7 +9,8 @@ import pytest
 from tests.configs import builder
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.settings.model import InputSettings, KafkaSettings, Settings, StateSettings
-from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.settings.schema import declared
+from twinsieve.pipeline.worker.config import MAX_EMITTED, MAX_EMITTED_BYTES, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
 
 
@@ -41,3 +42,8 @@ def test_what_can_be_set_reaches_the_roles() -> None:
     assert worker.max_pending_bytes == 17
     assert (worker.answer_s, worker.report_s, index.snapshot_every_s) == (14.0, 15.0, 16.0)
     assert (worker.start, worker.trimmed, worker.emit.null_value) == ("latest", "continue", "drop")
+
+
+def test_limits_that_nobody_can_set_are_told_where_they_count() -> None:
+    line = declared()["kafka.poll_messages"].description or ""
+    assert f"up to {MAX_EMITTED:,} or {MAX_EMITTED_BYTES >> 20} MiB" in line

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,13 +128,3 @@ class _Flags:
 
     def settings(self, *, on_files: bool) -> Settings:
         return load_settings(self.path, on_files=on_files)
-
-
-@pytest.fixture
-def log_as_before() -> Iterator[None]:
-    """Commands that connect send what is logged to stderr; not so the tests behind this one."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import orjson
 import pytest
 
-from tests.calling import SMALL, Run
-from twinsieve.pipeline.generate.stream import generate
+from tests.calling import Run
 from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
 from twinsieve.pipeline.settings.load import check_tree, tree_of, tree_of_file
 from twinsieve.pipeline.settings.model import PROFILES, LayoutSettings, Settings
@@ -86,36 +84,5 @@ def test_lint_counts_the_layout_of_the_profile(run: Run) -> None:
 def test_scheme_of_a_profile_with_a_layout_is_another_one() -> None:
     assert scheme_of(settings_of()).scheme_id != scheme_of(settings_of(profile="microblog")).scheme_id
     whole = {"layout": LayoutSettings().model_dump()}
-    assert (
-        scheme_of(settings_of()).scheme_id
-        == scheme_of(settings_of(profile="microblog", near=whole)).scheme_id
-    )
-
-
-def test_state_of_another_layout_is_refused_with_both(tmp_path: Path, run: Run) -> None:
-    posts = tmp_path / "in.jsonl"
-    posts.write_bytes(b"".join(orjson.dumps(post) + b"\n" for post in generate(20, seed=1)))
-    call = ("dedup", posts, "-q", *SMALL, "--state", tmp_path / "state", "-o")
-    assert run(*call, tmp_path / "one").code == 0
-    ran = run(*call, tmp_path / "two", "--profile", "microblog")
-    assert (ran.code, len(ran.err.splitlines())) == (1, 1)
-    assert "near.layout={bands: 24, rows: 4, " in ran.err
-    assert (
-        f"the configuration says near.layout={{bands: {band_layout(settings_of(profile='microblog')).bands}, "
-        in ran.err
-    )
-    assert "set it as it was, or begin with a state file that does not exist yet" in ran.err
-    assert run(*call, tmp_path / "two", "--state", tmp_path / "state two", "--profile", "microblog").code == 0
-
-
-def test_an_empty_state_file_is_refused_and_a_new_name_helps(tmp_path: Path, run: Run) -> None:
-    posts, empty = tmp_path / "in.jsonl", tmp_path / "empty.state"
-    posts.write_bytes(b"".join(orjson.dumps(post) + b"\n" for post in generate(20, seed=1)))
-    empty.touch()
-    call = ("dedup", posts, "-q", *SMALL, "-o", tmp_path / "one", "--state")
-    ran = run(*call, empty)
-    assert ran.code == 1
-    assert f"{empty}: is not a state" in ran.err
-    assert "begin with a state file that does not exist yet" in ran.err
-    assert not empty.read_bytes()
-    assert run(*call, tmp_path / "new.state").code == 0
+    with_default = settings_of(profile="microblog", near=whole)
+    assert scheme_of(settings_of()).scheme_id == scheme_of(with_default).scheme_id

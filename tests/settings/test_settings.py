@@ -9,8 +9,9 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
-from tests.calling import Run
+from tests.calling import Run, setting
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
@@ -48,7 +49,7 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
         "(ms, s, m, h, d, w), as in 24h",
         "5:3: unknown key 'near.similarty'; did you mean 'similarity'?",
         "6:15: near.similarity is 85; it lies between 0.5 and 1 (0.85 is a good start)",
-        "7:22: near.window.messages is 17000000; a bucket counts slots in 24 bits, at most 16000000",
+        "7:22: near.window.messages is 17000000; the method text takes at most 16000000",
         "7:37: near.window.age is '1:30', not a duration; write a number and a unit "
         "(ms, s, m, h, d, w), as in 24h",
         "8:11: near.shards is '010', not a whole number; write digits alone, as in 1000000 or 1_000_000",
@@ -102,6 +103,23 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("text: {compare: [links]}\nnear: {method: hamming}\n",
          "1:17: text.compare does not go with near.method: hamming; bodies with other links, mentions or tags are "
          "alike, and nothing would keep them apart"),
+        ("text: {compare: [links]}\nnear: {method: signatures}\n",
+         "1:17: text.compare does not go with near.method: signatures; bodies with other links, mentions or tags are "
+         "alike, and nothing would keep them apart"),
+        ("near: {method: signatures, signature: {hashes: 17}}\n",
+         "1:48: near.signature.hashes is '17'; it is at most 16"),
+        ("near: {method: signatures, signature: {kind: sentences, share: 4}}\n",
+         "1:64: near.signature.share is 4, but a message has at most 3 hashes; use 1 to 3, or all"),
+        ("near: {method: signatures, signature: {kind: imatch, share: 2}}\n",
+         "1:61: near.signature.share is 2, but imatch makes one hash; leave it out"),
+        ("near: {method: signatures, signature: {kind: imatch, rarest: 2, commonest: 3}}\n",
+         "1:62: near.signature.rarest is 2, below commonest (3); rarer features have a greater IDF"),
+        ("near: {method: signatures, signature: {rarest: 9}}\n",
+         "1:48: near.signature.rarest is for kind: imatch, and kind is top_features; leave it out"),
+        ("near: {method: signatures, signature: {commonest: x}}\n",
+         "1:51: near.signature.commonest is 'x', which is not a number; write it as 3.5"),
+        ("near: {method: signatures, signature: {kind: sentences, cut: length}}\n",
+         "1:62: near.signature.cut is for kind: segments, and kind is sentences; leave it out"),
         ("exact: {method: none}\nnear: {method: none}\n",
          "1:17: exact.method is none and so is near.method; nothing would be dropped"),
         ("http: {listen: 8080}\n", "1:16: http.listen is '8080'; write host:port, as in 127.0.0.1:8080, or none"),
@@ -170,10 +188,8 @@ def test_nodes_are_counted_before_they_are_built(
 
 
 def test_an_alias_inside_itself_is_a_finding(tmp_path: Path) -> None:
-    assert any(
-        "an alias stands for something that holds it" in line
-        for line in _findings(tmp_path, "near: &a\n  x: *a\n")
-    )
+    found = _findings(tmp_path, "near: &a\n  x: *a\n")
+    assert any("an alias stands for something that holds it" in line for line in found)
 
 
 def test_deep_nesting_is_a_finding(tmp_path: Path) -> None:
@@ -257,16 +273,11 @@ def test_a_secret_is_read_from_environment_or_file_and_never_shown(tmp_path: Pat
     )
     settings = load_settings(path)
     assert settings.digest.seed == 12345678901
-    password = settings.kafka.security.password
-    assert password is not None
-    assert password.get_secret_value() == "hunter2"
+    assert settings.kafka.security.password == SecretStr("hunter2")
     assert "hunter2" not in repr(settings)
     assert "12345678901" not in repr(settings)
-    from_environment = load_settings(
-        path, {"TWINSIEVE_KAFKA__SECURITY__PASSWORD": "other"}
-    ).kafka.security.password
-    assert from_environment is not None
-    assert from_environment.get_secret_value() == "other"
+    settings = load_settings(path, {"TWINSIEVE_KAFKA__SECURITY__PASSWORD": "other"})
+    assert settings.kafka.security.password == SecretStr("other")
     with pytest.raises(ConfigError) as caught:
         load_settings(path, {"TWINSIEVE_DIGEST__SEED": "s3cret"})
     assert "s3cret" not in str(caught.value)
@@ -326,6 +337,10 @@ def test_a_file_that_a_flag_or_variable_names_lies_where_one_types(
         assert load_settings(path, environ).features.stop_words_file == str(tmp_path / "words")
 
 
+def _with_file(key: str, path: Path) -> Settings:
+    return load_settings(None, {}, [Override(f"features.{key}", str(path), "--set")])
+
+
 @pytest.mark.parametrize("key", ["dictionary_file", "stop_words_file", "idf_file"])
 def test_a_list_of_words_that_never_ends_is_refused(tmp_path: Path, key: str) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -339,18 +354,14 @@ def test_a_list_of_words_that_never_ends_is_refused(tmp_path: Path, key: str) ->
 def test_a_list_of_words_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("twinsieve.pipeline.settings.stage_config.MAX_LIST_BYTES", 1 << 20)
     (tmp_path / "words").write_text("的\n" * (1 << 18) + "了")
-    settings = load_settings(
-        None, {}, [Override("features.stop_words_file", str(tmp_path / "words"), "--set")]
-    )
+    settings = _with_file("stop_words_file", tmp_path / "words")
     with pytest.raises(ConfigError, match=r"words:1:1: has more than 1 MiB; shorten the list"):
         scheme_config(settings)
 
 
 def test_a_bad_dictionary_entry_is_named_by_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "own.txt").write_text("方舱医院 120 n\nword abc def\n雷神山\n坏 0\n", "utf-8")
-    settings = load_settings(
-        None, {}, [Override("features.dictionary_file", str(tmp_path / "own.txt"), "--set")]
-    )
+    settings = _with_file("dictionary_file", tmp_path / "own.txt")
     with pytest.raises(ConfigError) as caught:
         scheme_config(settings)
     assert [finding.split(" is not ")[0] for finding in caught.value.findings] == [
@@ -373,8 +384,8 @@ def test_flags_that_contradict_each_other_are_refused_and_named() -> None:
     [
         ("-c", "config/news.yaml", "-c", "config/microblog.yaml"),
         ("--similarity", "0.8", "--similarity", "0.9"),
-        ("--set", "near.similarity=0.8", "--similarity", "0.9"),
-        ("--set", "near.shards=1", "--set", "near.shards=2"),
+        (*setting("near.similarity=0.8"), "--similarity", "0.9"),
+        setting("near.shards=1", "near.shards=2"),
     ],
 )
 def test_an_option_given_twice_is_no_quiet_choice(run: Run, words: tuple[str, ...]) -> None:
@@ -387,7 +398,7 @@ def test_an_option_given_twice_is_no_quiet_choice(run: Run, words: tuple[str, ..
 
 @pytest.mark.parametrize("key", sorted(SECRETS))
 def test_a_secret_is_refused_on_the_command_line_and_not_repeated(run: Run, key: str) -> None:
-    ran = run("lint", "--set", f"{key}=5551212")
+    ran = run("lint", *setting(f"{key}=5551212"))
     variable = f"TWINSIEVE_{key.replace('.', '__').upper()}"
     assert ran.code == 2
     assert ran.out == (

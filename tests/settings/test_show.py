@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.calling import Run
+from tests.calling import Run, setting
+from twinsieve.pipeline.settings.examples import example_names
 from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
@@ -29,7 +30,7 @@ def test_each_setting_names_who_set_it(tmp_path: Path, run: Run, monkeypatch: py
     path = tmp_path / "s.yaml"
     path.write_text("near:\n  similarity: 0.7\n  bucket_load: 4\nexact: {window: {age: 2d}}\n")
     monkeypatch.setenv("TWINSIEVE_NEAR__SIMILARITY", "0.75")
-    ran = run("lint", "--show", path, "--text-field", "body", "--set", "near.shards=2")
+    ran = run("lint", "--show", path, "--text-field", "body", *setting("near.shards=2"))
     assert ran.code == 0
     found = _lines(ran.out)
     assert found["near.similarity"] == ["0.75", "TWINSIEVE_NEAR__SIMILARITY"]
@@ -42,21 +43,18 @@ def test_each_setting_names_who_set_it(tmp_path: Path, run: Run, monkeypatch: py
 
 
 def test_what_another_setting_switches_off_says_so(run: Run) -> None:
-    found = _lines(run("lint", "--show", "--set", "exact.fields=id").out)
+    found = _lines(run("lint", "--show", *setting("exact.fields=id")).out)
     assert found["near.method"] == ["none", "exact.fields is set"]
 
 
-def test_no_secret_is_shown_wherever_it_came_from(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_secret_is_shown_wherever_it_came_from(tmp_path: Path) -> None:
     (tmp_path / "word").write_text("hunter2\n")
     (tmp_path / "s.yaml").write_text(
         "kafka: {security: {protocol: sasl_ssl, username: u, password_file: word}}\n"
         "state: {dir: 's3://key:hunter2@bucket/x'}\n"
     )
-    monkeypatch.setenv("TWINSIEVE_DIGEST__SEED", "5551212")
-    monkeypatch.setenv("TWINSIEVE_KAFKA__SECURITY__KEY_PASSWORD", "hunter2")
-    settings, _ = check_tree(tree := tree_of_file(tmp_path / "s.yaml"), dict(_environ()))
+    environ = {"TWINSIEVE_DIGEST__SEED": "5551212", "TWINSIEVE_KAFKA__SECURITY__KEY_PASSWORD": "hunter2"}
+    settings, _ = check_tree(tree := tree_of_file(tmp_path / "s.yaml"), environ)
     assert settings is not None
     shown = {one.key: one for one in settings_in_force(settings, tree)}
     assert [shown[key].value for key in sorted(SECRETS)] == ["(not shown)"] * 3
@@ -67,15 +65,7 @@ def test_no_secret_is_shown_wherever_it_came_from(
     assert "5551212" not in said
 
 
-def _environ() -> list[tuple[str, str]]:
-    import os
-
-    return [(name, text) for name, text in os.environ.items() if name.startswith("TWINSIEVE_")]
-
-
-@pytest.mark.parametrize(
-    "example", ["microblog", "news", "exact-only", "hamming", "kafka", "production", None]
-)
+@pytest.mark.parametrize("example", [*example_names(), None])
 def test_what_is_shown_can_be_given_again(root: Path, example: str | None) -> None:
     path = root / "config" / f"{example}.yaml" if example else None
     settings, findings = check_tree(tree := tree_of_file(path))
@@ -92,6 +82,6 @@ def test_a_problem_is_shown_before_any_setting(tmp_path: Path, run: Run) -> None
 
 
 def test_lint_says_what_the_windows_hold_on_files(run: Run) -> None:
-    out = run("lint", "--set", "exact.window.age=2d").out
+    out = run("lint", *setting("exact.window.age=2d")).out
     assert "near window on files: 1,000,000 kept rows, of any age\n" in out
     assert "exact window on files: 10,000,000 kept rows, none older than 2d\n" in out

@@ -9,12 +9,10 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from twinsieve.stages import compiled
-from twinsieve.stages.text.profiles_microblog import _is_han
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +54,3 @@ def test_each_kernel_has_one_signature(cache: Path, used: dict[str, int]) -> Non
     """Also where processes compiled at the same time, and after all of them were used."""
     files = Counter(path.name.rpartition("-")[0] for path in cache.glob("*.kernel"))
     assert files == dict.fromkeys((f"twinsieve.{name}" for name in used), 1)
-
-
-def test_a_kernel_for_kernels_alone_refuses_python() -> None:
-    """Also once it is compiled: there is no machine code to jump to."""
-    dispatcher: Any = _is_han
-    for _ in range(2):
-        with pytest.raises(TypeError, match="_is_han has no entry for Python: only kernels call it"):
-            dispatcher(1)
-        dispatcher.compile("boolean(int64)")

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
-from tests.twins import TinyScheme, batch_of
+from tests.twins import HashSieve, TinyScheme, batch_of
+from twinsieve.pipeline.index.ledger import ledger_from_bytes, ledger_to_bytes
+from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import (
     MAX_SPAN,
     Block,
@@ -38,8 +40,9 @@ from twinsieve.pipeline.wire.positions import (
     renumber,
     unpack_position,
 )
-from twinsieve.pipeline.wire.ruling import decode_ruling, session_of
-from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling, session_of
+from twinsieve.stages.columns import PerRow, declared
+from twinsieve.stages.contract import DETAIL_LENGTH, STORED_LENGTH, Batch, Verdicts
 from twinsieve.stages.errors import StateError
 
 
@@ -76,7 +79,38 @@ def test_golden_records_are_read() -> None:
     assert session_of((FOLDER / "answer.bin").read_bytes()) == golden_ruling().session
 
 
-@pytest.mark.parametrize("version", [1, 3, 4])
+class FullSieve(HashSieve):
+    """No column of its verdicts is blank."""
+
+    def judge(self, batch: Batch) -> Verdicts:
+        verdicts, rows = super().judge(batch), np.arange(len(batch))
+        for name, column in declared(Verdicts).items():
+            if isinstance(column, PerRow) and name not in ("kinds", "leaders"):
+                getattr(verdicts, name)[:] = rows + 1
+        verdicts.apart_from[:] = batch.positions[0]
+        verdicts.details = np.full((len(batch), 2, DETAIL_LENGTH), ord("x"), np.uint32)
+        verdicts.detail_rows[:] = rows
+        return verdicts
+
+
+def test_all_that_was_said_of_a_message_is_in_the_answer_to_whoever_asks_again() -> None:
+    """Though the index that judged it has died, and the next one began with its snapshot."""
+    asked = replace(block_of(["one", "two", "one"], [0, 0, 0]), stable_end=1_000, topic="in")
+    index = IndexState(FullSieve())
+    judged = index.rule(asked, 0, 0).verdicts
+    blank = Verdicts.blank(3)
+    assert all(
+        (getattr(judged, name) != getattr(blank, name)).any()
+        for name in declared(Verdicts)
+        if name != "details"
+    )
+    ledger = ledger_from_bytes(ledger_to_bytes(index.ledger), "snapshot")
+    again = IndexState(HashSieve(), ledger, 1).rule(replace(asked, session=asked.session + 1), 1, 0)
+    for what, record in zip((What.DECISION, What.ANSWER), encode_ruling(again, SCHEME), strict=True):
+        assert same(decode_ruling(what, record, SCHEME, "here").verdicts, judged)
+
+
+@pytest.mark.parametrize("version", [1, 3, 4, 5])
 def test_records_of_older_versions_are_refused_with_what_to_do(version: int) -> None:
     expected = rf"version {version}, this program reads {VERSION}.*start a new app and seed it"
     with pytest.raises(ForeignVersionError, match=expected):

@@ -10,19 +10,14 @@ import orjson
 import pytest
 
 from tests.memory.log import Entry
+from tests.service.conftest import scheme as scheme
 from tests.service.stepped import Stepped
 from tests.stages.fingerprint import twin
-from twinsieve.pipeline.broker.records import Messages, Partition
-from twinsieve.pipeline.service.build import make_scheme
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
 
 POSTS, NEWS = Partition("posts", 1), Partition("news", 2)
-
-
-@pytest.fixture(scope="module")
-def scheme() -> Scheme:
-    return make_scheme(Settings())
 
 
 def process_of(folder: Path, scheme: Scheme, **near: object) -> Stepped:
@@ -54,10 +49,7 @@ def test_an_exact_duplicate_is_the_message_as_it_came_and_names_its_leader(
     process = process_of(tmp_path, scheme)
     process.posts(POSTS, [text_of(20, seed) for seed in range(3)])
     value = orjson.dumps({"text": text_of(20, 2), "more": [1, 2]})
-    messages = Messages()
-    messages.add(b"key", value, (("trace", b"7"), ("trace-2", b"")), 1_600_000_000_123)
-    process.cluster.write(NEWS, messages)
-    process.settle()
+    process.write(NEWS, [value], b"key", (("trace", b"7"), ("trace-2", b"")), 1_600_000_000_123)
     (entry,) = process.entries("posts.duplicates")
     assert (entry.key, entry.value, entry.timestamp_ms) == (b"key", value, 1_600_000_000_123)
     assert entry.headers == (

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.service.conftest import scheme as scheme
 from tests.service.stepped import Stepped
-from twinsieve.pipeline.broker.records import Header, Messages, Partition, Records
-from twinsieve.pipeline.service.build import make_scheme
+from twinsieve.pipeline.broker.records import Header, Partition, Records
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
@@ -36,11 +36,6 @@ FORGED: tuple[Header, ...] = (
 OWN = (("trace", b"7"), ("Twinsieve-note", b"another name"), ("x-twinsieve-note", b"another one"))
 
 
-@pytest.fixture(scope="module")
-def scheme() -> Scheme:
-    return make_scheme(Settings())
-
-
 @pytest.fixture
 def process(scheme: Scheme, tmp_path: Path) -> Callable[..., Stepped]:
     def make(**output: object) -> Stepped:
@@ -52,22 +47,8 @@ def process(scheme: Scheme, tmp_path: Path) -> Callable[..., Stepped]:
 
 def forge(process: Stepped, *values: bytes | None) -> int:
     """Write these with forged headers; returns how many headers of an app were counted as left out."""
-    messages = Messages()
-    for value in values:
-        messages.add(b"key", value, FORGED, 1_600_000_000_123)
-    process.cluster.write(POSTS, messages)
-    counted = 0
-    step = process.worker.step
-
-    def counting(timeout_s: float) -> Emission:
-        nonlocal counted
-        emission = step(timeout_s)
-        counted += emission.foreign
-        return emission
-
-    process.worker.step = counting  # type: ignore[method-assign]
-    process.settle()
-    return counted
+    process.write(POSTS, values, b"key", FORGED, 1_600_000_000_123)
+    return process.counted.foreign
 
 
 def post(text: str) -> bytes:
@@ -109,10 +90,8 @@ def test_an_app_behind_another_one_replaces_its_headers(
     )
     behind = Stepped(second, scheme, {"posts.unique": 1})
     for entry in first.entries("posts.unique"):
-        message = Messages()
-        message.add(entry.key, entry.value, entry.headers, entry.timestamp_ms)
-        behind.cluster.write(Partition("posts.unique", 0), message)
-    behind.settle()
+        at = Partition("posts.unique", 0)
+        behind.write(at, [entry.value], entry.key, entry.headers, entry.timestamp_ms)
     found = [entry.headers for entry in behind.entries("all")]
     assert found == [(("twinsieve-origin", b"posts.unique[0]@%d" % at),) for at in (0, 1)]
 

@@ -362,6 +362,7 @@ class Sieve:
             column(None, leader_ids, object),
             column(np.nan, _similarities(judged), np.float64),
             column(-1, judged.distances, np.int16),
+            column(-1, judged.shared, np.int16),
             column(0, judged.flags, np.uint8),
             column(0, judged.reasons, np.uint8),
             column(NO_POSITION, _positions(judged.apart_from), np.int64),

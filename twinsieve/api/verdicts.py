@@ -43,11 +43,14 @@ class Verdict:
         `unconfirmed`
     leader_id: the leader's id as the caller passed it; None if there is no leader or it has no id
     similarity: 0 to 1, rounded down to four decimals; 1.0 for exact duplicates; None for kept rows and for
-        near duplicates of the hamming method
+        near duplicates of the methods hamming and signatures
     distance: number of differing bits of a near duplicate of the hamming method, else None
+    shared: number of hashes in common of a near duplicate of the signatures method, else None
     notes: `estimated`: the similarity is an estimate, because a text has more than 512 characters;
         `unconfirmed`: only the Bloom filter reports that an older text was equal (see `error_rate`); `late`:
-        the text is kept, but its time is too old for it to become a leader
+        the text is kept, but its time is too old for it to become a leader; `no_features`: the method decides
+        by features, and the text has none or too few; `cut_short`: very many kept texts share its hashes, and
+        the search ended before the oldest of them
     reason: why this text was kept although it is similar enough to a kept text: `number`, `opposite`, … (see
         docs/DIFFERENCES.md), `card`, `same id`; None if there was no such kept text
     apart_from: position of that kept text, else None
@@ -60,6 +63,7 @@ class Verdict:
     leader_id: str | int | None = None
     similarity: float | None = None
     distance: int | None = None
+    shared: int | None = None
     notes: tuple[str, ...] = ()
     reason: str | None = None
     apart_from: int | None = None
@@ -88,6 +92,7 @@ class Verdicts(Sequence[Verdict]):
     leader_id: object[n], id of the leader, or None
     similarity: float64[n], 1.0 for exact duplicates, NaN for kept rows and for the hamming method
     distance: int16[n], number of differing bits (hamming method), or -1
+    shared: int16[n], number of hashes in common with the leader (signatures method), or -1
     flags: uint8[n], `Flag` bits; `Verdict.notes` gives them as words
     reason_code: uint8[n], `Rule`, 0 for none; `reason` gives them as words
     apart_from: int64[n], position of the similar kept text despite which this text was kept, or -1
@@ -106,6 +111,7 @@ class Verdicts(Sequence[Verdict]):
     leader_id: NDArray[np.object_]
     similarity: NDArray[np.float64]
     distance: NDArray[np.int16]
+    shared: NDArray[np.int16]
     flags: NDArray[np.uint8]
     reason_code: NDArray[np.uint8]
     apart_from: NDArray[np.int64]
@@ -143,6 +149,7 @@ class Verdicts(Sequence[Verdict]):
             "leader_id": self.leader_id,
             "similarity": self.similarity,
             "distance": self.distance,
+            "shared": self.shared,
             "estimated": self._has(Flag.ESTIMATED),
             "unconfirmed": self._has(Flag.UNCONFIRMED),
             "reason": self.reason,
@@ -165,8 +172,8 @@ class Verdicts(Sequence[Verdict]):
     def __getitem__(self, row: int | slice) -> Verdict | Verdicts:
         if isinstance(row, slice):
             return Verdicts(*(getattr(self, name)[row] for name in _COLUMNS))
-        leader, similarity, distance = (
-            column[row].item() for column in (self.leader, self.similarity, self.distance)
+        leader, similarity, distance, shared = (
+            column[row].item() for column in (self.leader, self.similarity, self.distance, self.shared)
         )
         return Verdict(
             position=int(self.position[row]),
@@ -176,6 +183,7 @@ class Verdicts(Sequence[Verdict]):
             leader_id=self.leader_id[row],
             similarity=None if similarity != similarity else similarity,
             distance=None if distance < 0 else distance,
+            shared=None if shared < 0 else shared,
             notes=_notes(int(self.flags[row])),
             reason=_word(int(self.reason_code[row])),
             apart_from=None if self.apart_from[row] < 0 else int(self.apart_from[row]),
@@ -227,6 +235,8 @@ def _cells(verdict: Verdict) -> list[str]:
         alike = f"{'~' if verdict.estimated else ''}{verdict.similarity:.4f}"
     if verdict.distance is not None:
         alike = f"{verdict.distance} bits"
+    if verdict.shared is not None:
+        alike = f"{verdict.shared} shared"
     leader_id = "" if verdict.leader_id is None else str(verdict.leader_id)
     if len(leader_id) > 24:
         leader_id = leader_id[:23] + "…"

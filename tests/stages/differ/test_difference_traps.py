@@ -49,6 +49,40 @@ def test_guards(earlier: str, later: str, rule: Rule) -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "rule"),
+    [
+        # a numeral beside a number was added to it
+        ("在线人数突破十万人", "在线人数突破二十万人", Rule.NUMBER_ADDED),
+        ("在线人数突破百万人", "在线人数突破三百万人", Rule.NUMBER_ADDED),
+        ("今日新增5例确诊", "今日新增5万例确诊", Rule.NUMBER_ADDED),
+        ("本店十名学生参加演出", "本店三十名学生参加演出", Rule.NUMBER_ADDED),
+        ("演出定在一月举行", "演出定在十一月举行", Rule.NUMBER_ADDED),
+        ("大家都有份别急", "大家都十分有份别急", Rule.NONE),
+        ("大家一定要保护好自己", "大家一定一定要保护好自己", Rule.NONE),
+        ("在线人数突破二", "在线人数突破二十", Rule.NONE),
+        # runs that may be cut in two ways: ผ่าน[ไม่]ได้ is ผ่านไ[ม่ไ]ด้ as well
+        ("รถผ่านไม่ได้วันนี้", "รถผ่านได้วันนี้", Rule.OPPOSITE),
+        ("เขาไม่ได้ไปทำงาน", "เขาไปทำงาน", Rule.OPPOSITE),
+        # two names change places, a word moves
+        ("Serbia beats Croatia in the final", "Croatia beats Serbia in the final", Rule.EXCHANGED),
+        ("Trains from Porto to Coimbra are late", "Trains from Coimbra to Porto are late", Rule.EXCHANGED),
+        ("Anna lent Peter two hundred euros", "Peter lent Anna two hundred euros", Rule.EXCHANGED),
+        ("We sing la la la la tonight for free", "We sing tonight la la la la for free", Rule.NONE),
+        ("哈哈今天的电影真好看啊", "今天的电影哈哈真好看啊", Rule.NONE),
+        # a negation of two words is one
+        ("Le ministre ne sera pas candidat au printemps", "Le ministre sera candidat au printemps", Rule.OPPOSITE),
+        ("Le train ne circule plus ce soir", "Le train circule encore ce soir", Rule.OPPOSITE),
+        ("Город никогда не был закрыт для туристов", "Город был закрыт для туристов", Rule.OPPOSITE),
+        ("They are neither rich nor famous today", "They are rich and famous today", Rule.OPPOSITE),
+        ("El ministro no irá nunca a Roma", "El ministro irá a Roma", Rule.OPPOSITE),
+        ("Le ministre ne sera pas candidat", "Le ministre ne sera candidat", Rule.NONE),
+    ],
+)  # fmt: skip
+def test_guards_say_the_same_either_way(one: str, other: str, rule: Rule) -> None:
+    assert both(one, other, GUARDS) == both(other, one, GUARDS) == rule
+
+
+@pytest.mark.parametrize(
     ("earlier", "later"),
     [
         ("真的喜欢这里的凉皮和奶茶", "我真的是很喜欢这里的凉皮和奶茶啊"),

@@ -49,8 +49,7 @@ LONG = HEAD + MIDDLE + TAIL + END
 
 
 def judged(earlier: str, later: str, config: SieveConfig = CONFIG) -> Verdicts:
-    bodies, prints = SCHEME.read([earlier, later])
-    return BatchSieve(config).judge(batch_of(bodies, prints)).slice(1, 2)
+    return BatchSieve(config).judge(batch_of(*SCHEME.read([earlier, later]))).slice(1, 2)
 
 
 def reason_of(earlier: str, later: str) -> tuple[Kind, Rule]:
@@ -117,10 +116,8 @@ def test_without_differences_tails_keep_nothing_apart() -> None:
 @pytest.mark.parametrize("letter", ["", "𠮷"])
 def test_a_tally_is_kept_in_the_ring_and_in_its_state(letter: str) -> None:
     earlier = letter + LONG
-    bodies, prints = SCHEME.read(
-        [earlier, "A short post about the ferry", earlier.replace("12", "17"), earlier + "!"]
-    )
-    batch = batch_of(bodies, prints)
+    texts = [earlier, "A short post about the ferry", earlier.replace("12", "17"), earlier + "!"]
+    batch = batch_of(*SCHEME.read(texts))
     sieve = BatchSieve(CONFIG)
     sieve.judge(batch.slice(0, 2))
     again = BatchSieve.from_bytes(sieve.to_bytes(), CONFIG)
@@ -166,7 +163,6 @@ def test_long_bodies_are_judged_as_the_plain_loop_judges_them(data: st.DataObjec
     bodies, prints = SCHEME.read([earlier, later])
     assume(int(bodies.body_lengths.min()) > STORED_LENGTH)
     batch = batch_of(bodies, prints)
-    batch.positions[:] = [0, 1]
     config = replace(CONFIG, near=replace(CONFIG.near, similarity=3_000))
     said = BatchSieve(config).judge(batch)
     loop = oracle.Oracle(config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +24,6 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_insert,
     bloom_oldest_hit,
     bloom_place,
-    bloom_prefetch,
 )
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing
 
@@ -239,24 +239,6 @@ def test_the_kernels_memory_is_the_bit_array_of_the_filter_and_no_copy() -> None
         assert np.shares_memory(np.frombuffer(bloom.bitarray, dtype=np.uint8), row)
 
 
-@pytest.mark.parametrize(("messages", "error_rate"), [(1, 0.5), (5, 1e-3), (900, 0.2), (3_000, 1e-9)])
-def test_pybloom_on_the_same_memory_gives_the_answer_of_the_kernel(messages: int, error_rate: float) -> None:
-    seen = BloomGenerations(Window(messages), error_rate)
-    add(seen, _KEYS[: min(messages, 1_000)])
-    keys = [(int(d0), int(d1)) for d0, d1 in _KEYS]
-    filters = filters_on(seen)
-    by_pybloom = [any(key in bloom for bloom in filters) for key in keys]
-    assert by_pybloom == contains(seen, _KEYS).tolist()
-
-
-def test_a_key_added_through_pybloom_is_found_by_the_kernel() -> None:
-    seen = BloomGenerations(Window(100), 1e-6)
-    add(seen, _KEYS[:1])
-    assert not contains(seen, _KEYS[1:2])[0]
-    filters_on(seen)[0].add((int(_KEYS[1, 0]), int(_KEYS[1, 1])))
-    assert contains(seen, _KEYS[1:2])[0]
-
-
 def _at_capacity(window: Window, error_rate: float) -> BloomGenerations:
     """Filters at their fullest: all generations hold their capacity and the oldest is just still alive."""
     seen = BloomGenerations(window, error_rate)
@@ -356,58 +338,37 @@ def test_a_state_of_other_settings_is_refused_with_what_to_do(
         BloomGenerations.from_sections(sections, window, error_rate)
 
 
-def _damage_missing(sections: dict[str, NDArray[np.generic]]) -> None:
-    del sections["bits"]
+Sections = dict[str, NDArray[np.generic]]
 
 
-def _damage_short_bits(sections: dict[str, NDArray[np.generic]]) -> None:
-    sections["bits"] = sections["bits"][:, :-1]
-
-
-def _damage_no_columns(sections: dict[str, NDArray[np.generic]]) -> None:
-    sections["generations"] = np.array(7)
-
-
-def _damage_order(sections: dict[str, NDArray[np.generic]]) -> None:
-    sections["generations"] = sections["generations"][::-1].copy()
-
-
-def _damage_count(sections: dict[str, NDArray[np.generic]]) -> None:
+def _counted(sections: Sections) -> Sections:
     columns = sections["generations"].copy()
     columns[0, 4] = 10**9
-    sections["generations"] = columns
+    return sections | {"generations": columns}
 
 
-def _damage_too_many(sections: dict[str, NDArray[np.generic]]) -> None:
-    sections["generations"] = np.tile(sections["generations"], (40, 1))
+_DAMAGES: dict[str, Callable[[Sections], Sections]] = {
+    "bits missing": lambda sections: {name: sections[name] for name in sections if name != "bits"},
+    "bits cut": lambda sections: sections | {"bits": sections["bits"][:, :-1]},
+    "no columns": lambda sections: sections | {"generations": np.array(7)},
+    "another order": lambda sections: sections | {"generations": sections["generations"][::-1].copy()},
+    "another count": _counted,
+    "too many": lambda sections: sections | {"generations": np.tile(sections["generations"], (40, 1))},
+    "another type": lambda sections: sections | {"parameters": sections["parameters"].astype(np.float64)},
+}
 
 
-def _damage_dtype(sections: dict[str, NDArray[np.generic]]) -> None:
-    sections["parameters"] = sections["parameters"].astype(np.float64)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        _damage_missing,
-        _damage_short_bits,
-        _damage_no_columns,
-        _damage_order,
-        _damage_count,
-        _damage_too_many,
-        _damage_dtype,
-    ],
-)
-def test_a_damaged_state_is_refused_and_never_indexes_out_of_bounds(damage) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("damage", _DAMAGES.values(), ids=list(_DAMAGES))
+def test_a_damaged_state_is_refused_and_never_indexes_out_of_bounds(
+    damage: Callable[[Sections], Sections],
+) -> None:
     window = Window(100)
     seen = BloomGenerations(window, 1e-3)
     add(seen, _KEYS[:40])
-    sections = seen.to_sections()
-    damage(sections)
     with pytest.raises(
         StateError, match="the state is damaged, begin with a state file that does not exist yet"
     ):
-        BloomGenerations.from_sections(sections, window, 1e-3)
+        BloomGenerations.from_sections(damage(seen.to_sections()), window, 1e-3)
 
 
 @pytest.mark.parametrize("error_rate", [0.0, -1e-3, 0.51, 1.0, 1e-16, float("nan"), float("inf")])
@@ -416,22 +377,6 @@ def test_a_nonsense_error_rate_is_refused(error_rate: float) -> None:
         BloomGenerations(Window(100), error_rate)
 
 
-@pytest.mark.parametrize(
-    "window", [Window(0), Window(-5), Window(2**40 + 1), Window(5, -1), Window(5, 2**63)]
-)
-def test_an_impossible_window_is_refused(window: Window) -> None:
-    with pytest.raises(UsageError, match=r"exact\.window\."):
-        BloomGenerations.bytes_for(window, 1e-3)
-
-
 def test_a_window_too_large_for_one_filter_is_refused_and_takes_no_memory() -> None:
     with pytest.raises(UsageError, match="a filter serves at most"):
         BloomGenerations(Window(2**40), 1e-3)
-
-
-def test_a_prefetch_changes_nothing() -> None:
-    seen = BloomGenerations(Window(100), 1e-3)
-    add(seen, _KEYS[:40])
-    before = [array.copy() for array in seen.bloom[:3]]
-    bloom_prefetch(seen.bloom, _KEYS[0, 0], _KEYS[0, 1])
-    assert all((now == then).all() for now, then in zip(seen.bloom[:3], before, strict=True))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
-from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.packed import PackedColumn
 from twinsieve.stages.exact.trie import TierSizes, TrieTiers
 from twinsieve.stages.exact.trie_head import Entries, TrieHead
@@ -184,14 +184,6 @@ def test_nothing_is_found_of_no_keys_and_in_no_tiers() -> None:
     tiers = TrieTiers(Window(100))
     assert [len(column) for column in tiers.find(_POOL[:0])] == [0, 0, 0, 0]
     assert not tiers.find(_POOL)[0].any()
-
-
-@pytest.mark.parametrize("window", [Window(0), Window(5, -1)])
-def test_an_impossible_window_is_refused(window: Window) -> None:
-    with pytest.raises(UsageError, match=r"exact\.window\."):
-        TrieTiers(window)
-    with pytest.raises(UsageError, match=r"exact\.window\."):
-        TrieTiers.bytes_for(window)
 
 
 def test_a_state_of_another_window_is_refused_with_what_to_do() -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.trie import TrieTiers
 from twinsieve.stages.exact.window import check_window
+
+_bloom = partial(BloomGenerations, error_rate=1e-3)
+_bloom_bytes = partial(BloomGenerations.bytes_for, error_rate=1e-3)
 
 
 @pytest.mark.parametrize("window", [Window(1), Window(2**40), Window(1, 0), Window(5, 2**62)])
@@ -14,6 +22,7 @@ def test_a_possible_window_passes(window: Window) -> None:
     check_window(window)
 
 
+@pytest.mark.parametrize("refuses", [check_window, TrieTiers, TrieTiers.bytes_for, _bloom, _bloom_bytes])
 @pytest.mark.parametrize(
     ("window", "said"),
     [
@@ -23,6 +32,8 @@ def test_a_possible_window_passes(window: Window) -> None:
         (Window(1, 2**62 + 1), r"exact\.window\.age is \d+ ms; use 0\.\."),
     ],
 )
-def test_an_impossible_window_is_named_with_what_is_possible(window: Window, said: str) -> None:
+def test_an_impossible_window_is_named_with_what_is_possible(
+    refuses: Callable[[Window], object], window: Window, said: str
+) -> None:
     with pytest.raises(UsageError, match=said):
-        check_window(window)
+        refuses(window)

@@ -104,34 +104,6 @@ def test_every_feature_and_weight_equals_the_plain_loop(
     check()
 
 
-def test_a_body_narrower_than_its_shingle_has_no_simhash() -> None:
-    config = FeatureConfig("shingles", "chars", 9)
-    assert simhash_of(config, bodies_of(["八个字的一段文本", "九个字的一段文本啊"]))[0] is None
-    assert simhash_of(config, bodies_of(["九个字的一段文本啊"])) != [None]
-
-
-def test_too_few_distinct_features_give_no_simhash() -> None:
-    bodies = bodies_of(["哈" * 30, "哈" * 30 + "呵"])
-    assert simhash_of(FeatureConfig(min_features=3), bodies)[0] is None
-    assert simhash_of(FeatureConfig(min_features=3), bodies)[1] is not None
-    assert simhash_of(FeatureConfig(min_features=2), bodies)[0] is not None
-
-
-def test_word_order_counts_where_blanks_part_words_and_not_within_them() -> None:
-    one, same, other = simhash_of(
-        FeatureConfig(), bodies_of(["stay home save lives", "stay home save lives", "st ayho mesa velives"])
-    )
-    assert one == same
-    assert one != other
-
-
-def test_weights_none_ignores_repeats() -> None:
-    one, often = "今天天气很好", "今天天气很好今天天气很好"
-    bodies = bodies_of([often + "今", often + often + "今"])
-    assert len(set(simhash_of(FeatureConfig(weights="none"), bodies))) == 1
-    assert one in often
-
-
 def test_features_of_no_weight_still_count() -> None:
     config = FeatureConfig(weights="tfidf", idf=(("天", 0.0),))
     assert simhash_of(config, bodies_of(["天" * 8])) != [(0, 0)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
 from tests.stages.differ.test_differences import FULL, SMS, TITLES
-from twinsieve.stages.contract import NO_TIME, Batch, Differences, NearConfig, SieveConfig
+from tests.twins import batch_of
+from twinsieve.stages.contract import Differences, NearConfig, SieveConfig
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
@@ -20,13 +18,8 @@ NEWS = "今天上午武汉发布会通报了最新的情况请大家注意防护
 def shown(earlier: str, later: str, differences: Differences) -> tuple[Rule, list[str]]:
     """The rule, and what the earlier and the later message say in its place; nothing where there is none."""
     scheme = Scheme(SchemeConfig(text=TextConfig(profile="plain")))
-    bodies, prints = scheme.read([earlier, later])
-    none = np.zeros(2, np.uint64)
-    batch = Batch(
-        np.arange(2), np.full(2, NO_TIME), np.full(2, NO_TIME), none, none, bodies, prints
-    )  # fmt: skip
     near = NearConfig(similarity=3_000, candidates="scan", differences=differences, details=True)
-    verdicts = BatchSieve(replace(SieveConfig(), near=near)).judge(batch)
+    verdicts = BatchSieve(SieveConfig(near=near)).judge(batch_of(*scheme.read([earlier, later])))
     row = int(verdicts.detail_rows[1])
     sides = [] if row < 0 else ["".join(map(chr, side[side > 0])) for side in verdicts.details[row]]
     return Rule(int(verdicts.reasons[1])), sides

@@ -16,11 +16,11 @@ from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.judge import scheme as scheme_module
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
-BASE = SchemeConfig()
+BASE = SchemeConfig(signature=SignatureConfig("sentences", 3))
 CHANGES: dict[str, list[tuple[str, object]]] = {
     "text": [("profile", "plain"), ("body_rule", "letters"), ("drop", ("广告",)), ("compare", ("links",))],
     "features": [
@@ -46,6 +46,14 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("grams", "by_script"),
     ],
     "digest": [("method", "blake2b"), ("seed", 1)],
+    "signature": [
+        ("kind", "segments"),
+        ("hashes", 4),
+        ("joined", False),
+        ("cut", "length"),
+        ("rarest", 3.0),
+        ("commonest", 1.0),
+    ],
 }
 OF_KEYWORDS: list[tuple[str, object]] = [
     ("choose", "frequency"),
@@ -120,7 +128,7 @@ def test_jieba_data_counts_where_keywords_are_used_alone(monkeypatch: pytest.Mon
 
 
 def test_id_is_short_hex_and_the_same_in_another_process(root: Path) -> None:
-    here = id_of(BASE)
+    here = id_of(SchemeConfig())
     assert len(here) == 16
     assert int(here, 16) >= 0
     code = "from twinsieve.stages.judge.scheme import Scheme, SchemeConfig; print(Scheme(SchemeConfig()).scheme_id)"

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.twins import batch_of
 from twinsieve.stages.contract import (
     NO_TIME,
     OFF,
@@ -28,13 +29,8 @@ _SCHEME = Scheme(SchemeConfig())
 _CONFIG = SieveConfig(ExactConfig(window=Window(1000)), NearConfig(window=Window(1000)))
 
 
-def _batch(texts: list[str], times_ms: list[int] | None = None) -> Batch:
-    n = len(texts)
-    bodies, prints = _SCHEME.read(texts)
-    none = np.full(n, NO_TIME, np.int64)
-    zeros = np.zeros(n, np.uint64)
-    times = none if times_ms is None else np.array(times_ms, np.int64)
-    return Batch(np.arange(n, dtype=np.int64), times, none, zeros, zeros, bodies, prints)
+def _batch(texts: list[str], times_ms: object = NO_TIME) -> Batch:
+    return batch_of(*_SCHEME.read(texts), times=times_ms)
 
 
 def _judge(texts: list[str], config: SieveConfig = _CONFIG) -> Verdicts:

@@ -23,6 +23,7 @@ UNITS = [
     "a", "中", "中\u0301",
     "→", "✓", "a→", "<", ">", "=", "-", "—", "!=", "<-", "->", "<a", "<b>", "C#", "c++", " C", "#a ", "@a ", "RT @",
     "RT @a ", "RT" + " " * 9 + "@", "http://a.b/c ", "a#",
+    "✓ ", "C++ ", "<b> ", "甲=", "<=>", "-5", "$", "$ ", "> ", ">=", "-\u200d", "\u200d" * 50 + "-5", "度-", "<-$ ",
 ]  # fmt: skip
 
 COUNT_READS = """
@@ -99,7 +100,7 @@ def test_long_lines_of_one_unit_get_a_body() -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_three_hundred_of_one_unit_equal_the_plain_twin(unit: str) -> None:
-    texts = ["加油武汉加油 " + unit * 300, unit * 300 + " 加油武汉加油", unit * 300]
+    texts = ["加油武汉加油 " + unit * 300, unit * 300 + " 加油武汉加油", unit * 300, f"甲{unit * 300}5"]
     bodies = Normalizer(TextConfig()).bodies(texts)
     for row, text in enumerate(texts):
         expected = text_twin.row(text, "microblog", "product")

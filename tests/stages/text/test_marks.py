@@ -154,22 +154,6 @@ def test_marks_are_added_to_the_body_and_change_nothing_else(text: str) -> None:
     assert "".join(char for char in marked.key if char not in BETWEEN_WORDS) == bare.key
 
 
-@pytest.mark.parametrize(
-    "unit", ["→", "✓ ", "a→", "C#", "C++ ", "<", "<a", "<b> ", "->", "=", "!=", "甲=", "—", "<=>"]
-)
-def test_long_rows_of_marks_take_linear_work_and_equal_the_plain_twin(unit: str) -> None:
-    text = "甲" + unit * 1000 + "乙"
-    assert rows([text]) == [text_twin.row(text, "microblog", "product")]
-
-
-def test_a_mark_is_a_word_of_its_own() -> None:
-    (row,) = rows(["from Boston -> Denver, C#only is x<y"])
-    words = "".join(
-        (" " if start else "") + char for char, start in zip(row.key, row.word_starts, strict=True)
-    )
-    assert words.split() == ["from", "boston", "→", "denver", "c", "only", "is", "x", "<", "y"]
-
-
 PAIRS = [
     ("从武汉→南昌的列车今天恢复运行请旅客注意", "从武汉←南昌的列车今天恢复运行请旅客注意"),
     ("The bus runs Boston -> Denver every day this week", "The bus runs Boston <- Denver every day this week"),

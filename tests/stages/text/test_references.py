@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stages.text import test_signs
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_text import messages, rows_of
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.stages.contract import LEVELS, Differences, Kind, NearConfig, SieveConfig
+from twinsieve.stages.contract import Kind
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.references import FIRST_REFERENCE, MAX_REFERENCES, without_references
 from twinsieve.stages.text.rules import TextConfig
@@ -146,13 +144,8 @@ def test_unknown_kinds_are_refused() -> None:
         comparing("plain", ("urls",))
 
 
-def judged(
-    earlier: str, later: str, compare: Any = ALL, level: Any = "guards", profile: Any = "microblog"
-) -> tuple[Kind, Rule]:
-    scheme = Scheme(SchemeConfig(TextConfig(profile=profile, compare=compare)))
-    config = SieveConfig(near=NearConfig(differences=Differences(LEVELS.index(level))))
-    verdicts = BatchSieve(config).judge(batch_of(*scheme.read([earlier, later])))
-    return Kind(int(verdicts.kinds[1])), Rule(int(verdicts.reasons[1]))
+def judged(earlier: str, later: str, compare: Any = ALL, level: Any = "guards") -> tuple[Kind, Rule]:
+    return test_signs.judged(earlier, later, "microblog", compare, level)
 
 
 REPLACED = [

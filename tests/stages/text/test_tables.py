@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from itertools import pairwise
 
 import numpy as np
 import unicodedata2
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests import unicode_twin as unicode
 from tests.stages.text import twin as text_twin
+from tests.stages.text.test_unicode_frozen import composed
 from twinsieve.stages.text import tables as built
-from twinsieve.stages.text.compatibility import nfkc, nfkc_texts, pack
+from twinsieve.stages.text.compatibility import nfkc_texts
 from twinsieve.stages.text.scripts import is_unspaced, unspaced_table
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
@@ -31,13 +29,6 @@ INTERESTING = [
     for char in EVERY[:0x30000]
     if unicode.combining(char) or unicode.normalize("NFKD", char) != char or "\u1100" <= char <= "\u11ff"
 ]
-
-
-def composed(texts: list[str]) -> list[str]:
-    found = nfkc(*pack(texts))
-    whole = found.chars.tobytes().decode("utf-32-le")
-    starts = found.starts.tolist()
-    return [whole[first:last] for first, last in pairwise(starts)]
 
 
 def test_nfkc_of_every_code_point_equals_the_database() -> None:
@@ -62,19 +53,6 @@ def test_nfkc_of_neighbours_equals_the_database() -> None:
             "\uff76",
         )
     ]
-    assert composed(texts) == [unicode.normalize("NFKC", text) for text in texts]
-
-
-@settings(max_examples=200)
-@given(
-    texts=st.lists(
-        st.text(
-            st.one_of(st.sampled_from(INTERESTING), st.characters(exclude_categories=["Cs"])), max_size=12
-        ),
-        max_size=6,
-    )
-)
-def test_nfkc_of_short_texts_equals_the_database(texts: list[str]) -> None:
     assert composed(texts) == [unicode.normalize("NFKC", text) for text in texts]
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.accuracy.data_sets import truth_body
+from tests.accuracy.labels import texts_of
 from tests.generated import LANGUAGES, polls, stream
 from tests.stages.text import twin as text_twin
 from twinsieve.pipeline.generate.stream import generate
@@ -78,11 +76,6 @@ def keys(*texts: str) -> list[str]:
     return [row.key for row in rows(list(texts))]
 
 
-def texts_of(data_dir: Path, name: str) -> list[str]:
-    with gzip.open(data_dir / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in lines]
-
-
 @pytest.mark.parametrize(("profile", "body_rule"), CONFIGS)
 @settings(max_examples=150)
 @given(texts=st.lists(messages, max_size=8))
@@ -96,15 +89,12 @@ def test_all_pairs_of_fragments_equal_the_plain_twin(profile: str, body_rule: st
     assert rows(texts, profile, body_rule) == [text_twin.row(text, profile, body_rule) for text in texts]
 
 
+@pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("name", SETS)
-def test_letters_rule_equals_the_truth_files_on_every_row(name: str, data_dir: Path) -> None:
-    spec = importlib.util.spec_from_file_location("body", data_dir / "body.py")
-    assert spec is not None
-    assert spec.loader is not None
-    truth = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(truth)
-    texts = texts_of(data_dir, name)
-    for profile, body in (("microblog", truth.body_weibo), ("plain", truth.body_plain)):
+def test_letters_rule_equals_the_truth_files_on_every_row(name: str) -> None:
+    texts = list(texts_of(name).values())
+    for profile in PROFILES:
+        body = truth_body(profile)
         bodies = normalizer_of(profile, "letters").bodies(texts)
         wrong = [
             text
@@ -115,17 +105,11 @@ def test_letters_rule_equals_the_truth_files_on_every_row(name: str, data_dir: P
         assert wrong == []
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_real_posts_equal_the_plain_twin(name: str, data_dir: Path) -> None:
-    texts = texts_of(data_dir, name)[::40]
-    for profile, body_rule in CONFIGS:
-        found = rows(texts, profile, body_rule)
-        assert found == [text_twin.row(text, profile, body_rule) for text in texts]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_generated_posts_of_every_language_equal_the_plain_twin(language: str) -> None:
-    texts = stream(language, 250, seed=7).texts
+@pytest.mark.parametrize(
+    "name", [*LANGUAGES, *(pytest.param(name, marks=pytest.mark.needs("posts")) for name in SETS)]
+)
+def test_posts_of_every_language_equal_the_plain_twin(name: str) -> None:
+    texts = stream(name, 250, seed=7).texts if name in LANGUAGES else list(texts_of(name).values())[::40]
     for profile, body_rule in CONFIGS:
         found = rows(texts, profile, body_rule)
         assert found == [text_twin.row(text, profile, body_rule) for text in texts]
@@ -257,6 +241,11 @@ def test_own_words_end_at_the_last_card_mark(text: str, own: int) -> None:
         ("می\u200cخواهم بروم خانه", ["میخواهم", "بروم", "خانه"]),
         ("about 1,500.5 people came", ["about", "1500.5", "people", "came"]),
         ("look#tag#here http://t.cn/a again", ["look", "here", "again"]),
+        (
+            "from Boston -> Denver, C#only is x<y",
+            ["from", "boston", "→", "denver", "c", "only", "is", "x", "<", "y"],
+        ),
+        ("about US$5 or -7 degrees", ["about", "us", "$5", "or", "-7", "degrees"]),
     ],
 )
 def test_words_begin_after_blanks_and_at_changes_of_script(text: str, words: list[str]) -> None:

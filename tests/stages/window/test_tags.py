@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import twinsieve.stages.window.tags as tags_module
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.window.tags import TagIndex, tag_find, tag_insert, tag_prefetch, tag_remove
+from twinsieve.stages.window.tags import TagIndex, tag_find, tag_insert, tag_remove
 
 _SPREAD = 0x9E3779B97F4A7C15
 _INVERSE = pow(_SPREAD, -1, 2**64)
@@ -126,15 +123,3 @@ def test_the_table_is_a_power_of_two_with_room_and_as_large_as_said(capacity: in
     assert cells & (cells - 1) == 0
     assert 1.5 * capacity <= cells <= 4 * capacity
     assert len(TagIndex(min(capacity, 1_000)).slots) * 4 == TagIndex.bytes_for(min(capacity, 1_000))
-
-
-def test_a_prefetch_changes_nothing() -> None:
-    ring = _Ring(4)
-    ring.keep(5)
-    before = ring.index.slots.copy()
-    tag_prefetch(ring.index.slots, ring.index.mask, np.uint64(5))
-    assert (ring.index.slots == before).all()
-
-
-def test_the_documented_example_runs() -> None:
-    assert doctest.testmod(tags_module).failed == 0

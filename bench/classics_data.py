@@ -1,0 +1,69 @@
+"""What the measurements of docs/CLASSICS.md share: the famous pair, generated texts, tables, plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from twinsieve.pipeline.generate.stream import generate_columns
+
+PAIR = ("你妈妈喊你回家吃饭哦，回家罗回家罗", "你妈妈叫你回家吃饭啦，回家罗回家罗")
+"""The pair that S1 compares."""
+
+
+@cache
+def posts(count: int, *, repeats: float = 0.28, seed: int = 1) -> list[str]:
+    """Texts of generated posts."""
+    return [text for part in generate_columns(count, seed, repeats=repeats) for text in part.texts]
+
+
+def distinct_posts(count: int) -> list[str]:
+    """Texts of generated posts, no two of them equal."""
+    texts = (text for part in generate_columns(2 * count + 10_000, 1, repeats=0) for text in part.texts)
+    return list(islice(dict.fromkeys(texts), count))
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; the first column stands left, the others right."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)) + "\n"
+
+
+def plot(
+    path: str, curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str, *, log: bool = False
+) -> None:
+    """Draw curves of (x, y) points as SVG, the same bytes for the same points."""
+    pyplot = pyplot_or_none()
+    if pyplot is None:
+        return
+    figure, axes = pyplot.subplots(figsize=(7, 4))
+    for name, points in curves.items():
+        axes.plot(*zip(*points, strict=True), marker="o", label=name)
+    if log:
+        axes.set_xscale("log")
+    axes.set(xlabel=across, ylabel=up)
+    axes.legend(fontsize="small")
+    save(figure, path)
+
+
+def pyplot_or_none() -> Any:
+    """matplotlib.pyplot without a display, or None and a line that says what is left out."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plots: matplotlib is not installed; install the extra `plots`")
+        return None
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "twinsieve"
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def save(figure: Any, path: str) -> None:
+    """Write the figure as SVG without the date."""
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    print(f"wrote {path}")
