@@ -55,11 +55,11 @@ _MODULES = {
     "find_all": "twinsieve.api.fingerprints",
     "simhash": "twinsieve.api.fingerprints",
 }
-"""Where each public name is defined."""
+"""The module that defines each public name."""
 
 
 def __getattr__(name: str) -> object:
-    """The public name, imported at its first use (PEP 562)."""
+    """The object with this public name; its module is imported at the first use (PEP 562)."""
     if name == "__version__":
         from twinsieve.pipeline.basics.program import program_version
 

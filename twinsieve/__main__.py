@@ -7,13 +7,13 @@ from types import FrameType
 
 
 def main() -> int:
-    """The exit code. Ctrl-C during the imports ends the process by SIGINT, without a traceback."""
+    """Exit code of the command. Ctrl-C during the imports ends the process by SIGINT, without a traceback."""
     untouched = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if untouched:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if os.getpid() == 1:
-        # The first process of a container gets no signal that it does not catch. Commands that have
-        # something to end cleanly catch them later.
+        # The kernel delivers a signal to process 1 of a container only if the process has a handler for it.
+        # Commands that must end cleanly install their own handlers later.
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, _end)
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    """As the signal would end any other process."""
+    """End the process at once, with the exit code that a shell reports for a process killed by the signal."""
     os._exit(128 + number)
 
 

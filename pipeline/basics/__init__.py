@@ -1,1 +1,1 @@
-"""What every part of the pipeline may use and what uses none of them."""
+"""Basic parts that all of the pipeline may import, and that import no other part of it."""

@@ -1,4 +1,4 @@
-"""Why a message becomes a dead letter: every reason there is, as header, metric label and report name it."""
+"""All reasons why a message becomes a dead letter, with their names in headers, metric labels and reports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from enum import StrEnum
 
 
 class DeadLetterReason(StrEnum):
-    """Each says what is wrong with the message; docs/OPERATIONS.md says what to do.
+    """What is wrong with the message; docs/OPERATIONS.md says what to do.
 
-    The first ones are met on reading, the others when an output topic or the client refuses the message.
+    Reasons up to UNREADABLE are found when a message is read, the others when an output topic or the client
+    refuses it.
     """
 
     NULL = "null"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """Longer and longer pauses. The caller keeps the last one, and 0.0 before the first failure.
+    """Pauses that double up to a limit. The caller stores the last pause, and 0.0 before the first failure.
 
     first_s: the shortest pause; longest_s: the limit
 
@@ -20,5 +20,5 @@ class Pauses:
     longest_s: float
 
     def after(self, last_s: float) -> float:
-        """The pause that follows one of this length."""
+        """The pause to make after a pause of `last_s` seconds."""
         return min(self.longest_s, max(self.first_s, 2 * last_s))

@@ -1,4 +1,4 @@
-"""Which program this is."""
+"""The version of this program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 @cache
 def program_version() -> str:
-    """The installed version; `unreleased` where the program runs from its sources alone."""
+    """The installed version; `unreleased` if the program runs from its sources without being installed."""
     # The import takes 25 ms, and only `--version` and a few files need it.
     from importlib.metadata import PackageNotFoundError, version
 

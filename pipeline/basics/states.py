@@ -1,4 +1,4 @@
-"""States with names, and the ways between them: a change without a way is a defect and raises."""
+"""A state machine with named states. A transition that is not allowed is a bug in the program and raises."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ State = TypeVar("State", bound=StrEnum)
 
 
 class Machine(Generic[State]):
-    """Where something stands, and where it may go from there.
+    """The current state of something, and the allowed transitions.
 
-    ways: every state -> the states that may follow; a state may follow itself without being named
-    changes: what was entered since the last call of `changes`
+    ways: every state -> the states that may follow; to enter the current state again is always allowed
+    now: the current state
 
     >>> class Door(StrEnum):
     ...     OPEN = "open"
@@ -33,7 +33,7 @@ class Machine(Generic[State]):
         self._entered: list[State] = [first]
 
     def go(self, state: State) -> None:
-        """Enter a state. raises: RuntimeError where no way leads there"""
+        """Enter a state. raises: RuntimeError if that transition is not allowed"""
         if state is self.now:
             return
         if state not in self._ways[self.now]:
@@ -42,6 +42,7 @@ class Machine(Generic[State]):
         self._entered.append(state)
 
     def changes(self) -> list[State]:
-        """States that were entered since the last call, in order."""
+        """States that were entered since the last call, in order; at first the initial state is among
+        them."""
         entered, self._entered = self._entered, []
         return entered

@@ -1,1 +1,1 @@
-"""The seam to the message broker: what roles may ask of it, and what they call things there."""
+"""The interface to the message broker: what the roles may request, and the names of topics and groups."""

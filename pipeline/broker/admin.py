@@ -1,4 +1,4 @@
-"""The part of the seam that looks after topics and group offsets; messages pass by `ports.py`."""
+"""The part of the broker interface for topics and group offsets; `ports.py` is the part for messages."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import Literal, Protocol
 from twinsieve.pipeline.broker.records import Committed, GroupMember, Partition
 
 DEFAULT_MESSAGE_BYTES = 1_048_588
-"""`max.message.bytes` of a topic that does not set it, as brokers come."""
+"""`max.message.bytes` of a topic that does not set it: the default of a broker."""
 ANY_MS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """What a broker says of a topic; `settings` are its effective configuration, as text.
+    """A broker's description of a topic.
 
-    leaderless: numbers of its partitions that have no leader now: they cannot be read or written
-    operations: what this user may do with the topic; empty where the broker does not answer that
+    partitions: how many it has; replication: its replication factor
+    settings: its effective configuration, as text
+    leaderless: numbers of the partitions that have no leader now, so that they cannot be read or written
+    operations: what this user may do with the topic; empty if the broker does not answer that
     """
 
     name: str
@@ -30,17 +32,17 @@ class TopicInfo:
     operations: frozenset[str] = frozenset()
 
     def number(self, key: str, default: int) -> int:
-        """A setting that is a number; the default where the broker does not show it."""
+        """A setting that is a number; the default if the broker does not show it."""
         text = self.settings.get(key, "")
         return int(text) if text.lstrip("-").isdigit() else default
 
     @property
     def message_bytes(self) -> int:
-        """The largest record batch that it takes, compressed."""
+        """Size of the largest record batch that the topic accepts, in bytes after compression."""
         return self.number("max.message.bytes", DEFAULT_MESSAGE_BYTES)
 
     def accepted_ms(self, side: Literal["before", "after"]) -> int:
-        """How far a message's timestamp may lie before, or after, the broker's time."""
+        """How many ms a message's timestamp may lie before, or after, the broker's time."""
         if self.settings.get("message.timestamp.type") == "LogAppendTime":
             return ANY_MS
         return self.number(f"message.timestamp.{side}.max.ms", ANY_MS)
@@ -57,53 +59,59 @@ class NewTopic:
 
 
 class Admin(Protocol):
-    """Looks after topics and group offsets.
+    """Reads and changes topics and group offsets.
 
-    raises: plain BrokerError; `retryable` says whether waiting helps
+    raises: BrokerError itself, no subclass; `retryable` says whether waiting helps
     """
 
     def topics(self, names: Collection[str], *, settings: bool = False) -> dict[str, TopicInfo | None]:
-        """Each topic, None where it does not exist; with `settings` also its configuration.
+        """Description of each topic, None if it does not exist; with `settings` also its configuration, which
+        takes one more request.
 
-        That is one more request. Called at start, at the start of every session (the topic id goes into the
-        blocks), every few seconds for partitions without a leader, and by `topics check`.
+        Called at start, at the start of every session (the topic id goes into the blocks), every few seconds
+        to find partitions without a leader, and by `topics check`.
         raises: BrokerError(retryable=False) naming the topic when describing it is not allowed.
         """
 
     def create_topic(self, topic: NewTopic) -> None:
-        """Create and wait until it is known. Exists already: BrokerError(retryable=False)."""
+        """Create a topic and wait until the broker knows it. raises: BrokerError(retryable=False) if it
+        exists already"""
 
     def delete_records(self, before: Mapping[Partition, int]) -> None:
-        """Forget what lies below these offsets (the index trims its log behind old snapshots)."""
+        """Delete the records below these offsets (the index deletes what its oldest snapshot contains)."""
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """First offset still held of each."""
+        """Offset of the first record that each partition still has."""
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """End offset of each (of everything, also of what is not committed yet)."""
+        """End offset of each partition, after records of open transactions too."""
 
     def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
-        """Bytes of each topic on disk, of one replica of each partition; without those that no broker tells.
+        """Bytes on disk of each topic, counting one replica of each partition; topics of which no broker
+        reports the size are left out.
 
-        Kafka tells who may describe the cluster. Asks all brokers, and gives up early.
+        Kafka reports sizes only to users who may describe the cluster. All brokers are asked, and only for a
+        short time.
         """
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """First offset whose timestamp is at or after the time; the end offset where there is none
-        (`reset`)."""
+        """For each partition the first offset whose timestamp is at or after the time; the end offset if
+        there is none (for `reset`)."""
 
     def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
-        """All committed offsets of a group; empty for an unknown one.
+        """All committed offsets of a group; empty for an unknown group.
 
-        stable: no answer while an open transaction is about to move one of them; else the offset before it
-        raises: BrokerError(retryable=True) for want of a stable answer
+        stable: raise while an open transaction is about to move one of the offsets; if False, return the
+            offset before that transaction
+        raises: BrokerError(retryable=True) if there is no stable answer
         """
 
     def members(self, group: str) -> Mapping[str, GroupMember]:
         """A group's live members by their ids; empty for an unknown group."""
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
-        """Move a group's offsets; BrokerError(retryable=False) while it has live members (`reset`)."""
+        """Move a group's offsets (for `reset`). raises: BrokerError(retryable=False) while the group has live
+        members"""
 
     def close(self) -> None:
-        """Give up everything."""
+        """Close all connections."""

@@ -1,4 +1,4 @@
-"""Reports where the clock of a process and the broker's differ."""
+"""Reports when the clock of this process differs from the broker's clock."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ DIFFER_MS = 60_000
 """A clock that differs from the broker's by more than this is wrong."""
 _LOOK_EVERY_S = 5.0
 _REPORT_EVERY_S = 15.0
-"""Seconds between two lines, however often the clock jumps."""
+"""Shortest time between two log lines, however often the clock jumps."""
 _REPORT_AGAIN_S = 600.0
 
 
 class ClockWatch:
-    """Compares the clock of a process with the broker's, for one role.
+    """Compares the clock of this process with the broker's, for one role.
 
-    broker: as the clients of that role learn it; local: of the process
+    broker: the broker's clock, as the clients of the role learn it; local: the clock of this process
     """
 
     def __init__(self, broker: BrokerClock, local: Clock) -> None:
@@ -29,14 +29,14 @@ class ClockWatch:
 
     @property
     def ahead_s(self) -> float | None:
-        """How far the clock of this process runs ahead of the broker's; None while that is not known."""
+        """Seconds by which the clock of this process is ahead of the broker's; None while that is unknown."""
         ahead_ms = self._broker.ahead_ms(self._local.now_ms())
         return None if ahead_ms is None else ahead_ms / 1000
 
     def look(self) -> list[str]:
         """Lines to log now: that the clock is wrong, and by how much, or that it is right again.
 
-        A change is reported within 20 s, a clock that stays wrong every ten minutes.
+        A change is reported within 20 s. A clock that stays wrong is reported every ten minutes.
         """
         now_s = self._local.monotonic_s()
         if now_s - self._looked_s < _LOOK_EVERY_S:

@@ -1,8 +1,8 @@
-"""The broker's clock counts, as far as its answers show it.
+"""The broker's clock, as far as the broker's answers show it. All decisions about time use this clock.
 
-A topic with `message.timestamp.type=LogAppendTime`, as all internal topics are, holds the time at which the
-broker wrote each record, and the acknowledgement of an append holds that time. The clock of a process may be
-wrong by hours, and may jump: it decides nothing, and a difference is reported.
+All internal topics have `message.timestamp.type=LogAppendTime`: the broker stores with each record the time
+at which it wrote the record, and the acknowledgement of an append contains that time. The clock of a process
+may be wrong by hours, and may jump, so it decides nothing, and a difference is reported.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from twinsieve.pipeline.broker.admin import ANY_MS, TopicInfo
 from twinsieve.pipeline.broker.records import Records
 
 _BROKERS_DIFFER_MS = 10_000
-"""Clocks of the brokers of a cluster differ by at most this."""
+"""The clocks of a cluster's brokers are assumed to differ by at most this."""
 _WAITS_MS = 60_000
-"""A message may wait this long for its verdict, and must not grow too old for its topic meanwhile."""
+"""A message may wait this long for its verdict, and must not become too old for its topic in that time."""
 
 
 class BrokerClock:
-    """The broker's clock. Every thread of a process may call it.
+    """The broker's clock. All threads of a process may use it.
 
-    monotonic_s: seconds that never go back, whatever the wall clock of this process does
+    monotonic_s: returns seconds that never go back, whatever the wall clock of this process does
 
     >>> clock = BrokerClock(lambda: 100.0)
     >>> clock.now_ms() is None
@@ -37,18 +37,18 @@ class BrokerClock:
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._lead = -math.inf, math.inf
-        """What the broker's clock showed at second 0, in ms: at least, at most."""
+        """Lower and upper bound of what the broker's clock showed at second 0 of `monotonic_s`, in ms."""
 
     def acknowledged(self, stamp_ms: int, sent_s: float) -> None:
-        """A record that was handed to a client at `sent_s` has been written, at `stamp_ms` by the broker."""
+        """Note that a record, handed to a client at `sent_s`, was written by the broker at `stamp_ms`."""
         with self._lock:
             self._lead = stamp_ms - self._passed_ms(), stamp_ms + 1 - 1000 * sent_s
 
     def read(self, records: Records) -> None:
-        """These records have been read: the broker's clock is past the stamps that the broker gave them.
+        """Note that these records were read: the broker's clock is past the timestamps that the broker set.
 
-        A process that stood still without noticing learns so that it did: then the clock is unknown until the
-        next acknowledgement.
+        If a timestamp is later than is possible, this process was frozen without noticing. The clock is then
+        unknown until the next acknowledgement.
         """
         if not records.stamped_by_broker or not records.timestamps_ms:
             return
@@ -58,14 +58,16 @@ class BrokerClock:
             self._lead = max(least, lead_ms), (math.inf if lead_ms > most + _BROKERS_DIFFER_MS else most)
 
     def now_ms(self) -> int | None:
-        """The broker's clock, never later than it is; None while it is unknown."""
+        """The time by the broker's clock in ms, or a little less, never more; None while it is unknown."""
         least, most = self._lead
         return None if math.isinf(most) else int(least + self._passed_ms())
 
     def ahead_ms(self, local_ms: int) -> int | None:
-        """How far at least a clock that shows `local_ms` runs ahead of the broker's; below 0: behind.
+        """Number of ms by which a clock that shows `local_ms` is at least ahead of the broker's; negative if
+        it is behind.
 
-        None where that is not known. Where records were only read it is known of a clock that is behind them.
+        None if that is unknown. If records were read, but no append was acknowledged, only a clock that is
+        behind the records can be recognized.
         """
         least, most = self._lead
         lead = local_ms - self._passed_ms()
@@ -74,9 +76,9 @@ class BrokerClock:
         return None if math.isinf(most) else max(0, int(lead - most))
 
     def accepted_ms(self, info: TopicInfo) -> tuple[int, int]:
-        """First and last timestamp that this topic takes; any, where the broker's clock is not known.
+        """First and last timestamp that this topic accepts; no limits while the broker's clock is unknown.
 
-        In doubt a timestamp is accepted: the broker checks it too.
+        In doubt a timestamp is accepted, because the broker checks it too.
         """
         least, most = self._lead
         if math.isinf(most):

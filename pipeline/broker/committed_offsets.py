@@ -1,4 +1,4 @@
-"""Committed offsets, also when the broker has forgotten to end the transaction that holds one back."""
+"""Committed offsets, even if the broker has forgotten to end the transaction that holds one of them back."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ def committed_offsets(
     membership: Membership,
     partitions: Collection[Partition],
 ) -> dict[Partition, Committed | None]:
-    """When that fails, the next try may find the offsets free.
+    """Committed offset of each partition, None if there is none. If an offset is held back, this call fails
+    and frees it, so that the next call may succeed.
 
     A broker may hold an offset back for a transaction that has ended (docs/GUARANTEES.md says when), and
-    the next owner of the partition waits forever. The end of any later transaction of the same transactional
-    id frees it. This one is aborted: its offset counts for nothing, and nor does the one that was held back.
-    Messages may come out twice, if the broker had shown them; none is lost.
+    the next owner of the partition would wait forever. The end of any later transaction of the same
+    transactional id frees the offset. So this function makes such a transaction and aborts it: neither its
+    offset nor the one that was held back counts. Messages that the broker had already shown may come out
+    twice; none is lost.
 
     raises: AbortableError
     """

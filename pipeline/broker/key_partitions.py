@@ -1,4 +1,4 @@
-"""Where a key belongs: the partition that Kafka's default partitioner gives it."""
+"""The partition of a key, as Kafka's default partitioner chooses it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SEED = 0x9747B28C
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """0…partitions - 1 for a key.
+    """Partition number for a key, 0…partitions - 1.
 
     source: MurmurHash2 (Appleby), with the seed that Kafka's clients share; the sign bit is dropped
 

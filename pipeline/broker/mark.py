@@ -1,4 +1,4 @@
-"""The mark of what was emitted: what is committed beside each offset of an input partition."""
+"""The mark: metadata that is committed with each offset of an input partition and says what was emitted."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from twinsieve.pipeline.broker.records import NO_EPOCH, NO_TOPIC_ID, Committed
 
 
 class Mark(NamedTuple):
-    """What is committed beside an input offset: offsets [first, end) of this very topic were emitted.
+    """Metadata of a committed input offset: the offsets [first, end) of this very topic were emitted.
 
-    It travels in the offset's metadata, is written by emissions and carried over by `twinsieve reset`, and
-    shows the index what a crash kept from being reported.
+    The transaction that emits messages writes it, and `twinsieve reset` keeps it. If a crash prevented the
+    report to the index, the mark tells the index later what was emitted.
 
-    partitions, since_ms: how many the topic had when the app began with it, and when that was, under
-        `input.start: latest`; else 0
-    fresh: no block was sent yet: the index has not accepted that the session begins here
-    placed: False only of a fresh mark: the end of the partition was unknown
-    read, epoch: offset behind the last message below `end`, and the epoch of the leader that wrote that
-        message; an epoch of NO_EPOCH where neither is known
+    partitions, since_ms: under `input.start: latest` the topic's number of partitions when the app began with
+        it, and that time; else 0
+    fresh: the index has not accepted yet that the session begins here
+    placed: False if it is not decided where to begin, because the end of the partition was unknown; only a
+        fresh mark can be unplaced
+    read, epoch: the offset after the last message below `end`, and the leader epoch of that message; the
+        epoch is NO_EPOCH if both are unknown
     """
 
     topic_id: bytes
@@ -34,13 +35,13 @@ class Mark(NamedTuple):
     epoch: int = NO_EPOCH
 
     def text(self) -> str:
-        """As committed."""
+        """The mark as the metadata text that is committed."""
         kind = "4" if not self.fresh else _FRESH if self.placed else _UNPLACED
         numbers = (str(getattr(self, name)) for name in _NUMBERS[kind])
         return " ".join((kind, self.topic_id.hex(), *numbers))
 
     def committed(self) -> Committed:
-        """What to commit when everything below `end` is out."""
+        """What to commit when everything below `end` is emitted."""
         return Committed(self.end, self.text())
 
 
@@ -55,11 +56,11 @@ _NUMBERS = {
     _FRESH: ("first", "end", "partitions", "since_ms"),
     _UNPLACED: ("partitions", "since_ms"),
 }
-"""What stands behind the topic id, by version."""
+"""The numbers after the topic id, by the first word of the text (version and kind)."""
 
 
 def read_mark(metadata: str) -> Mark | None:
-    """The mark of an offset's metadata, None where another program has committed.
+    """The mark in an offset's metadata; None if another program has committed the offset.
 
     >>> read_mark(Mark(bytes(16), 3, 9, 12, 1_600_000_000_000, read=8, epoch=2).text())[1:]
     (3, 9, 12, 1600000000000, False, True, 8, 2)
@@ -81,10 +82,12 @@ def read_mark(metadata: str) -> Mark | None:
 def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committed:
     """What `twinsieve reset` commits: the offset moves, the mark of what was emitted stays.
 
-    But for the epoch: a reset of an input that lost messages names the next offset. And a mark that the
-    index had not agreed to says nothing: other partitions of that topic are not judged by it.
+    `read` and `epoch` do not stay, because `reset` must also help after an input has lost messages. A fresh
+    mark does not stay either: the index has not accepted it, so other partitions of the topic must not rely
+    on it.
 
-    committed: as it stands; topic_id: of the topic as it is now (one created again gets an empty mark)
+    committed: what is committed now; topic_id: id of the topic now (a topic that was created again gets an
+        empty mark)
 
     >>> moved(Committed(9, Mark(bytes(16), 3, 9, read=8, epoch=2).text()), bytes(16), 0).metadata.split()[2:]
     ['3', '9', '0', '0', '-1', '0']
@@ -96,7 +99,7 @@ def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committe
 
 
 def name_topic(info: TopicInfo) -> bytes:
-    """16 bytes that tell a topic from another; made of its name where the broker has no ids."""
+    """16 bytes that identify a topic: its id, or a hash of its name if the broker has no topic ids."""
     if info.topic_id != NO_TOPIC_ID:
         return info.topic_id
     return hashlib.blake2b(info.name.encode(), digest_size=16).digest()

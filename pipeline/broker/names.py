@@ -1,4 +1,4 @@
-"""What twinsieve calls its topics, groups and transactional ids on a broker; `app` begins all of them."""
+"""Names of twinsieve's topics, groups and transactional ids on a broker; all of them begin with `app`."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ class Names:
 
     @property
     def prefix(self) -> str:
-        """Begins every internal topic, group and transactional id of this app, and of no other (no dots)."""
+        """Beginning of every internal topic, group and transactional id of this app. No other app has the
+        same, because an app's name has no dots."""
         return f"{self.app}."
 
     @property
     def fingerprints(self) -> str:
-        """The log of blocks, one partition: the total order."""
+        """The topic of the fingerprint log: all blocks, in one partition, so that they have one order."""
         return f"{self.app}.fingerprints"
 
     @property
     def decisions(self) -> str:
-        """What the index decided, one record a block, one partition."""
+        """The topic of decisions by the index: one record per block, in one partition."""
         return f"{self.app}.decisions"
 
     @property
     def verdicts(self) -> str:
-        """Answers to the workers."""
+        """The topic of answers to the workers."""
         return f"{self.app}.verdicts"
 
     @property
     def index_transactions(self) -> str:
-        """Transactional id of the index: one for the whole deployment, so that a new index fences the old."""
+        """Transactional id of the index: one for the whole app, so that a new index fences the old one."""
         return f"{self.app}.index"
 
     @property
     def workers(self) -> str:
-        """Consumer group on the input topics; its offsets are what `reset` moves."""
+        """Consumer group of the workers on the input topics; `reset` moves its offsets."""
         return f"{self.app}.workers"
 
     @property

@@ -1,28 +1,29 @@
-"""The seam to the message broker: consume, append, transact, look after topics.
+"""The interface to the message broker: consume, append, write in transactions, administer topics.
 
-Nothing else of the program touches a broker. Three implementations answer to one contract suite
-(tests/broker/): kafka-python and confluent (pipeline/kafka/), and a broker in memory (tests/memory/).
-A `Broker` is built once per process and makes the clients that the roles hold:
+The rest of the program uses a broker only through this interface. It has three implementations, which pass
+the same tests (tests/broker/): kafka-python and confluent (pipeline/kafka/), and a broker in memory
+(tests/memory/). A `Broker` is built once per process and makes the clients that the roles hold:
 
 | client | made by | held by | for |
 |---|---|---|---|
-| `GroupConsumer` | `group_consumer` | worker (input), index (log) | shares of topics, by rebalance |
-| `Reader` | `reader` | worker (answers), index (restore: log, decisions) | partitions it names itself |
+| `GroupConsumer` | `group_consumer` | worker (input), index (log) | partitions that a rebalance assigns |
+| `Reader` | `reader` | worker (answers), index (restore: log, decisions) | partitions that the role chooses |
 | `IdempotentProducer` | `appender` | worker (blocks) | idempotent appends outside any transaction |
-| `TransactionalProducer` | `transactor` | worker (emission), index (decisions and answers) | all or nothing |
+| `TransactionalProducer` | `transactor` | worker (output), index (decisions, answers) | transactions |
 | `Admin` | `admin` | start-up checks, `topics`, `reset`, session starts | topics, ids, offsets |
 
 **Threads.** A client belongs to the thread that made it. Nothing here calls back into a role.
 
-**Errors.** Every call raises only these (bad arguments apart), and none blocks without limit:
+**Errors.** Apart from bad arguments, calls raise only these errors, and no call blocks without a time limit:
 `AbortableError`: abort the open transaction, resync (drop what is pending, seek to what is committed, begin
-new sessions), continue. `FatalError`: this client is finished; close everything, and exit if `fenced`, or if
-`denied` before anything worked, else build new clients. `BrokerError` (plain, from `Admin` and while
-connecting, and from a poll that met a batch that cannot be decoded): one line saying what, where, what to do.
+new sessions), continue. `FatalError`: this client cannot be used any more; close everything, and exit if
+`fenced`, or if `denied` before anything worked, else build new clients. `BrokerError` itself (from `Admin`,
+while connecting, and from a poll of a batch that cannot be decoded): one line that says what is wrong, where,
+and what to do.
 
-**Batches.** Messages cross in columns (`Records`, `Messages`), so that no row costs a call.
+**Batches.** Messages are passed in columns (`Records`, `Messages`), so that there is no call per message.
 
-What crosses the seam is in `records.py`, the protocol `Admin` in `admin.py`.
+The values that calls take and return are in `records.py`, the protocol `Admin` is in `admin.py`.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ from twinsieve.pipeline.broker.records import (
 )
 
 Hook = Callable[[str], None]
-"""Called at every named step of a role or of the memory broker; whatever it raises happens there."""
+"""Called at every named step of a role or of the memory broker; an error that it raises occurs at that
+step."""
 
 
 def no_hook(step: str) -> None:
-    """The hook that lets everything pass."""
+    """A hook that does nothing."""
 
 
 class Clock(Protocol):
@@ -61,96 +63,101 @@ class Clock(Protocol):
         """Seconds since some start, never going back; for timeouts and durations."""
 
     def sleep(self, seconds: float) -> None:
-        """Let that much time pass."""
+        """Wait for this time."""
 
 
 class PartitionReader(Protocol):
-    """Reads partitions, read-committed: nothing past the last stable offset, nothing of aborted transactions,
-    never a control marker.
+    """Reads partitions with read-committed isolation: no record past the last stable offset or of an aborted
+    transaction, and no control marker.
 
-    What a group has taken from a `GroupConsumer` is ignored in `seek`, `pause` and `resume`: the next poll
-    tells. A rebalance forgets pauses.
+    `seek`, `pause` and `resume` ignore partitions that a rebalance has taken from a `GroupConsumer`; its next
+    poll shows that they are gone. A rebalance ends all pauses.
     """
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """Deliver `partition` from `offset` on; what was fetched ahead is forgotten. Also needed to begin.
+        """Deliver `partition` from `offset` on; records fetched before are discarded. Reading begins only
+        after the first `seek`.
 
-        An offset out of the partition's range shows as `AbortableError` at a later poll, never as a silent
-        jump.
+        If the offset is out of the partition's range, a later poll raises `AbortableError`; the position
+        never jumps silently.
 
-        epoch: of the leader that wrote the message at `offset - 1`. If the partition has lost that message
-            since, a later poll raises `TruncatedError` before it delivers anything of the partition.
+        epoch: leader epoch of the message at `offset - 1`. If the partition has lost that message since, a
+            later poll raises `TruncatedError` before it delivers anything of the partition.
         """
 
     def position(self, partition: Partition) -> int:
-        """Offset of the next record to come: past control markers and aborted records already skipped.
+        """Offset of the next record to deliver; it is past control markers and aborted records already
+        skipped.
 
-        Reading "to the end" means `position >= end_offsets` of before, not a last record seen.
+        To find out whether everything was read, compare it with an earlier result of `end_offsets`. The last
+        record does not show that, because control markers may follow it.
         """
 
     def pause(self, partitions: Collection[Partition]) -> None:
-        """Deliver none of these until `resume`; positions stay."""
+        """Deliver nothing of these partitions until `resume`; their positions stay."""
 
     def resume(self, partitions: Collection[Partition]) -> None:
         """Undo `pause`; harmless for partitions that are not paused."""
 
     def beginning_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """First offset still held of each. A missing topic: AbortableError."""
+        """Offset of the first record that each partition still has. raises: AbortableError for a missing
+        topic"""
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each: where a read-committed reader would wait. A missing topic:
-        AbortableError."""
+        """Last stable offset of each partition: a read-committed reader waits there. raises: AbortableError
+        for a missing topic"""
 
 
 class Reader(PartitionReader, Protocol):
     """Reads partitions that its owner names, outside any group."""
 
     def assign(self, partitions: Collection[Partition]) -> None:
-        """Read exactly these from now on. One that stays keeps its position; a new one is silent until
-        `seek`."""
+        """Read exactly these partitions from now on. A partition that was read before keeps its position; a
+        new one delivers nothing until `seek`."""
 
     def poll(self, timeout_s: float, max_records: int) -> list[Records]:
-        """What has arrived: waits up to `timeout_s` for the first record, then returns without waiting for
-        more.
+        """Records that have arrived: waits up to `timeout_s` for the first record, then returns without
+        waiting for more.
 
-        At most about `max_records` in all, at most one `Records` per partition, none empty, several
-        partitions served in turn so that none starves. Broker away: empty, for as long as it is away.
-        raises: TruncatedError, once, where a new leader does not have what was read before
+        At most about `max_records` in all, and at most one `Records` per partition, which is not empty.
+        Partitions are served in turn, so that none starves. While the broker is away, the result is empty.
+        raises: TruncatedError, once, if a new leader does not have messages that were read before
         """
 
     def close(self) -> None:
-        """Give up everything; no error even when the broker is away."""
+        """Close all connections; raises no error even if the broker is away."""
 
 
 class GroupConsumer(PartitionReader, Protocol):
-    """A member of a consumer group: partitions come and go by rebalance. Never commits itself.
+    """A member of a consumer group: rebalances assign and revoke its partitions. It never commits by itself.
 
-    A partition that was just assigned is silent until its owner has called `seek` on it (the role reads the
-    committed offset and decides; there is no automatic reset). Heartbeats continue without `poll`, up to the
-    client's limit; after that, or when another process joins as the same member, polls and `send_offsets`
-    fail.
+    A partition that was just assigned delivers nothing until its owner has called `seek` on it (the role
+    reads the committed offset and decides; there is no automatic reset). Heartbeats continue without `poll`,
+    up to the client's limit; after that, or when another process joins as the same member, polls and
+    `send_offsets` fail.
     """
 
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
-        """What has arrived, as for a `Reader`, with the membership and assignment of that very moment.
+        """Records that have arrived, as for a `Reader`, with the membership and assignment of that moment.
 
-        raises: AbortableError for a position out of range; FatalError(fenced=True) when another process holds
-            this member name (where the client cannot notice, `TransactionalProducer.send_offsets` does).
+        raises: AbortableError for a position out of range; FatalError(fenced=True) if another process has
+            this member name (if the client cannot notice that, `TransactionalProducer.send_offsets` does)
         """
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
-        """Committed offset of each for this group, None where there is none.
+        """Committed offset of this group for each partition, None if there is none.
 
-        Waits (bounded) for transactional commits still open; UnstableError when that takes too long.
+        Waits for open transactions that commit such offsets. raises: UnstableError if that takes too long
         """
 
     def leave(self) -> None:
-        """`close`, and the others have this member's share at once (after the last commit). One that is alone
-        stays known until the session times out. Never fails: in doubt the session ends by itself."""
+        """Close, and let the other members have this member's partitions at once. Call it after the last
+        commit. The only member of a group stays known until its session times out. Never fails: if leaving
+        does not work, the session times out."""
 
     def close(self) -> None:
-        """Leave the group (a static member: stay known until the session times out) and give up
-        everything."""
+        """Leave the group and close all connections. A static member stays known to the group until its
+        session times out."""
 
 
 class IdempotentProducer(Protocol):
@@ -163,72 +170,78 @@ class IdempotentProducer(Protocol):
     def append(self, partition: Partition, messages: Messages) -> None:
         """Hand over messages in order; returns before they are acknowledged.
 
-        raises: AbortableError when one is larger than the client or topic accepts, or its queue stays full.
+        raises: AbortableError if a message is larger than the client or topic accepts, or if the client's
+            queue stays full
         """
 
     def confirm(self, timeout_s: float) -> int:
-        """Messages not acknowledged yet, after waiting up to `timeout_s` for there to be none.
+        """Number of messages that are not acknowledged yet; waits up to `timeout_s` for it to become 0.
 
-        raises: AbortableError if any since the last call failed; the failed and all waiting ones are given up
-            (they may or may not have been written), and the appender is good for new ones.
+        raises: AbortableError if any message has failed since the last call. The failed messages and all
+            waiting ones are dropped (they may or may not have been written); new ones can be appended
         """
 
     def close(self) -> None:
-        """Wait briefly for what is on its way, then give up."""
+        """Wait briefly for messages that are not acknowledged, then close all connections."""
 
 
 class TransactionalProducer(Protocol):
-    """Transactional producer of one slot.
+    """Writes messages and offsets in transactions.
 
-    Making it fences every earlier one of the same transactional id and ends that one's open transaction.
+    Making it fences every earlier producer of the same transactional id and ends the open transaction of that
+    producer.
     """
 
     def begin(self) -> None:
         """Open a transaction; exactly one is open between this and commit or abort."""
 
     def unsendable(self, topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
-        """Rows that this client or the topic's limits cannot take, with the reason.
+        """Rows that this client or the topic would refuse, with the reason.
 
-        Empty nearly always; the worker turns these rows into dead letters instead of
-        sending them.
+        Nearly always there are none. The worker makes dead letters of these rows instead of sending them.
         """
 
     def send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        """Write messages in order to a partition; None: by key as Kafka's default partitioner does (murmur2;
-        keyless ones anywhere). No open transaction: RuntimeError."""
+        """Write messages in order to a partition.
+
+        partition: if None, the key of each message chooses it, as with Kafka's default partitioner (murmur2);
+            a message without a key may go to any partition
+        raises: RuntimeError without an open transaction
+        """
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         """Commit these offsets of the membership's group with the transaction.
 
-        raises: MovedOnError when the group has moved on since `membership` was taken (other generation,
-            unknown member, generation < 0); FatalError(fenced=True) when another process is this member now.
+        raises: MovedOnError if the group has rebalanced since `membership` was taken (other generation,
+            unknown member, generation < 0); FatalError(fenced=True) if another process is this member now
         """
 
     def commit(self) -> None:
-        """All of the transaction is visible when this returns.
+        """Commit the transaction: all of it is visible when this returns.
 
-        raises: AbortableError, certain that none of it ever will be, after an `abort`; FatalError when that
-            is not certain or the slot is another's (`fenced`): build new clients, resync from what is
-            committed.
+        raises: AbortableError if, after an `abort`, certainly none of it will ever be visible; FatalError if
+            that is not certain, or if another process has the transactional id (`fenced`): build new clients
+            and resync from what is committed
         """
 
     def abort(self) -> None:
-        """None of the transaction will ever be visible; without an open one nothing happens.
+        """Abort the transaction: none of it will ever be visible. Without an open one nothing happens.
 
         raises: FatalError if even that fails
         """
 
     def close(self) -> None:
-        """Give up; an open transaction is aborted if that is quick."""
+        """Close all connections; abort an open transaction first, if that is quick."""
 
 
 class Broker(Protocol):
     """Makes clients that share one set of connection settings; the service builds one per process."""
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
-        """Join `group` for all partitions of `topics` (new ones are picked up); `member`: static member name.
+        """A consumer that joins `group` for all partitions of `topics`, also for those that are added later.
 
-        raises: BrokerError at once with a clear text for an unknown topic or missing permission.
+        member: static member name
+        raises: BrokerError at once with a clear text for an unknown topic or missing permission
         """
 
     def reader(self) -> Reader:
@@ -237,14 +250,14 @@ class Broker(Protocol):
     def appender(self, topics: Collection[str] = ()) -> IdempotentProducer:
         """An idempotent producer, which does not compress.
 
-        topics: those that it will write to; its batches are no larger than any of them takes
+        topics: topics that it will write to; its batches are no larger than any of them accepts
         """
 
     def transactor(self, transactional_id: str, topics: Collection[str] = ()) -> TransactionalProducer:
-        """A transactional producer, initialised: its predecessor is fenced and its transaction ended.
+        """A transactional producer, initialised: its predecessor is fenced, and that one's transaction ended.
 
-        topics: as for `appender`. Where one of them takes less later on, or none is named, a transaction
-            that was refused for it makes the batches of the next ones smaller.
+        topics: as for `appender`. If the limit of a topic is lowered later, or if no topic is named, a
+            transaction that is refused for its size makes the batches of the next ones smaller
         raises: AbortableError while the broker is not ready for it (try again); FatalError if it
             never will be
         """
@@ -257,4 +270,4 @@ class Broker(Protocol):
         """The broker's clock, as far as its answers to the clients made here show it."""
 
     def close(self) -> None:
-        """Close what this made and is still open."""
+        """Close all clients made here that are still open."""

@@ -1,4 +1,4 @@
-"""What crosses the seam to the broker (`pipeline/broker/ports.py`): positions, messages, errors."""
+"""Values and errors of the broker interface (`pipeline/broker/ports.py`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import NamedTuple
 from twinsieve.stages.errors import SieveError
 
 Header = tuple[str, bytes | None]
-"""Name and value; order and repetitions are kept; a null value is not the empty one."""
+"""Name and value of a header. Order and repetitions are kept; a null value differs from an empty one."""
 
 NO_TIMESTAMP = -1
-"""In `timestamps_ms`: the message has none (read), let the broker stamp it (sent)."""
+"""In `timestamps_ms`. Of a message that was read: it has no timestamp. Of a message to write: let the broker
+set it."""
 
 NO_EPOCH = -1
-"""Leader epoch of a message or position of which none is known."""
+"""Leader epoch of a message or position, if it is unknown."""
 
 NO_TOPIC_ID = bytes(16)
 """Topic id of a broker or client that has none."""
@@ -30,12 +31,12 @@ class BrokerError(SieveError):
         self.lasting = not retryable
 
     def lines(self) -> list[str]:
-        """One for each topic, where several are wrong."""
+        """Lines for the log: one for each topic, if several topics are wrong."""
         return [f"twinsieve: {line}" for line in str(self).splitlines()]
 
 
 class AbortableError(BrokerError):
-    """This attempt failed and nothing of it will be seen: abort, resync from the committed offsets,
+    """This attempt failed, and nothing of it will ever be visible: abort, resync from the committed offsets,
     continue."""
 
     def __init__(self, message: str) -> None:
@@ -43,16 +44,16 @@ class AbortableError(BrokerError):
 
 
 class MovedOnError(AbortableError):
-    """The group has moved on since this attempt took its membership; this is not a fault."""
+    """The group has rebalanced since this attempt took its membership; this is not a fault."""
 
 
 class UnstableError(AbortableError):
-    """A committed offset was held back by an open transaction for longer than a question may take."""
+    """A committed offset was held back by an open transaction for longer than a request may take."""
 
 
 class TruncatedError(AbortableError):
-    """A partition has lost messages that were read, or that a position stands behind: an unclean leader
-    election, or a power cut. Others may have taken their offsets."""
+    """A partition has lost messages that were read, or that come before a read position, through an unclean
+    leader election or a power cut. Other messages may have taken their offsets."""
 
     def __init__(self, partition: Partition, message: str) -> None:
         super().__init__(message)
@@ -65,8 +66,8 @@ class FatalError(BrokerError):
     fenced: another process runs under the same member name or transactional id, so this process must exit
     denied: a permission is missing; a new client fails again until somebody grants it
 
-    The broker also calls a producer fenced whose transaction outlived the transaction timeout. Here that
-    one is not `fenced`.
+    If a transaction outlives the transaction timeout, the broker calls its producer fenced, too. In that case
+    `fenced` is False here.
     """
 
     def __init__(self, message: str, *, fenced: bool = False, denied: bool = False) -> None:
@@ -87,7 +88,7 @@ class Partition(NamedTuple):
 
 
 class GroupMember(NamedTuple):
-    """One live member of a group: its static name, and its share, which is empty during a rebalance."""
+    """One live member of a group: its static name, and its partitions (none during a rebalance)."""
 
     name: str | None
     partitions: frozenset[Partition] = frozenset()
@@ -105,7 +106,7 @@ class Records:
     """n messages of one partition in offset order, as read. Offsets may have gaps.
 
     offsets: int[n]; timestamps_ms: int[n] or NO_TIMESTAMP; keys, values: bytes or None; headers: per message
-        a sequence of (name, value), empty without any; epochs: int[n], of the leader that wrote each, or
+        a sequence of (name, value), empty without any; epochs: int[n], leader epoch of each message, or
         NO_EPOCH.
     stamped_by_broker: the timestamps are the times at which the broker wrote the messages (LogAppendTime)
     """
@@ -124,11 +125,11 @@ class Records:
 
     @property
     def next_offset(self) -> int:
-        """The offset behind the last message; not of no messages."""
+        """The offset after the last message; there must be at least one message."""
         return self.offsets[-1] + 1
 
     def slice(self, low: int, high: int) -> Records:
-        """Rows low…high; these records themselves where that is all."""
+        """The rows [low, high); this object itself if these are all rows."""
         if high - low == len(self):
             return self
         columns = (self.offsets, self.timestamps_ms, self.keys, self.values, self.headers, self.epochs)
@@ -163,7 +164,7 @@ class Messages:
         self.timestamps_ms.append(timestamp_ms)
 
     def extend(self, others: Messages) -> None:
-        """Append all of these."""
+        """Append all messages of another object."""
         self.keys.extend(others.keys)
         self.values.extend(others.values)
         self.headers.extend(others.headers)
@@ -172,9 +173,10 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a group consumer was at one moment; `TransactionalProducer.send_offsets` fences by it.
+    """Membership of a group consumer at one moment. `TransactionalProducer.send_offsets` fails if it is no
+    longer valid.
 
-    Each client has a class of its own below this one, with what its producer needs; roles see no more.
+    Each client has a subclass with what its producer needs; roles use no more than this class.
 
     generation: -1 outside a group; `TransactionalProducer.send_offsets` refuses a negative one.
     """
@@ -184,12 +186,13 @@ class Membership:
 
 @dataclass(slots=True)
 class PollResult:
-    """What one `GroupConsumer.poll` saw, true for one moment.
+    """Result of one `GroupConsumer.poll`, valid for that moment.
 
-    membership: taken inside the poll, with the records: a later one may already be another generation's.
-    assignment: the partitions that are ours now; `records` holds only partitions of it.
-    epoch: counts up with every rebalance that this member went through (revoked, lost or assigned, even where
-        the same partitions came back). A role that sees another epoch than before resyncs.
+    membership: taken during the poll, together with the records, because a later one may be of another
+        generation.
+    assignment: the partitions that are assigned to us now; `records` holds only records of these.
+    epoch: counts up with every rebalance of this member (partitions revoked, lost or assigned, even if the
+        same ones come back). A role that sees another epoch than before resyncs.
     """
 
     membership: Membership

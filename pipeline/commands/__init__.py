@@ -1,1 +1,1 @@
-"""One file a command of `twinsieve`; those that talk to Kafka are in `kafka/`."""
+"""The commands of `twinsieve`, one file for each; the commands that connect to Kafka are in `kafka/`."""

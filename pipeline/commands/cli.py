@@ -1,8 +1,8 @@
 """The command line: `twinsieve COMMAND`.
 
-Exit codes: 0 done, 1 failed, 2 misused, 128 and its number after a signal.
-Data goes to stdout, messages to stderr, an error is one line. If the
-reader of stdout ends, as `head` does, the process ends by SIGPIPE and prints nothing, like other tools.
+Exit codes: 0 done, 1 failed, 2 misused, 128 plus the number of the signal that ended the command.
+Data goes to stdout, messages go to stderr, and an error is one line. If the program that reads stdout ends
+early, as `head` does, the process ends by SIGPIPE and prints nothing, like other tools.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _COMMANDS = {
     "reset": ("kafka.reset", "Move the input offsets of a stopped app."),
     "topics": ("kafka.topics", "Check or create the topics; print the rights they need."),
 }
-"""Name → module in `pipeline.commands`, and its line in `--help`, which then imports none of them."""
+"""For each command its module in `pipeline.commands`, and its line in `--help`. With the lines listed here
+`--help` imports none of the modules."""
 
 _OPTIONS_ELSEWHERE = {
     "--threshold": "--similarity SHARE",
@@ -48,17 +49,19 @@ _OPTIONS_ELSEWHERE = {
     "--no-headers": "CSV with a header, or --format text for plain lines: columns are found by their names",
     "--dry-run": "-o /dev/null, which shows the summary alone",
 }
-"""Names of options in other tools, and what does the same here."""
+"""Options of other tools, each with the option that does the same here."""
 
 _OBJECTS_A_COLLECTION = 50_000
 _LIKENESS = 0.75
-"""How alike (0 to 1) a command must be to what was typed to be suggested."""
+"""A command is suggested if its similarity (0 to 1) to the typed word is at least this."""
 _ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
-"""Commands that move offsets or fill windows: suggested for a slip of one key alone."""
+"""The same limit for commands that move offsets or fill windows. It is higher, so that they are suggested
+only if one key was mistyped."""
 
 
 class _ReaderGoneError(Exception):
-    """The reader of stdout or stderr has ended. Click would make exit code 1 of a BrokenPipeError."""
+    """The program that reads stdout or stderr has ended. Raised instead of BrokenPipeError, for which click
+    would end with exit code 1."""
 
 
 class _Lazy(click.Group):
@@ -91,7 +94,7 @@ class _Lazy(click.Group):
 
 
 def _nearest(name: str) -> str:
-    """What to type instead of an unknown command: the one command meant, or all there are.
+    """Advice for an unknown command: the command that was probably meant, or a list of all commands.
 
     >>> _nearest("eval"), _nearest("rest")
     ("did you mean 'evaluate'?", "did you mean 'reset'?")
@@ -129,9 +132,11 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code; an error was printed on stderr in one line (settings: one line for each problem)."""
+    """Exit code of the command. An error is printed on stderr as one line, or as one line for each problem of
+    the settings."""
     _let_stdout_take_any_text()
-    # Imports make objects by the hundred thousand and no garbage: searching for it took a tenth of a start.
+    # Imports make hundreds of thousands of objects, but no garbage. With the default threshold the search for
+    # garbage took a tenth of the start.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     try:
         result = cli.main(
@@ -166,13 +171,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _let_stdout_take_any_text() -> None:
-    r"""Show characters that the terminal's encoding lacks as `\u4e2d`. Data are bytes, not shown here."""
+    r"""Print characters that the terminal's encoding does not have as `\u4e2d`. Data is written as bytes, so
+    this does not change it."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _end_by_sigpipe() -> int:
-    """End the process as the signal would; the exit code that shells show for it, where it is blocked."""
+    """End the process by SIGPIPE. If the signal is blocked, return the exit code that shells show for it."""
     _let_go_of_stdout()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGPIPE)

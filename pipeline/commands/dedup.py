@@ -106,9 +106,9 @@ def command(
     Reads and writes JSON lines, CSV or plain lines. Also reads JSON arrays and indented JSON (.json) and
     writes them as JSON lines, or as an array if the output is named .json. Inputs may be packed by gzip,
     zstd, bzip2 or xz; outputs are packed if their names end in .gz, .zst, .bz2 or .xz. Output files get their
-    names when the run is complete; a stream gets each row at once. A folder means all files below it with a
-    known ending, a quoted pattern all files that match, in name order, without hidden files and outputs.
-    Parquet and Arrow keep all columns; they need the extra `arrow`. Addresses such as
+    names when the run is complete; a stream gets each row at once. A folder stands for all files below it
+    with a known ending, and a quoted pattern for all files that match, in name order; hidden files and
+    outputs are left out. Parquet and Arrow keep all columns; they need the extra `arrow`. Addresses such as
     s3://bucket/posts.jsonl.gz are read through fsspec.
     """
     started = time.perf_counter()
@@ -185,7 +185,8 @@ def command(
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[OnProgress | None]:
-    """A bar on a terminal; nothing where stderr is a file."""
+    """Context manager with a function that updates a progress bar; None if there is no bar: if `quiet`, or if
+    stderr is not a terminal."""
     console = None if quiet else talk()
     if console is None or not console.is_terminal:
         yield None
@@ -220,10 +221,11 @@ def _progress(quiet: bool) -> Iterator[OnProgress | None]:
 
 
 class _Signals:
-    """The effect of Ctrl-C, SIGTERM and a closed terminal.
+    """Handles Ctrl-C, SIGTERM and SIGHUP (the terminal was closed).
 
-    They stop the run in good order where it can do that (`stop`), else at once; a second one always at once.
-    After `no_more` they do nothing: the outputs get their names, and all must get them.
+    The first signal stops the run cleanly if the run can do that now (`stop`), otherwise at once. A second
+    signal always stops it at once. After `no_more` signals are ignored, because the outputs are getting their
+    names and all of them must get one.
     """
 
     def __init__(self) -> None:
@@ -249,12 +251,12 @@ class _Signals:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[_Signals]:
-    """Handle signals as `_Signals` says.
+    """Context manager: during the block `_Signals` handles the signals.
 
-    raises: SignalledError in place of KeyboardInterrupt, which click would announce with an empty line
+    raises: SignalledError instead of KeyboardInterrupt, for which click would print an empty line
     """
     signals = _Signals()
-    # A signal that is ignored (nohup, a background job of a script) stays ignored.
+    # A signal that the process was started to ignore (nohup, a background job of a script) stays ignored.
     caught = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
     before = [(number, signal.signal(number, signals.handle)) for number in caught]
     woken = signal.set_wakeup_fd(signals.stop.waker, warn_on_full_buffer=False)

@@ -59,20 +59,21 @@ def command(
 ) -> None:
     """Measure the sieve on INPUT against PAIRS, the true pairs of its first rows.
 
-    INPUT is a file as dedup reads it. PAIRS has a header and the columns later, earlier, similarity,
-    kind, separated by tabs, one line for each two rows that are alike; plain or packed as well.
+    INPUT is a file in any format that dedup reads. PAIRS is a file, plain or packed, with a header and the
+    columns later, earlier, similarity, kind, separated by tabs. It has one line for each two similar rows.
 
     \b
-    later, earlier  ids of two rows (--id-field), each unique in INPUT; earlier stands before later
-    similarity      from 0 to 1; counts from --at on, where the kind is near
-    kind            raw: equal texts; body: equal bodies; near: others that are alike
+    later, earlier  ids of two rows (--id-field), each unique in INPUT; earlier comes before later
+    similarity      from 0 to 1; a pair of the kind near counts from --at on
+    kind            raw: equal texts; body: equal bodies; near: other similar texts
 
-    The ideal drops a row if an earlier kept one is alike enough. An id that is not among the first rows of
-    INPUT is passed over; so is a row beyond the last one that PAIRS names (see --rows).
+    The ideal result drops a row if an earlier kept row is similar enough. Pairs with an id that is not among
+    the first rows of INPUT are ignored, and so are rows after the last one that PAIRS names (see --rows).
 
-    --judged compares with readers: FILE has a header and, by tabs, the columns later_id, earlier_id and
-    label (same, different or unsure), perhaps set. Each pair is judged alone under the settings; shown are
-    precision and recall with 95 % intervals, by set and similarity, and what each reason kept apart.
+    --judged compares with the labels of readers: FILE has a header and the columns later_id, earlier_id,
+    label (same, different or unsure) and optionally set, separated by tabs. Each pair is judged alone under
+    the settings. The tables show precision and recall with 95 % intervals, by set and by similarity, and the
+    labels of the pairs that were kept apart, by reason.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.evaluate import run_evaluate

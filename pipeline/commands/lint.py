@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.settings.yaml_tree import Tree
 
 _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http")
-"""Keys and sections that files have no use for."""
+"""Keys and sections that have an effect only on Kafka, not on files."""
 
 
 @click.command(
@@ -61,8 +61,9 @@ def command(
 ) -> None:
     """Show every problem of a settings FILE as `path:line:column: problem`; if there is none, show the costs.
 
-    What they cost on Kafka is shown where something is set for Kafka, or a rate is given.
-    Environment and flags count as they do for other commands. Exit code 2 when there is a problem.
+    The costs on Kafka are shown if something is set for Kafka, or if a rate is given.
+    Environment variables and flags count as they do for other commands. The exit code is 2 if there is a
+    problem.
     """
     from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.files.address import path_here
@@ -109,7 +110,7 @@ def command(
 
 
 def _problems_in_use(settings: Settings, name: str) -> list[str]:
-    """Problems that show only when the settings are used: word lists, layouts, variants, paths of fields."""
+    """Problems that only the use of the settings shows: in word lists, layouts, variants, paths of fields."""
     from twinsieve.pipeline.service.build import make_scheme
 
     try:
@@ -122,20 +123,21 @@ def _problems_in_use(settings: Settings, name: str) -> list[str]:
 
 
 def _print_settings(shown: list[Shown]) -> None:
-    """A line each, so that grep and diff can be used: key, value, origin."""
+    """Print each setting as one line of key, value and origin, so that grep and diff can be used."""
     widths = [max(len(one.key) for one in shown), min(40, max(len(one.value) for one in shown))]
     for one in shown:
         click.echo(printable(f"{one.key:<{widths[0]}}  {one.value:<{widths[1]}}  {one.origin}"))
 
 
 def _names_kafka(tree: Tree) -> bool:
-    """Whether anybody has set something that counts on Kafka alone."""
+    """Whether the file, the environment or a flag sets a key that has an effect only on Kafka."""
     written = {".".join(map(str, path[:length])) for path in tree.places for length in (1, 2)}
     return not written.isdisjoint(_OF_KAFKA)
 
 
 def _print_on_files(console: Console, cost: Cost, settings: Settings) -> None:
-    """What holds wherever the sieve runs, and the windows on files."""
+    """Print the memory and the near stage, which are the same on files and on Kafka, and the windows on
+    files."""
     from rich.table import Table
 
     from twinsieve.pipeline.dedup.report import Reach, window_line

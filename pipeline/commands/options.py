@@ -1,6 +1,7 @@
-"""Options that several commands take, and the settings they add up to.
+"""Options that several commands share, and the settings that result from them.
 
-Commands import what they work with when they are called: `--help` reads at most the schema of settings.
+Commands import the modules that they work with when they are called, so `--help` imports at most the schema
+of settings.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _KEYS = {
     "id_field": "input.id_field",
     "time_field": "input.time_field",
 }
-"""What the flags of `SettingsFlags` set."""
+"""The key that each flag of `SettingsFlags` sets."""
 
 _Command = Callable[..., Any]
 
@@ -40,7 +41,11 @@ _Command = Callable[..., Any]
 def gathered(
     name: str, kind: type[Any], *options: Callable[[_Command], _Command]
 ) -> Callable[[_Command], _Command]:
-    """Adds options, and makes one argument of that name of all that the dataclass `kind` has a field for."""
+    """Decorator: add options to a command, and pass those that are fields of the dataclass `kind` as one
+    argument of that type.
+
+    name: of the argument
+    """
 
     def add(command: _Command) -> _Command:
         @wraps(command)
@@ -57,7 +62,7 @@ def gathered(
 
 
 class _FileName(StringParamType):
-    """The name of a file or a folder, which a shell can complete; help shows an option's as FILE."""
+    """Type of a parameter that names a file or folder. A shell can complete the name; help shows FILE."""
 
     name = "file"
 
@@ -73,11 +78,12 @@ class _FileName(StringParamType):
 
 
 FILE_NAME = _FileName()
-"""Of every option and argument that names a file: without it a shell completes none there."""
+"""The type of all options and arguments that name a file. Without it a shell completes no file names."""
 
 
 def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | None:
-    """What the option was given, once or several times the same; click alone would take the last."""
+    """The value of an option. It may be repeated only with the same value; without this check click would
+    take the last value. raises: click.UsageError"""
     if len(set(given)) > 1:
         first, other = list(dict.fromkeys(given))[:2]
         raise click.UsageError(f"{param.opts[0]} is given as {first!r} and as {other!r}; leave one out", ctx)
@@ -85,10 +91,10 @@ def _one_word(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 
 
 class _SettingOption(click.Option):
-    """A flag for one key of the settings; its help is the schema's, read when it is shown."""
+    """A flag for one settings key. Its help is the key's line in the schema, read only for `--help`."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The names of the flag, and the line of its key."""
+        """The names of the flag, and the schema's line for its key."""
         from twinsieve.pipeline.settings.show import help_line
 
         key = _KEYS[self.name or ""]
@@ -99,7 +105,7 @@ class _SettingOption(click.Option):
 def _setting(
     flag: str, metavar: str, *, callback: Callable[..., Any] | None = None, note: str = ""
 ) -> Callable[[_Command], _Command]:
-    """A flag for the key that `_KEYS` names; note: said behind the line of the schema."""
+    """Decorator: add the flag of a key in `_KEYS`. note: text after the schema's line in help"""
     return click.option(
         flag, cls=_SettingOption, multiple=True, callback=callback or _one_word, metavar=metavar, help=note
     )
@@ -111,21 +117,24 @@ def _once(*names: str, **more: Any) -> Callable[[_Command], _Command]:
 
 @dataclass(frozen=True, slots=True)
 class FormatFlags:
-    """What was given of --format, --delimiter and --encoding."""
+    """The values of --format, --delimiter and --encoding; None if not given."""
 
     form: str | None
     delimiter: str | None
     encoding: str | None
 
     def dialect_of(self, names: list[str], settings: Settings) -> Dialect:
-        """The format of these inputs, and how it is spelt. raises: UsageError"""
+        """The format, delimiter and encoding of these inputs. raises: UsageError"""
         from twinsieve.pipeline.files.format import dialect_of
 
         return dialect_of(names, self.form, settings, self.delimiter, self.encoding)
 
 
 def format_options(of: str) -> Callable[[_Command], _Command]:
-    """Adds --format, --delimiter and --encoding, which arrive as `spelt`; of: help of --format."""
+    """Decorator: add --format, --delimiter and --encoding, which the command gets as its argument `spelt`.
+
+    of: the help of --format
+    """
     return gathered(
         "spelt",
         FormatFlags,
@@ -144,13 +153,13 @@ def format_options(of: str) -> Callable[[_Command], _Command]:
 
 
 def _as_list(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]) -> str | None:
-    """The names as a list in the notation of settings: a comma in a name parts nothing."""
+    """The names as a JSON list, which settings can read, so that a comma inside a name splits nothing."""
     return json.dumps(names, ensure_ascii=False) if names else None
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFlags:
-    """What was given of -c, --set and the flags of often used keys."""
+    """The values of -c, --set and the flags of often used keys; None if not given."""
 
     config: str | None
     pairs: tuple[str, ...]
@@ -162,7 +171,8 @@ class SettingsFlags:
     time_field: str | None
 
     def overrides(self) -> list[Override]:
-        """What flags set, `--set` last. raises: click.UsageError for a pair without `=`"""
+        """The values that flags set, those of `--set` last. raises: click.UsageError for a `--set` without
+        `=`"""
         from twinsieve.pipeline.settings.load import Override
 
         found = []
@@ -178,9 +188,9 @@ class SettingsFlags:
         return found
 
     def settings(self, *, on_files: bool) -> Settings:
-        """Settings of file, environment and flags.
+        """The settings from file, environment and flags.
 
-        on_files: windows have no age limit unless one is set
+        on_files: whether the input is files; then windows have no age limit unless one is set
         raises: ConfigError
         """
         from twinsieve.pipeline.files.address import path_here
@@ -208,4 +218,4 @@ settings_options = gathered(
     _setting("--threads", "N"),
     click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."),
 )
-"""-c, --set and flags of often used keys, which arrive as `flags`."""
+"""Decorator: add -c, --set and flags of often used keys, which the command gets as its argument `flags`."""

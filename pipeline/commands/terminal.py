@@ -1,4 +1,5 @@
-"""Output for people: messages in it cannot move the cursor, change colours or hide characters."""
+"""Output for people. Characters of messages are escaped, so that they cannot move the cursor, change colours
+or hide text."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 
 def printable(text: str) -> str:
-    r"""The text with every character escaped that a terminal would obey rather than show.
+    r"""The text, with an escape for every character that a terminal would not show but execute.
 
     >>> print(printable("a\x1b[2Jb\n\u202ec\ud800"))
     a\x1b[2Jb\n\u202ec\ud800
@@ -30,12 +31,12 @@ def printable(text: str) -> str:
 
 
 def acts(char: str) -> bool:
-    """Whether a terminal would obey this character, or break a line at it, rather than show it."""
+    """Whether a terminal would execute this character, or break the line at it, instead of showing it."""
     return char in _LINES or char in _DIRECTIONS or unicodedata.category(char) in ("Cc", "Cs")
 
 
 def say_error(text: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr, without secrets."""
     sys.stderr.write(printable(without_secrets(text)) + "\n")
 
 
@@ -50,14 +51,15 @@ def report() -> Console:
 
 
 def _console(*, stderr: bool, width: int) -> Console:
-    """`width`: columns where there is no terminal, so that tables in files and pipes are not folded."""
+    """A console. width: columns if the output is not a terminal, so that tables in files and pipes are not
+    folded"""
     from rich.console import Console
 
     class Plain(Console):
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    # What looks like a mark of rich is text here: "[10mg|10ml]", ":warning:".
+    # No markup: a text may contain what looks like markup of rich, as "[10mg|10ml]" or ":warning:".
     console = Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = width
@@ -65,16 +67,16 @@ def _console(*, stderr: bool, width: int) -> Console:
 
 
 def examples(*lines: str) -> str:
-    """An epilog for click that keeps one line for each example."""
+    """The examples of a command as an epilog for click, one line for each."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 _MAX_COMPARED = 2_000
-"""Characters of a text that are compared and shown; difflib needs time with the square of the length."""
+"""The most characters of a text that are compared and shown; the time of difflib grows with their square."""
 
 
 def pair_panel(entry: Mapping[str, Any]) -> Group:
-    """A dropped message above its leader; `entry` as in the duplicates file."""
+    """A dropped message and its leader, with differences in colour. entry: a row of the duplicates file"""
     from rich.console import Group
     from rich.text import Text
 
@@ -94,9 +96,9 @@ def pair_panel(entry: Mapping[str, Any]) -> Group:
 
 
 def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Text]:
-    """Both texts, what only one of them has in red (left) and green (right).
+    """Both texts; parts that only the left one has are red, parts that only the right one has are green.
 
-    around: characters shown of a long equal part, next to a difference; None: all
+    around: number of characters shown at each end of a long part; None: all are shown
     """
     from rich.text import Text
 

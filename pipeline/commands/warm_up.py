@@ -1,4 +1,4 @@
-"""`twinsieve warm-up`, and what other commands print while they compile."""
+"""`twinsieve warm-up`, and the progress lines of other commands that have to compile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ABOUT = "compiling kernels, once for each version and kind of CPU"
 def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> int:
     """Compile all kernels now, so that later starts need not: for images, CI and new hosts.
 
-    They are kept in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
+    They are stored in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
     """
     from twinsieve.pipeline.service import warm_up
     from twinsieve.stages import compiled
@@ -58,7 +58,7 @@ def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> 
 
 
 def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
-    """Compile in a process for each CPU name: Numba takes one for a whole process."""
+    """Exit code. Compiles in one process for each CPU name, because Numba takes one name per process."""
     from twinsieve.pipeline.service import warm_up
 
     options = ["-q"] if quiet else []
@@ -76,7 +76,7 @@ def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
 
 @contextmanager
 def loading(quiet: bool = False) -> Iterator[None]:
-    """Compile what is missing before the block; while it runs a terminal shows that the program loads."""
+    """Context manager: compile missing kernels before the block; a terminal shows "loading" until its end."""
     from twinsieve.pipeline.service import warm_up
 
     console = None if quiet else talk()

@@ -1,4 +1,4 @@
-"""`twinsieve dedup`: one run over files, its outputs, its state and its report."""
+"""Implements `twinsieve dedup`: one run over files, with its outputs, its state and its report."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ Keep = Literal["first", "last", "longest"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a run is to write; `--help` needs this and loads nothing else.
+    """The outputs that the user requested. Defined here so that `--help` needs no larger module.
 
-    output … stats: paths, `-` for stdout, None for no file; state: is read first, where it is there
-    mark: all rows are written, each with its verdict
+    output, duplicates, dead_letter, clusters, kept_apart, stats: path of each output file, `-` for stdout,
+        None for no file
+    state: path of the state file, which is read first if it exists; None for no state
+    mark: write all rows, each with its verdict
     keep: which row of a cluster is written
-    examples: how many dropped rows are shown
+    examples: number of dropped rows to show
     """
 
     output: str
@@ -31,17 +33,17 @@ class Wanted:
 
     @property
     def shows_leaders(self) -> bool:
-        """Whether an output has more of a kept row than its position."""
+        """Whether an output shows the id, text or place of a leader, not just its position."""
         shown = (self.duplicates, self.clusters, self.kept_apart)
         return self.mark or bool(self.examples) or any(name is not None for name in shown)
 
     @property
     def shows_apart(self) -> bool:
-        """Whether an output has the words that keep a row apart."""
+        """Whether an output shows the words because of which a row was kept although a leader is similar."""
         return self.mark or self.kept_apart is not None
 
     def reports(self) -> dict[str, str | None]:
-        """Flag → name of every output except the kept rows and the state."""
+        """Name of every output except the kept rows and the state, by flag; None if not requested."""
         return {
             "--duplicates": self.duplicates,
             "--dead-letter": self.dead_letter,
@@ -51,6 +53,6 @@ class Wanted:
         }
 
     def outputs(self) -> dict[str, str]:
-        """Flag → name of every requested output except the state."""
+        """Name of every requested output except the state, by flag."""
         reports = {flag: name for flag, name in self.reports().items() if name is not None}
         return {"-o": self.output, **reports}

@@ -1,4 +1,4 @@
-"""Lines of the clusters: each leader with the rows that were dropped for it."""
+"""The output of --clusters: one line for each leader, with the rows that were dropped as its duplicates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _UNKNOWN = Leader(None, "")
 
 
 class Clusters:
-    """Collects which row was dropped for which leader.
+    """Collects which row was dropped as a duplicate of which leader.
 
-    It takes 36 bytes and the id for every dropped row, and as much again for its leader once per chunk.
+    Memory: 36 bytes and the id for every dropped row, and the same for each leader once per chunk.
     """
 
     def __init__(self) -> None:
@@ -38,14 +38,16 @@ class Clusters:
     def add(
         self, leaders: NDArray[np.int64], places: Sequence[Mapping[str, Any]], messages: Mapping[int, Leader]
     ) -> None:
-        """Take the dropped rows of a chunk.
+        """Add the dropped rows of a chunk.
 
-        leaders: int64[n], NO_LEADER where none is named; places: of the rows: position, id, source, line
-        messages: of the leaders, by position, as far as the book holds them
+        leaders: int64[n], position of each row's leader, or NO_LEADER
+        places: position, id, source and line of each row
+        messages: the leaders that the leader book holds, by position
         """
         for leader in np.unique(leaders).tolist():
             if leader != NO_LEADER:
-                # An earlier chunk may have entered the same leader: a check would need a set of all leaders.
+                # An earlier chunk may have added the same leader. `_written` removes repeated entries,
+                # because a check here would need a set of all leaders in memory.
                 message = messages.get(leader, _UNKNOWN)
                 self._enter(leader, leader, message.id, message.source, message.line)
         for place, leader in zip(places, leaders.tolist(), strict=True):
@@ -61,9 +63,9 @@ class Clusters:
         self._lines.append(line or 0)
 
     def write(self, output: ByteSink, kept: Callable[[int], int] | None = None) -> None:
-        """Write one line of JSON for each leader, in the order of leaders.
+        """Write one line of JSON for each leader, sorted by the leaders' positions.
 
-        kept: the position of the row that came out for a leader; None: lines do not name it
+        kept: returns the position of the row written for a leader's cluster; None: lines do not contain it
         raises: FileError
         """
         block = bytearray()
@@ -79,7 +81,7 @@ class Clusters:
         sources = [to_json(name) for name in self._names]
         order = np.lexsort((positions, leaders))
         starts = np.flatnonzero(np.diff(leaders[order], prepend=0))
-        # An array, not a list: there may be as many clusters as dropped rows.
+        # Iterate over an array, not over a list, because there may be as many clusters as dropped rows.
         for start, end in pairwise(np.append(starts, len(order))):
             entries = order[start:end]
             rows, first = np.unique(positions[entries], return_index=True)

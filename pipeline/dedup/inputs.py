@@ -1,8 +1,8 @@
-"""The inputs of a run: read chunk by chunk, and recognised by a later run on the same state.
+"""Reads the inputs of a run chunk by chunk, and recognises inputs that an earlier run has read.
 
-A run may be repeated, because it was killed after its end or a script started again. It then drops every row
-as a copy of itself, and would replace a good output by an empty one. Inputs are recognised by their content:
-a copy of an input, or one that was touched, has another path or time of change.
+The same run may be started twice on one state, for instance because a script was restarted. The second run
+would drop every row as a duplicate of itself, and replace a good output by an empty one. Inputs are
+recognised by their content, because a copied or touched file has another path or modification time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _BLOCKS = 64
 
 
 class Inputs:
-    """Reads inputs one after the other; one is open at a time.
+    """Reads inputs one after the other; only one is open at a time.
 
-    seconds: of the run by step; the time of reading is added to `read`, of waiting for it to `wait`
-    done: how many inputs were read to their end
-    stopped: why reading ended before that, None while it did not
-    saves: of a run that saves and can stop in good order
-    ended: called when all rows of an input were handled
+    seconds: seconds of the run by step; the time of reading is added to `read`, the time of waiting to `wait`
+    done: number of inputs that were read to their end
+    stopped: the stop request that ended reading before the end of the inputs; None if there was none
+    saves: set by the run if it saves its state during the run, and may be stopped by request; else None
+    ended: called after all rows of an input were processed
     """
 
     def __init__(self, names: list[str], reader: InputReader, seconds: dict[str, float]) -> None:
@@ -47,10 +47,11 @@ class Inputs:
     def chunks(
         self, sizes: list[int | None], warn: Callable[[str], None]
     ) -> Iterator[tuple[RowChunk, float | None]]:
-        """Every chunk, with the share of all input bytes taken so far, None where a size is unknown.
+        """Every chunk, with the share of all input bytes read so far; the share is None if a size is unknown.
 
-        sizes: of the inputs in bytes, None for streams; warn: gets a line about each field that no row has
-        raises: UsageError where rows without a field would be lost; FileError
+        sizes: size of each input in bytes, None for streams
+        warn: called with a line about each field that no row of the first chunk has
+        raises: UsageError if rows would be lost because no row has a field of the settings; FileError
         """
         total = None if None in sizes else sum(size or 0 for size in sizes)
         before = 0
@@ -78,7 +79,7 @@ class Inputs:
             self.done = number
 
     def _open(self, name: str, opened: ExitStack) -> InputSource | None:
-        """The input, or None when the run was stopped while a pipe had no writer."""
+        """The opened input, or None if the run was stopped, also while opening a pipe that has no writer."""
         saves = self.saves
         if saves is None:
             return opened.enter_context(InputSource(name))
@@ -94,7 +95,7 @@ class Inputs:
         return None
 
     def _next(self, source: InputSource, chunks: Iterator[RowChunk]) -> RowChunk | None:
-        """The next chunk; None at the end of the input, and when the run was stopped."""
+        """The next chunk; None at the end of the input, or if the run was stopped."""
         started, waited_s, saves = perf_counter(), source.waited_s, self.saves
         try:
             if saves is not None:
@@ -106,7 +107,8 @@ class Inputs:
             self.stopped = stopped
             return None
         except SieveError:
-            # The rows before are written; without a save the next run would write them again.
+            # The rows before the error are written already. Save the state, so that the next run does not
+            # write them again.
             if saves is not None:
                 saves.save()
             raise
@@ -117,14 +119,14 @@ class Inputs:
 
 
 def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: bool) -> None:
-    """Warn of fields that no row of the first chunk has.
+    """Warn about fields that no row of the first chunk has.
 
-    is_sample: rows that are still to come may have them
-    raises: UsageError where rows would be lost
+    is_sample: more rows will follow, which may have the fields; so do not raise
+    raises: UsageError if no row at all has a field without which rows would be lost
     """
     unseen = chunk.columns.unseen
     if not is_sample and not len(chunk.columns):
-        # Where no row has a text the run ends, and its error names the field.
+        # If no row has a text, the run ends with an error that names the field, so do not warn about it too.
         unseen = [field for field in unseen if field.setting != TEXT]
     lines = [(field.setting in STOPPING, f"{chunk.source}: {field.line('rows')}") for field in unseen]
     stopping = [line for stops, line in lines if stops]
@@ -135,9 +137,10 @@ def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: 
 
 
 def content_digest(name: str) -> str | None:
-    """A digest of what a file holds; None for streams, empty files and what cannot be read.
+    """A digest of a file's content; None for streams, empty files and files that cannot be read.
 
-    Files of more than 64 MiB are read in 64 blocks of 1 MiB, the first, the last and others evenly between.
+    Of a file larger than 64 MiB only 64 blocks of 1 MiB are read: the first, the last, and others evenly
+    spaced between them.
     """
     if is_stream(name):
         return None
@@ -159,9 +162,10 @@ def content_digest(name: str) -> str | None:
 
 
 def refuse_empty_replacement(repeated: str, state: str, outputs: Mapping[str, str | None]) -> None:
-    """Refuse a repeated run where one of these outputs has content that would be replaced.
+    """Refuse a repeated run if it would replace an output file that has content.
 
-    repeated: an input that an earlier run on this state has read
+    repeated: name of an input that an earlier run on this state has read
+    state: name of the state file; outputs: name of the output for each flag, or None
     raises: UsageError
     """
     for flag, name in outputs.items():

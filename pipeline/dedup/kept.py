@@ -1,4 +1,4 @@
-"""Kept rows in the form in which the inputs had them."""
+"""Writes the kept rows, in the format of the inputs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
 
 
 class KeptRows:
-    """Writes the kept rows of chunks to an output, the header of CSV in front.
+    """A sink that writes the kept rows of chunks to one output; for CSV, it writes the header first.
 
-    Rows come out byte for byte, with two exceptions for JSON documents that are not JSON lines: as JSON lines
-    they lose their line breaks, and where the output is named .json they become one array again. Rows of
-    Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 come out as the first input has them.
+    Rows are written with their exact bytes, except JSON documents that are not JSON lines: if the output is
+    named .json, they become one array; otherwise each becomes one line, without its line breaks. Rows of
+    Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 are written as in the first input.
 
-    marker: adds marks to all rows, which then come out all, to the header and to the schema
+    reader: the reader of the inputs, which knows their header, schema and encoding
+    marker: if given, adds marks to the rows, the header and the schema, and all rows are written
     """
 
     def __init__(self, output: Output, reader: InputReader, marker: Marker | None = None) -> None:
@@ -35,7 +36,7 @@ class KeptRows:
         self._begun = False
         self._any = False
         self.finished: list[Output] = []
-        """Outputs that are on disk and wait for their names, none: this one is not apart from the others."""
+        """Always empty; `KeptByInput` lists its own outputs here, but this output belongs to the caller."""
         self._table: TableWriter | None = None
 
     def take(self, judged: Judged) -> None:
@@ -46,7 +47,7 @@ class KeptRows:
             self.write(chunk, judged.kept().tolist())
 
     def write(self, chunk: RowChunk, kept: list[int]) -> None:
-        """Append the rows of a chunk with these numbers, ascending."""
+        """Append the rows of a chunk with these indices (ascending)."""
         self._begin()
         if self._table is not None:
             if chunk.batch is not None:
@@ -58,7 +59,8 @@ class KeptRows:
         wanted = [row for number in kept if (row := rows[number]) is not None]
         if self._is_array:
             if wanted:
-                # As they stood: a document that spans lines has its indentation back in front of the first.
+                # A document that spans lines gets the indentation of its first line back, so that it looks as
+                # in the input.
                 elements = [indent_of(row) + row for row in wanted]
                 self._bytes.write((b",\n" if self._any else b"\n") + b",\n".join(elements))
         elif self._reader.documents:
@@ -69,10 +71,10 @@ class KeptRows:
         self._any = self._any or bool(wanted)
 
     def end_input(self) -> None:
-        """The rows of the next input follow."""
+        """Does nothing: the rows of the next input are written to the same output."""
 
     def end(self) -> None:
-        """Close the array, if it is one; an input without rows leaves its header, or an empty array."""
+        """End the JSON array or the table; without any rows, the header or an empty array is written."""
         self._begin()
         if self._table is not None:
             self._table.end()
@@ -80,7 +82,7 @@ class KeptRows:
             self._bytes.write(b"\n]\n" if self._any else b"]\n")
 
     def close(self) -> None:
-        """Write nothing more, though nothing ended."""
+        """Stop writing, without writing the end of a table."""
         if self._table is not None:
             self._table.close()
 
@@ -111,11 +113,13 @@ class KeptRows:
 
 
 class KeptByInput:
-    """Writes the kept rows of each input to an output of its own, in the form which that input has.
+    """A sink that writes the kept rows of each input to its own output, in the format of that input.
 
-    inputs, outputs: their names; reader: treats the inputs as apart; mark, in_bits: as of `Marker`
-    finished: outputs of the inputs that ended: on disk, without their names
-    raises: FileError where an output cannot be
+    inputs, outputs: names of the inputs, and of the output of each
+    reader: must treat the inputs as independent (`apart`)
+    mark: add marks to the rows; in_bits: as in `Marker`
+    finished: outputs of finished inputs: their content is on disk, but they do not have their names yet
+    raises: FileError if an output or its folder cannot be made
     """
 
     def __init__(
@@ -166,26 +170,26 @@ class KeptByInput:
         self._current().take(judged)
 
     def write(self, chunk: RowChunk, kept: list[int]) -> None:
-        """Append the rows of a chunk of the input that is read with these numbers, ascending."""
+        """Append the rows of a chunk of the current input, with these indices (ascending)."""
         self._current().write(chunk, kept)
 
     def end_input(self) -> None:
-        """Finish the output of the input that was read; the rows of the next one follow."""
+        """Finish the output of the current input; later rows belong to the next input."""
         self._current().end()
         assert self._open is not None, "it was opened just now"
         output, rows = self._open
         rows.close()
         output.sync()
-        # Thousands of outputs would take as many descriptors until the end.
+        # Close the descriptor, because thousands of outputs would otherwise keep thousands of them open.
         output.rest()
         self.finished.append(output)
         self._open = None
 
     def end(self) -> None:
-        """Every output was finished with its input."""
+        """Does nothing, because `end_input` has finished every output."""
 
     def close(self) -> None:
-        """Leave nothing behind; harmless when all outputs have their names."""
+        """Delete outputs that do not have their names yet, and the empty folders that were made for them."""
         if self._open is not None:
             self._open[1].close()
             self.finished.append(self._open[0])

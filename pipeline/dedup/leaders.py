@@ -1,12 +1,13 @@
-"""The book of kept messages: the id, text and place of a leader, by its position.
+"""The leader book: id, text and place (file and line) of every kept message, found by its position.
 
-The sieve knows leaders by position alone. The book is kept on disk, only while duplicates are written out, in
-two generations of `window` kept messages each: when the newer one is full the older one is forgotten, so that
-every leader inside the window is found and the book never grows past twice the window.
+The sieve stores only the positions of leaders. The book is on disk, and is kept only if an output shows
+leaders, or if the state has a book already. It has two generations of up to `window` kept messages each. When
+the newer one is full, the older one is deleted and a new one begins. So every leader inside the window is
+found, and the book never holds more than twice the window.
 
-Every row has a checksum in its entry, and the marks hold one of all entries: what was changed on disk is
-found before it is shown as the text of a leader. SQLite is as fast and 8 % larger, but has no checksums of
-content: only a read of all rows shows that one is missing.
+Every row has a checksum in its entry, and the marks hold a checksum of all entries. So changes on disk are
+detected before they are shown as the text of a leader. SQLite is as fast and its files are 8 % larger, but it
+has no checksums of content: a missing row would only be noticed by reading all rows.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A kept message as it came.
+    """A kept message.
 
-    id: as in `Columns.ids`; source, line: where it stands, None where an earlier version wrote it down
+    id: as in `MessageColumns.ids`; text: as in the input
+    source, line: input and line number of the message; None if an earlier version wrote the book
     """
 
     id: object
@@ -47,10 +49,11 @@ class Leader:
 class LeaderBook:
     """Finds kept messages by their positions.
 
-    window: kept messages a leader may lie back, ≥ 1
-    folder: where the book lives on (files of mode 0600); None: unnamed temporary files, gone with the process
-    marks: result of `marks()` when the folder was last in order; anything beyond that is cut off
-    raises: FileError when it cannot be written, StateError when what `marks` names is missing or was changed
+    window: number of newest kept messages that must be found, at least 1
+    folder: folder of the book's files (mode 0600); None: unnamed temporary files, deleted with the process
+    marks: result of `marks()` from the saved state; everything written after that save is cut off
+    raises: FileError if the book cannot be written; StateError if a part that `marks` names is missing or was
+        changed
     """
 
     def __init__(self, window: int, folder: Path | None = None, marks: list[list[int]] | None = None) -> None:
@@ -72,7 +75,10 @@ class LeaderBook:
             undo.pop_all()
 
     def add(self, positions: NDArray[np.int64], kept: Iterable[Leader]) -> None:
-        """Enter kept messages, positions ascending and above all before."""
+        """Add kept messages to the book.
+
+        positions: int64[n], ascending, and greater than all earlier ones; kept: the n messages
+        """
         if not len(positions):
             return
         rows = [to_json([leader.id, leader.text, leader.source, leader.line]) for leader in kept]
@@ -87,14 +93,20 @@ class LeaderBook:
             raise self._failed(error) from error
 
     def find(self, positions: NDArray[np.int64]) -> dict[int, Leader]:
-        """Leaders by position; positions not in the book (any more) are left out. raises: StateError"""
+        """The leaders at these positions; a position that the book does not hold is left out.
+
+        raises: StateError
+        """
         leaders: dict[int, Leader] = {}
         for generation in self._generations:
             leaders |= generation.find(np.unique(positions))
         return leaders
 
     def marks(self) -> list[list[int]]:
-        """How far the files reach, all of it on disk; goes into the state that is saved with them."""
+        """Put the files on disk; for each generation [number, number of rows, checksum of its entries].
+
+        These marks are saved in the state file, and `__init__` cuts the files back to them.
+        """
         for generation in self._generations:
             generation.sync()
         return [[generation.number, generation.count, generation.sum] for generation in self._generations]
@@ -103,12 +115,12 @@ class LeaderBook:
         return FileError(f"{self._folder or 'temporary files'}: cannot hold leaders: {error.strerror}")
 
     def close(self) -> None:
-        """Close the files; those in a folder stay."""
+        """Close the files; files in a folder are not deleted."""
         for generation in self._generations:
             generation.close()
 
     def tidy(self) -> None:
-        """Remove forgotten generations; not before the state that does without them is on disk."""
+        """Delete the files of old generations; only allowed after a state without them is on disk."""
         if self._folder is None:
             return
         names = {name for generation in self._generations for name in generation.names}
@@ -118,9 +130,10 @@ class LeaderBook:
 
 
 class _BookGeneration:
-    """Rows one after the other, and for each its position, where it ends, and its checksum.
+    """One generation of the book: a file of rows, and a file with an entry for each row.
 
-    count: rows that an earlier run left here; sum_: checksum of their entries
+    An entry holds the row's position, its end in the file of rows, and its checksum.
+    count: number of rows from earlier runs; sum_: checksum of their entries
     """
 
     def __init__(self, number: int, folder: Path | None, count: int, sum_: int = 0) -> None:
@@ -137,7 +150,7 @@ class _BookGeneration:
             undo.pop_all()
 
     def _cut_to(self, count: int) -> int:
-        """Where the rows end; both files hold `count` of them and nothing else."""
+        """Cut both files to their first `count` rows; returns the bytes of these rows. raises: StateError"""
         if os.fstat(self._index.fileno()).st_size < count * _ENTRY.itemsize:
             raise self._damaged(self.names[1], "is cut off")
         self._index.truncate(count * _ENTRY.itemsize)
@@ -212,7 +225,7 @@ class _BookGeneration:
 
 def _decoded(row: bytes) -> Leader:
     id_, *rest = cast(list[Any], decoded(row))
-    # An id that decoding rounds stays as it is written.
+    # If decoding changes the spelling of the id (a rounded number), keep its bytes as a `Written`.
     if not row.startswith(b"[" + to_json(id_) + b","):
         id_ = Written(written_at(row, (0,)))
     return Leader(id_, *rest)

@@ -1,7 +1,8 @@
-"""Rows with their verdicts: one member, some columns, or one column of structs more.
+"""Implements `--mark`: adds its verdict (a "mark") to each row.
 
-What is added is ASCII, so that a row keeps its encoding. A row that could not be read as the others are keeps
-its place: as text inside the added member, or in the first column of CSV.
+JSON rows get one more member, CSV rows some more columns, and tables one more column of structs. In JSON and
+CSV the added text is ASCII, so it fits every encoding. A row that could not be parsed keeps its place in the
+output: as text inside a JSON object with the mark, or in the first column of CSV.
 """
 
 from __future__ import annotations
@@ -35,23 +36,24 @@ if TYPE_CHECKING:
 NAME = "twinsieve"
 _QUOTED_NAME = f'"{NAME}"'.encode()
 _OBJECTS = (DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
-"""Reasons for which a parsed object cannot be read."""
+"""Reasons for which a row is unreadable although it is a JSON object; the mark is added to that object."""
 _NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
-"""Reasons for which a row of CSV has no fields that fit the header."""
+"""Reasons for which a CSV row has no fields that fit the header, so the whole row becomes one field."""
 
 
 class RowMark(NamedTuple):
-    """The verdict of one row, as it is written beside it.
+    """The verdict of one row, as added to the row; a field that does not apply is None (flags: empty).
 
     verdict: unique, exact, near, no_text or unreadable
-    leader, leader_id, leader_source, leader_line: the kept row that it repeats: position, id and place
-    similarity: 0 to 1, None where likeness is a distance
-    cluster: the leader's position, of a unique row its own
+    leader, leader_id, leader_source, leader_line: position, id, input and line of the leader, the kept row
+        that this row repeats
+    similarity: 0 to 1; None if the near stage measures a distance
+    cluster: position of the leader; for a unique row its own position
     flags: as in the duplicates: estimated, unconfirmed, late
-    reason: why a unique row was kept though a kept one is alike to it; why an unreadable one cannot be read
-    apart_from, apart_from_id: the row that it was kept apart from: position and id
-    says, apart_from_says: the words of the two bodies in the place that keeps them apart, if one place does
-    source, line: where the row itself stands
+    reason: why a unique row was kept although an earlier kept row is similar, or why a row is unreadable
+    apart_from, apart_from_id: position and id of that similar row
+    says, apart_from_says: the words in which this row and the similar row differ, if one place decided
+    source, line: input and line number of this row
     """
 
     verdict: str
@@ -72,7 +74,7 @@ class RowMark(NamedTuple):
 
 
 def refuse_unmarked(format_: Format) -> None:
-    """Refuse a format whose rows have no place for marks. raises: UsageError"""
+    """Refuse a format whose rows cannot hold a mark (plain text). raises: UsageError"""
     if format_ == "text":
         raise UsageError(
             "--mark: plain lines have no fields to add to; name them with --duplicates, "
@@ -83,10 +85,10 @@ def refuse_unmarked(format_: Format) -> None:
 class Marker:
     """Adds marks to the rows of chunks.
 
-    reader: of the inputs; it knows the columns of CSV once the first one was begun
+    reader: the reader of the inputs, which knows the columns of CSV after the first input was opened
     first: name of the first input, for errors
-    in_bits: likeness is a distance (hamming), which a mark does not hold
-    raises: FileError, by its methods, where a row, a header or a schema has the name already
+    in_bits: the near stage measures a distance (hamming), so marks have no similarity
+    raises: FileError, by its methods, if a row, a header or a schema already has the name of the mark
     """
 
     def __init__(self, reader: InputReader, first: str, *, in_bits: bool = False) -> None:
@@ -97,7 +99,7 @@ class Marker:
         self._shown = "stdin" if first == STDIN else first
 
     def header(self, header: bytes) -> bytes:
-        """The header of CSV with a column more for each field of a mark."""
+        """The CSV header with one more column for each field of a mark."""
         names = [f"{NAME}_{field}" for field in RowMark._fields]
         taken = [name for name in names if name in self._reader.names]
         if taken:
@@ -105,15 +107,15 @@ class Marker:
         return self._with_fields(header, names)
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of a table with one column of structs more."""
+        """The schema of a table with one more column, of structs."""
         if NAME in schema.names:
             raise self._taken(self._shown, "a column", NAME)
         return schema.append(_struct())
 
     def marked(self, chunk: RowChunk, marks: list[RowMark | None]) -> tuple[RowChunk, list[int]]:
-        """The chunk with its rows marked, and the numbers of those that come out.
+        """The chunk with the marks added to its rows, and the indices of the rows to write.
 
-        marks: one a row of the chunk; None: a blank row, which does not come out
+        marks: one for each row of the chunk; None for a blank row, which is not written
         """
         numbers = [row for row, mark in enumerate(marks) if mark is not None]
         if chunk.batch is not None:
@@ -139,7 +141,8 @@ class Marker:
         try:
             body.decode(self._reader.codec)
         except UnicodeError:
-            # Bytes that are not text would make the file unreadable; the dead letter holds them.
+            # Bytes that are not text would make the output unreadable, so they are escaped here. The dead
+            # letter has the original bytes.
             text = body.decode(self._reader.codec, "backslashreplace")
             body = text.encode(self._reader.codec, "backslashreplace")
         others = self._delimiter * (len(self._reader.names) - 1)
@@ -147,7 +150,7 @@ class Marker:
         return self._with_fields(quoted + end, fields)
 
     def _with_fields(self, record: bytes, fields: list[str]) -> bytes:
-        # A delimiter may be a point or a dash.
+        # A field may contain the delimiter, because that may be a point or a dash; quote such a field.
         special = (self._delimiter, *'"\r\n')
         spelt = [_in_quotes(field) if any(char in field for char in special) else field for field in fields]
         body = record.removesuffix(b"\r")
@@ -170,13 +173,13 @@ class Marker:
 
 
 def _member(mark: RowMark) -> bytes:
-    """The member that is added to an object."""
+    """The bytes of the member that is added to a JSON object."""
     fields = [f'"{name}": {_ascii(value)}' for name, value in zip(RowMark._fields, mark, strict=True)]
     return f'"{NAME}": {{{", ".join(fields)}}}'.encode()
 
 
 def _ascii(value: object) -> str:
-    """A value as JSON in ASCII, which fits every encoding."""
+    """The value as JSON in ASCII, which fits every encoding of a row."""
     kind = type(value)
     if value is None:
         return "null"
@@ -191,11 +194,11 @@ def _ascii(value: object) -> str:
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _quoted = lru_cache(1024)(json.dumps)
-"""Of names of files and verdicts, which come again and again."""
+"""A text as JSON; cached, because names of files and verdicts are repeated in many rows."""
 
 
 def _wrapped(raw: bytes, mark: RowMark, codec: str) -> bytes:
-    """An object that holds a row which is not an object, as text or as base64."""
+    """A JSON object for a row that is not an object: the mark, and the row as text or as base64."""
     shown = json.dumps(shown_bytes("row", raw, codec))
     return b"{" + _member(mark)[:-1] + b", " + shown[1:].encode() + b"}"
 
@@ -225,7 +228,10 @@ def _with_column(batch: pa.RecordBatch, marks: list[RowMark | None]) -> pa.Recor
 
 
 def _of_struct(mark: RowMark) -> dict[str, Any]:
-    """Ids are text: those of one column may be numbers in one file and text in another."""
+    """The mark as a dict for pyarrow, with ids as text.
+
+    Ids must have one type in the schema, but may be numbers in one file and text in another.
+    """
     ids = {"leader_id": id_text(mark.leader_id), "apart_from_id": id_text(mark.apart_from_id)}
     return mark._asdict() | {name: None if id_ is None else _as_utf8(id_) for name, id_ in ids.items()}
 
@@ -235,7 +241,7 @@ def _as_utf8(text: str) -> str:
 
 
 def _fields(mark: RowMark) -> list[str]:
-    """The fields as text, empty for None."""
+    """The fields of a mark as texts for CSV, "" for None."""
     spelt = mark._replace(
         leader_id=id_text(mark.leader_id),
         apart_from_id=id_text(mark.apart_from_id),
@@ -250,7 +256,7 @@ def _in_quotes(field: str) -> str:
 
 
 def marks_of(judged: Judged, *, in_bits: bool) -> list[RowMark | None]:
-    """One mark a row of the chunk, None for blank rows; in_bits: as of `Marker`."""
+    """One mark for each row of the chunk, None for a blank row; in_bits: as in `Marker`."""
     chunk, verdicts = judged.chunk, judged.verdicts
     source, lines = chunk.source, chunk.lines().tolist()
     marks: list[RowMark | None] = [None] * len(chunk.rows.rows)

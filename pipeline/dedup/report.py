@@ -1,4 +1,4 @@
-"""What a run over files did: counts, microseconds by step, example pairs, and how far the windows reached."""
+"""The report of a run over files: counts, time by step, example pairs, and the reach of the windows."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ STEPS = {
     "write": "write",
     "state": "state",
 }
-"""Steps of a run and how they are called."""
+"""The steps of a run, with their names in the summary."""
 
 
 @dataclass(slots=True)
 class Reach:
-    """One window and what it left out.
+    """One window, and how many rows were not compared with the first kept row because of its limits.
 
-    messages: kept rows it holds; age_ms: and none older, None for no limit
-    rows_after: readable rows that came when the first kept row was in this window no more: they are the
-        last rows of the input, for a window never goes back
-    rows_after_age: those of them that came when the first kept row was too old
+    messages: number of kept rows that the window holds
+    age_ms: greatest age of a kept row in the window; None for no limit
+    rows_after: number of readable rows that came after the first kept row had left this window; these are the
+        last rows of the input, because a row that has left a window never returns
+    rows_after_age: number of readable rows that came after the first kept row had exceeded the age limit
     """
 
     messages: int
@@ -53,9 +54,9 @@ class Reach:
 
 
 class Reaches:
-    """The reach of every window in use, by stage, in the order `near`, `exact`.
+    """Computes the `Reach` of every window in use, by stage, in the order `near`, `exact`.
 
-    begun: the sieve before the first row, which an earlier run may have filled
+    begun: statistics of the sieve before the first row of this run; earlier runs may have filled it
     """
 
     def __init__(self, config: SieveConfig, begun: SieveStats) -> None:
@@ -70,7 +71,7 @@ class Reaches:
         self._first_time = NO_TIME if begun.oldest_time_ms is None else begun.oldest_time_ms
 
     def count(self, batch: Batch, verdicts: Verdicts) -> None:
-        """Add one chunk, judged in order after all before it."""
+        """Add one chunk; chunks must come in the order in which they were judged."""
         if not len(batch):
             return
         kept = (verdicts.kinds == Kind.UNIQUE) & ((verdicts.flags & Flag.LATE) == 0)
@@ -92,9 +93,10 @@ class Reaches:
 
 
 class Examples:
-    """The first example of every kind, so that a few of them show much; each as it stands in the duplicates.
+    """Collects example pairs, preferring pairs that are alike in different ways (see `_kind`).
 
-    wanted: how many at most
+    An example has the same fields as a line of the duplicates.
+    wanted: greatest number of examples
     """
 
     def __init__(self, wanted: int = 0) -> None:
@@ -104,7 +106,7 @@ class Examples:
         self.wanted = wanted
 
     def offer(self, entry: dict[str, Any]) -> None:
-        """Take it while examples are wanted; copies of the leader show least, and come after all others."""
+        """Take an example if it may be shown. Exact copies of the leader show least, so they come last."""
         if entry["text"] == entry["leader_text"]:
             if len(self._copies) < self.wanted:
                 self._copies.append(entry)
@@ -115,13 +117,19 @@ class Examples:
             self._others.append(entry)
 
     def chosen(self) -> list[dict[str, Any]]:
-        """At most as many as wanted: one of each kind, the least alike last, then others, then copies."""
+        """The examples to show, at most `wanted`: first one of each kind, then others, then exact copies.
+
+        Within a stage, kinds are sorted by descending similarity (or distance).
+        """
         first = [self._first[kind] for kind in sorted(self._first, key=lambda kind: (kind[0], -kind[1]))]
         return (first + self._others + self._copies)[: self.wanted]
 
 
 def _kind(entry: dict[str, Any]) -> tuple[str, int]:
-    """Examples of one kind look alike: stage and similarity in steps of .05, or distance."""
+    """The kind of an example: its stage, and its similarity in steps of 0.05, or its distance in bits.
+
+    Examples of the same kind look alike, so one of them is enough.
+    """
     likeness = entry["distance"] if "distance" in entry else int(entry["similarity"] * 20)
     return entry["stage"], likeness
 
@@ -130,13 +138,18 @@ def _kind(entry: dict[str, Any]) -> tuple[str, int]:
 class Summary:
     """Counts of one run.
 
-    rows: all rows read but blank ones; kinds: readable rows by verdict; unreadable: rows by reason
-    no_text: rows that came out without a text, compared with nothing
-    explained: dropped rows that were written out; leaders_unknown: those of them whose leader has no text
-    flags: rows by flag; kept_apart: kept rows that a leader was alike to, by reason
-    near: what is alike, and what keeps it apart, in words
-    seconds: by step, `start` before the first row, `wait` for streams that had nothing to read
-    windows: by stage, how far each reached
+    rows: number of rows read, without blank ones; blank: number of blank rows
+    kinds: number of readable rows by verdict; unreadable: number of unreadable rows by reason
+    no_text: number of rows that were kept without a text, and not compared
+    flags: number of rows by flag of the verdict
+    kept_apart: number of rows that were kept although a leader is similar, by reason
+    near: the rules of near duplicates that apply, as lines of text
+    bad_times: number of times that could not be parsed
+    explained: number of dropped rows written to the duplicates or offered as examples
+    leaders_unknown: number of those whose leader is no longer in the leader book
+    first_unreadable: the first unreadable row
+    seconds: seconds by step; also `start`, before the first row, and `wait`, waiting for streams
+    examples: example pairs; windows: the reach of each window, by stage
     """
 
     rows: int = 0
@@ -157,11 +170,11 @@ class Summary:
 
     @property
     def dropped(self) -> int:
-        """Rows that repeat a kept one."""
+        """Number of rows that were dropped as exact or near duplicates."""
         return self.kinds["exact"] + self.kinds["near"]
 
     def count(self, chunk: RowChunk, verdicts: Verdicts) -> None:
-        """Add one chunk."""
+        """Add the counts of one chunk."""
         columns = chunk.columns
         self.blank += chunk.blank
         self.rows += len(columns) + len(columns.unreadable) + len(columns.no_text)
@@ -178,11 +191,11 @@ class Summary:
         self.bad_times += columns.bad_times
 
     def micros(self) -> dict[str, float]:
-        """Microseconds a row by step, start-up apart."""
+        """Microseconds per row, by step, without the time of the start-up."""
         return {step: self.seconds[step] / max(self.rows, 1) * 1e6 for step in STEPS}
 
     def as_json(self, sieve: SieveStats) -> bytes:
-        """All of it as one JSON object and a newline."""
+        """The counts as one JSON object and a newline; sieve: how full the sieve is at the end."""
         micros = self.micros()
         busy = sum(self.seconds[step] for step in STEPS)
         report = {
@@ -208,11 +221,11 @@ class Summary:
 
 
 _TELLING_S = 1.0
-"""Speed and memory are shown from this many seconds of work on."""
+"""Speed and memory are shown only if the steps took this many seconds, waiting only if it took as many."""
 
 
 def summary_table(summary: Summary, sieve: SieveStats) -> Table:
-    """Counts, shares and windows; memory and speed of a run that took long enough to measure them."""
+    """A table of counts, shares and windows; with memory and speed if the run was long enough for that."""
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
@@ -237,7 +250,7 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
     for stage, reach in summary.windows.items():
         table.add_row(f"{stage} window", f"{reach.messages:,}", "", window_line(reach))
     busy = sum(summary.seconds[step] for step in STEPS)
-    # Under a second it is the first touch of fresh memory that is measured, and windows made for more rows.
+    # A shorter run would mainly measure the first access to new memory, and windows sized for more rows.
     if busy >= _TELLING_S:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         room = f"of the process at most; its windows have room of {sieve.bytes_used / 2**20:,.0f} MiB"
@@ -253,7 +266,7 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
 
 
 def window_line(reach: Reach) -> str:
-    """What the window holds, and how many rows came too late to meet its first row.
+    """A text for one window: what it holds, and how many rows came after its first kept row had left it.
 
     >>> window_line(Reach(messages=1000, age_ms=None))
     'kept rows, of any age'
@@ -267,7 +280,7 @@ def window_line(reach: Reach) -> str:
 
 
 def age_lines(summary: Summary) -> list[str]:
-    """A line for each age limit that kept rows from being compared.
+    """One line for each window whose age limit prevented comparisons.
 
     >>> age_lines(Summary(rows=40, windows={"near": Reach(1000, age_ms=86_400_000, rows_after_age=38)}))
     ['near.window.age is 24h: the last 38 of 40 rows met no kept row older than that; none lifts the limit']
@@ -281,7 +294,7 @@ def age_lines(summary: Summary) -> list[str]:
 
 
 def _counts(reasons: Counter[str]) -> str:
-    """Reasons with their counts, the most frequent first."""
+    """The reasons with their counts as text, the most frequent first."""
     return ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
 
 

@@ -1,11 +1,12 @@
-"""`twinsieve dedup`: files through the sieve, kept rows out byte for byte.
+"""Runs `twinsieve dedup`: judges the rows of files, and writes the kept rows with their exact bytes.
 
-Order of the end, which is a contract: everything, the state too, is on disk beside its name; then the outputs
-are renamed, the state last. A run that fails before the first name changes nothing. One killed between two
-names is repeated against the earlier state and makes the same outputs again; the other order would lose what
-was judged but never written. Runs on one state exclude each other.
+A run must end in this order: First it puts all outputs and the state on disk, without their final names. Then
+it renames the outputs, and the state last. If a run fails before the first renaming, nothing has changed. If
+it is killed between two renamings, the next run starts from the earlier state and makes the same outputs
+again. If the state were renamed first, a kill after that would lose rows: the state would contain them, but
+no output. A lock prevents two runs on one state at the same time.
 
-Where the kept rows are a stream they are out before the end: see `saves.py`.
+If the kept rows go to a stream, they are written before the end: see `saves.py`.
 """
 
 from __future__ import annotations
@@ -60,11 +61,13 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to read, and what to write; inputs: paths, `-` for stdin.
+    """What a run reads and writes.
 
-    max_unreadable: share of the rows, 0 to 1, beyond which unreadable ones fail the run; None: it may lose
-        a few where they go nowhere
-    outputs: of each input the output of its kept rows, where `-o` is a folder, else none
+    inputs: paths or addresses, `-` for stdin; dialect: their format; wanted: the requested outputs
+    settings_file: name of the settings file, which is read
+    max_unreadable: share of unreadable rows, 0 to 1, above which the run fails; None: a fixed small limit,
+        which applies only if the unreadable rows are written nowhere
+    outputs: if `-o` is a folder, the output of each input; else empty
     """
 
     inputs: list[str]
@@ -76,7 +79,8 @@ class Job:
 
 
 OnProgress = Callable[[int, int, float | None], None]
-"""Called after every chunk with rows and dropped rows so far, and the share of input bytes taken or None."""
+"""Called after every chunk with the number of rows so far, the number of dropped rows so far, and the share
+of input bytes read so far (None if unknown)."""
 
 
 _WRITTEN_AT_THE_END = ("--clusters", "--stats")
@@ -84,12 +88,13 @@ _WRITTEN_AT_THE_END = ("--clusters", "--stats")
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """What a run writes.
+    """The opened outputs of a run.
 
-    sinks: take the judged chunks; the sink of kept rows is the first
-    kept: writes those; it is that sink, or behind it
-    files: by flag, in the order in which they get their names
-    may_save_between_chunks: kept rows are out at once, so that a state may be saved before the end
+    sinks: receive the judged chunks; the first one is the sink of kept rows
+    kept: writes the kept rows; it is the first sink, or a `SecondPass` is the first sink and uses it
+    files: outputs by flag, in the order in which they get their names
+    state: output of the state file, None without a state; book: the leader book, None if not needed
+    may_save_between_chunks: True if kept rows are visible at once, so the state may be saved during the run
     """
 
     sinks: list[Sink]
@@ -101,10 +106,14 @@ class _Outputs:
 
 
 class Dedup:
-    """One run over files; a context that holds the state's lock.
+    """One run over files. It is a context manager that holds the lock of the state.
 
-    arrival_ms: clock of this run; stamps beyond it (plus `time.max_ahead`) are clamped to it
-    raises: UsageError when files clash, FileError (also when another run uses the state), StateError
+    arrival_ms: time of this run, ms since 1970; later times of messages are limited to this time plus
+        `time.max_ahead`
+    repeated: names of inputs that an earlier run on the state has read
+    summary: the counts of the run
+    raises: UsageError if an output is also an input or another output; FileError, also if another run uses
+        the state; StateError
     """
 
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
@@ -153,7 +162,7 @@ class Dedup:
 
     @staticmethod
     def _named_outputs(job: Job) -> dict[str, str]:
-        """Flag → name of every output that is one file."""
+        """Name of every output that is a single file, by flag."""
         return {flag: name for flag, name in job.wanted.outputs().items() if flag != "-o" or not job.outputs}
 
     def __enter__(self) -> Self:
@@ -163,7 +172,7 @@ class Dedup:
         self._resources.close()
 
     def _repeated(self) -> list[str]:
-        """Inputs that an earlier run has read. raises: UsageError where that would cost an output"""
+        """Names of inputs that an earlier run has read. raises: UsageError if an output would be replaced"""
         wanted, earlier = self._job.wanted, set(self._state.inputs)
         repeated = [
             name for name, digest in zip(self._job.inputs, self._digests, strict=False) if digest in earlier
@@ -176,7 +185,7 @@ class Dedup:
         return repeated
 
     def warm_up(self) -> None:
-        """Compile or load the kernels, so that the first rows are timed like all others."""
+        """Compile or load the kernels, so that this time does not count for the first rows."""
         config = self._sieve.config
         small = Window(min(config.near.window.messages, 64))
         tiny = replace(
@@ -188,7 +197,7 @@ class Dedup:
         BatchSieve(tiny).judge(batch)
 
     def interrupted(self) -> str:
-        """One line about the outputs of an interrupted run."""
+        """One line that says what an interrupted run has written."""
         wanted = self._job.wanted
         if not self._streams:
             return "interrupted; no output was put in place"
@@ -200,11 +209,11 @@ class Dedup:
 
     @property
     def stopped(self) -> StoppedError | None:
-        """Why the run ended in good order before its input did, or None."""
+        """The stop request that ended the run, with its state saved, before the end of the input; or None."""
         return self._inputs.stopped
 
     def stopped_line(self, stopped: StoppedError) -> str:
-        """One line about a run that stopped in good order."""
+        """One line about a run that saved its state and stopped on request."""
         stopped_early = (
             f"stopped before the end of the input; all rows that came out are in {self._job.wanted.state}"
         )
@@ -225,15 +234,17 @@ class Dedup:
         save_every_s: float = SAVE_EVERY_S,
         warn: Callable[[str], None] = lambda _line: None,
     ) -> Summary:
-        """What was done; all outputs are there when this returns.
+        """The counts of the run; all outputs are complete and have their names when this returns.
 
-        stop: ends a run in good order before its input ends (see `stopped`), where kept rows are a stream
-            and there is a state; save_every_s: how often such a run saves
-        before_placing: called when all is on disk and the outputs are about to get their names
-        warn: called at once with a line about a possible mistake
-        raises: UsageError when no row has a field of `scope` or `exact.fields`, as far as the first chunk
-            shows; FileError, also when there are rows and none or too few can be read; no output is there
-            then, unless renaming itself failed; the error names that
+        progress: called after every chunk
+        before_placing: called when everything is on disk, before the outputs get their names
+        stop: ends the run before the end of its input, with its state saved (see `stopped`); only possible if
+            kept rows go to a stream and there is a state
+        save_every_s: how often such a run saves its state
+        warn: called immediately with a line about a possible mistake
+        raises: UsageError if, judging by the first chunk, no row has a field of `scope` or `exact.fields`;
+            FileError, also if too few rows can be read. After an error no output has its name, unless
+            renaming failed; then the error lists the renamed outputs
         """
         sizes = [self._reader.size_of(name) for name in self._job.inputs]
         self._warn_of_order(warn)
@@ -265,7 +276,7 @@ class Dedup:
             )
 
     def _open_outputs(self, stack: ExitStack) -> _Outputs:
-        """All outputs and their sinks, which `stack` discards unless they were placed."""
+        """Open all outputs and make their sinks; `stack` deletes the outputs that do not get their names."""
         job, wanted, reader = self._job, self._job.wanted, self._reader
         named = self._named_outputs(job)
         files = {flag: stack.enter_context(Output(name)) for flag, name in named.items()}
@@ -296,13 +307,13 @@ class Dedup:
         if "--dead-letter" in files:
             sinks.append(DeadLetters(files["--dead-letter"], reader.codec))
         self._streams = not job.outputs and files["-o"].is_stream
-        # A table has no rows before its end is written, a second pass none before all are judged: a state
-        # must not be ahead of that.
+        # A state must not contain rows that are not visible in the output yet. The rows of a table become
+        # visible only at its end, those of a second pass only after all rows are judged.
         may_save = state is not None and self._streams and job.dialect.format not in TABLES and second is None
         return _Outputs(sinks, kept_rows, files, state, book, may_save)
 
     def _refuse_rows(self, chunk: RowChunk) -> None:
-        """Note the first row that cannot be read. raises: FileError for rows that the run may not have"""
+        """Note the first unreadable row of the run. raises: FileError for a row that fails the run"""
         summary = self.summary
         self._fail_with(self._text_field.missed(self._inputs.done))
         self._text_field.look(chunk)
@@ -313,7 +324,7 @@ class Dedup:
             self._fail_with(no_text_line(first))
 
     def _refuse_all_rows(self) -> None:
-        """raises: FileError at the end of a run that could read too little"""
+        """Fail at the end of a run in which too few rows could be read. raises: FileError"""
         limit, wanted, summary = self._job.max_unreadable, self._job.wanted, self.summary
         first, unreadable = summary.first_unreadable, summary.unreadable
         if first is not None and unreadable.total() == summary.rows:
@@ -324,7 +335,10 @@ class Dedup:
             self._fail_with(too_many_line(unreadable, summary.rows, first, limit))
 
     def _fail_with(self, line: str | None) -> None:
-        """Fail with this line, if there is one; rows that a stream has written are saved first."""
+        """Fail with this error text, unless it is None. raises: FileError
+
+        The state is saved first if rows were already written to a stream.
+        """
         if line is None:
             return
         if self._inputs.saves is not None:
@@ -359,7 +373,7 @@ class Dedup:
         self.summary.seconds["write"] += perf_counter() - started
 
     def _save(self, outputs: _Outputs) -> None:
-        """Put everything that was judged so far on disk under its name, the state last."""
+        """Put the outputs of all rows judged so far on disk, with their names, and then the state."""
         for flag, output in outputs.files.items():
             if flag not in _WRITTEN_AT_THE_END:
                 output.publish()
@@ -371,10 +385,11 @@ class Dedup:
             outputs.book.tidy()
 
     def _finish(self, outputs: _Outputs, before_placing: Callable[[], None]) -> None:
-        """Put everything on disk, then give all outputs their names, the state last."""
+        """End all sinks and put everything on disk; then give all outputs their names, the state last."""
         summary = self.summary
         started = perf_counter()
-        # Clusters before the second pass: they name its rows, which it forgets while it writes them.
+        # In reverse order, so that clusters are written before the second pass: clusters need the chosen
+        # rows, and the second pass frees them when it writes.
         for sink in reversed(outputs.sinks):
             sink.end()
         stats = outputs.files.get("--stats")

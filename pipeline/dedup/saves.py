@@ -1,8 +1,9 @@
-"""Saves of a run whose kept rows are a stream: a written row is in the state or written again; none is lost.
+"""Saves the state during a run whose kept rows go to a stream.
 
-Rows of a stream cannot be taken back. A run that ends early therefore saves its state: when it is asked to
-stop, when an input fails, and every minute against a kill. It saves between two chunks, where every row
-that was read was judged and written. Rows that come out after the last save come out again in the next run.
+Rows written to a stream cannot be taken back, so the state must follow them. The run saves its state when it
+is asked to stop, when an input fails, and every minute in case it is killed. It saves only between two
+chunks, when every row read so far was judged and written. So no row is lost; rows written after the last save
+are written again by the next run.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from twinsieve.pipeline.files.source import StoppedError
 
 SAVE_EVERY_S = 60.0
 _MAX_WAKES = 1 << 16
-"""Bytes that most pipes hold."""
+"""Bytes read at once to empty the wake pipe: as many as most pipes can hold."""
 _TIMES_ITS_LENGTH = 9
-"""The pause after a save is this many times as long as the save took, at least."""
+"""The pause after a save is at least this many times as long as the save took."""
 
 
 class Stop:
-    """A request to stop, which a run that can stop in good order takes.
+    """A request to stop, for a run that can save its state and stop between two chunks.
 
-    taken: a run takes requests now; requested: one was made
-    waker: for `signal.set_wakeup_fd`: a signal that comes just before a wait for input begins, or to another
-        thread, does not interrupt the wait, but a byte written here does. The byte itself requests nothing
+    taken: True while the run responds to requests; requested: True after a request was made
+    waker: file descriptor for `signal.set_wakeup_fd`. A signal that arrives just before a wait for input
+        begins, or in another thread, does not interrupt the wait; a byte written to `waker` does. The byte
+        alone is not a request
     """
 
     def __init__(self) -> None:
@@ -38,14 +40,17 @@ class Stop:
         os.set_blocking(self.waker, False)
 
     def ask(self) -> None:
-        """Ask for a stop, and end a wait for input; may be called by a signal handler."""
+        """Request a stop, and interrupt a wait for input; a signal handler may call this."""
         self.requested = True
-        # A pipe that is full wakes as well.
+        # If the pipe is full, the byte is not needed: the bytes in the pipe interrupt the wait too.
         with suppress(BlockingIOError):
             os.write(self.waker, b"x")
 
     def wait_for(self, descriptor: int, seconds: float | None) -> bool:
-        """Whether there is something to read; False when the seconds are over or the wait was ended."""
+        """Wait for input on a descriptor; True if there is some, False after `seconds` or an interruption.
+
+        seconds: None waits without limit
+        """
         ready, _, _ = select.select([descriptor, self._wake], [], [], seconds)
         if self._wake in ready:
             with suppress(BlockingIOError):
@@ -59,10 +64,11 @@ class Stop:
 
 
 class Saves:
-    """When to save.
+    """Decides when the state is saved.
 
-    save: saves the present state; rows: how many were judged, so that nothing is saved twice
-    every_s: seconds between the end of a save and the next one
+    stop: the request to stop; save: function that saves the current state
+    rows: returns the number of judged rows; without new rows no save is due
+    every_s: seconds from the end of a save to the next save, at least
     """
 
     def __init__(
@@ -76,7 +82,7 @@ class Saves:
         self._due_s = monotonic() + every_s
 
     def save_if_due(self) -> None:
-        """Save if it is time and there is something new; called between two chunks. raises: FileError"""
+        """Save if a save is due and there are new rows; call it only between two chunks. raises: FileError"""
         if self._rows() != self._saved_rows and monotonic() >= self._due_s:
             self.save()
 
@@ -89,7 +95,7 @@ class Saves:
         self._due_s = ended_s + max(self._every_s, (ended_s - began_s) * _TIMES_ITS_LENGTH)
 
     def wait(self, descriptor: int) -> None:
-        """Return when there is something to read; saves meanwhile. raises: StoppedError, FileError"""
+        """Wait until there is something to read; save meanwhile if due. raises: StoppedError, FileError"""
         while True:
             if self.stop.requested:
                 raise StoppedError

@@ -1,7 +1,8 @@
-"""`--keep last` and `longest`: the first pass judges and chooses, the second one writes what was chosen.
+"""Implements `--keep last` and `--keep longest` with two passes over the inputs.
 
-Verdicts are those of any run: rows are compared with the first row of a cluster, whichever row comes out. The
-files are read twice, byte for byte, so that memory holds only which rows come out.
+The first pass judges all rows and chooses one row of each cluster; the second pass reads the files again and
+writes the chosen rows. The verdicts do not depend on --keep: rows are always compared with the first row of a
+cluster. Because the files are read twice, memory holds only which rows are chosen, not their bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _BLOCK_ROWS = 1 << 20
 
 
 def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
-    """Refuse to write another row of each cluster than the first where that cannot be done.
+    """Refuse --keep last or longest if a flag contradicts it, or if an input cannot be read twice.
 
     raises: UsageError
     """
@@ -56,13 +57,13 @@ def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
 
 
 class SecondPass:
-    """Chooses rows while the inputs are judged, and writes them while the inputs are read again.
+    """A sink that chooses rows while the inputs are judged, and at the end reads them again and writes them.
 
-    It takes 9 bytes a row in the first pass, 13 for `longest`, and one byte a row in the second.
+    Memory: 9 bytes a row in the first pass (13 for `longest`), and one byte a row in the second.
 
-    first: position of the first row of this run
-    reader, kept_rows: read the inputs again, and write the chosen rows
-    raises: FileError for an input that is gone
+    inputs: names of the inputs; first: position of the first row of this run
+    reader: reads the inputs again; kept_rows: writes the chosen rows
+    raises: FileError for an input that does not exist any more
     """
 
     def __init__(
@@ -81,9 +82,9 @@ class SecondPass:
         self._stamps = [_stamp(name) for name in inputs]
         self._counts = [0] * len(inputs)
         self._chosen = array("q")
-        """By row: of one that is unique, or has no text, the row that comes out for it, else none."""
+        """For each row: if it is unique or has no text, the row that is written for it; else _NONE."""
         self._lengths = array("i")
-        """Of `longest`, by row: characters of the row that comes out for it."""
+        """For each row, only with `longest`: number of characters of the row that is written for it."""
 
     def take(self, judged: Judged) -> None:
         chunk, verdicts = judged.chunk, judged.verdicts
@@ -104,7 +105,7 @@ class SecondPass:
             self._lengths.frombytes(lengths.tobytes())
         for index in np.flatnonzero(~is_unique).tolist():
             leader = int(verdicts.leaders[index]) - self._first
-            # A leader of an earlier run was written by that run; a verdict without a leader names none.
+            # Below 0 the leader is from an earlier run, which has written it, or the verdict has no leader.
             if leader >= 0 and self._is_better(leader, len(texts[index])):
                 self._chosen[leader] = start + int(rows[index])
 
@@ -117,17 +118,17 @@ class SecondPass:
         return True
 
     def kept(self, leader: int) -> int:
-        """The position of the row that comes out for a leader, by the leader's position."""
+        """The position of the row that is written for the cluster of this leader."""
         row = leader - self._first
         return leader if row < 0 else self._first + self._chosen[row]
 
     def end_input(self) -> None:
-        """Nothing is written before all inputs were judged."""
+        """Does nothing, because rows are written only after all inputs were judged."""
 
     def end(self) -> None:
         """Write the chosen rows in the order of the inputs; do not call `kept` afterwards.
 
-        raises: FileError when an input was changed meanwhile
+        raises: FileError if an input has changed since the first pass
         """
         chosen = self.choose()
         start = 0
@@ -147,10 +148,10 @@ class SecondPass:
         self._kept_rows.end()
 
     def choose(self) -> NDArray[np.bool_]:
-        """bool[rows]: which rows come out; all else that is held is given back."""
+        """bool[rows]: which rows are written. Frees the memory of the first pass."""
         chosen, self._chosen, self._lengths = self._chosen, array("q"), array("i")
         mask = np.zeros(len(chosen), np.bool_)
-        # In blocks: the indexes of all would take 8 bytes a row more.
+        # Work in blocks: an index array of all rows would need 8 more bytes a row.
         for start in range(0, len(mask), _BLOCK_ROWS):
             rows = np.array(chosen[start : start + _BLOCK_ROWS], np.int64)
             mask[rows[rows != _NONE]] = True
@@ -158,7 +159,7 @@ class SecondPass:
 
 
 def _stamp(name: str) -> tuple[int, int]:
-    """Size and time of change. raises: FileError"""
+    """Size in bytes and modification time in ns, which show whether a file has changed. raises: FileError"""
     try:
         status = os.stat(name)
     except OSError as error:

@@ -1,6 +1,7 @@
-"""Where judged chunks go: each sink takes every chunk and writes what is its own.
+"""The sinks: each receives every judged chunk, and writes its own part of it to an output.
 
-Kept rows have a sink in `kept.py`, or in `second_pass.py`; dropped rows and dead letters have theirs here.
+The sinks of kept rows are in `kept.py` and `second_pass.py`; the sinks of dropped rows, of dead letters and
+of --kept-apart are here.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from twinsieve.stages.judge.scheme import Scheme
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A chunk and the verdicts of its readable rows.
+    """A chunk with the verdicts of its readable rows.
 
     input: number of the chunk's input, from 0; first: position of the chunk's first row
-    leaders: entries of the kept messages that verdicts name, by position
+    leaders: the kept messages that the verdicts name, by position, from the leader book
     """
 
     input: int
@@ -57,16 +58,16 @@ class Judged:
         return np.array(self.chunk.columns.rows, np.int64) + self.first
 
     def without_text(self) -> NDArray[np.int64]:
-        """int64[m]: rows that come out without a text, ascending; no verdict is of them."""
+        """int64[m]: indices of the rows that are kept without a text, ascending; they have no verdicts."""
         return np.array([bad.row for bad in self.chunk.columns.no_text], np.int64)
 
     def kept(self) -> NDArray[np.int64]:
-        """int64[m]: rows of the chunk that come out, ascending."""
+        """int64[m]: indices of the kept rows in the chunk, ascending."""
         unique = np.array(self.chunk.columns.rows, np.int64)[self.verdicts.kinds == Kind.UNIQUE]
         return np.sort(np.concatenate((unique, self.without_text())))
 
     def places(self) -> list[dict[str, Any]]:
-        """Of each readable row how outputs name it: position, id, source and line."""
+        """For each readable row the fields that name it in outputs: position, id, source and line."""
         columns, source = self.chunk.columns, self.chunk.source
         lines = self.chunk.lines()[columns.rows]
         return [
@@ -78,10 +79,10 @@ class Judged:
 
 
 def entered(judged: Judged, book: LeaderBook, *, apart: bool) -> Judged:
-    """The chunk with the book's entries of its leaders; enters the kept rows of the chunk into the book.
+    """The chunk with the leaders that its verdicts name; adds the kept rows of the chunk to the leader book.
 
-    They are entered first: a leader may be in the same chunk.
-    apart: also with the entries of messages that rows were kept apart from
+    The kept rows are added first, because a leader may be in the same chunk.
+    apart: also look up the leaders that are similar to kept rows
     raises: FileError, StateError
     """
     chunk, verdicts, positions = judged.chunk, judged.verdicts, judged.positions()
@@ -100,22 +101,22 @@ def entered(judged: Judged, book: LeaderBook, *, apart: bool) -> Judged:
 
 
 class Sink(Protocol):
-    """Takes the judged chunks of a run in order."""
+    """Receives the judged chunks of a run in order."""
 
     def take(self, judged: Judged) -> None:
-        """Write the rows that belong here. raises: FileError"""
+        """Write the rows of this chunk that belong to this output. raises: FileError"""
 
     def end(self) -> None:
-        """Write what is left after the last chunk. raises: FileError"""
+        """Write everything that remains after the last chunk. raises: FileError"""
 
 
 class DroppedRows:
-    """Writes which row was dropped for which leader: lines of the duplicates, examples, clusters.
+    """Writes dropped rows with their leaders: the outputs of --duplicates and --clusters, and the examples.
 
-    summary: counts what is written, and takes the examples
+    summary: receives the counts and the examples
     files: outputs by flag
-    in_bits: likeness is a distance (hamming)
-    kept: the position of the row that comes out for a leader; None: clusters do not name one
+    in_bits: the near stage measures a distance in bits (hamming), not a similarity
+    kept: returns the position of the row written for a leader's cluster; None: clusters do not contain it
     """
 
     def __init__(
@@ -169,7 +170,10 @@ class DroppedRows:
 
 
 class DeadLetters:
-    """Writes the rows that could not be read; codec: that decodes them."""
+    """Writes the rows that could not be read to the output of --dead-letter.
+
+    codec: name of the encoding of the rows
+    """
 
     def __init__(self, output: ByteSink, codec: str) -> None:
         self._output = output
@@ -181,13 +185,13 @@ class DeadLetters:
             self._output.write(to_json(entry) + b"\n")
 
     def end(self) -> None:
-        """Every row is out already."""
+        """Does nothing, because `take` has written every row."""
 
 
 class KeptApart:
-    """Writes which rows were kept though a kept message is alike to them, and why.
+    """Writes the rows that were kept although an earlier kept row is similar, with the reason (--kept-apart).
 
-    scheme: makes bodies and fingerprints; config: of the sieve that judges
+    scheme: makes bodies and fingerprints; config: configuration of the sieve of the run
     """
 
     def __init__(self, output: ByteSink, scheme: Scheme, config: SieveConfig) -> None:
@@ -223,7 +227,7 @@ class KeptApart:
         self._output.write(b"".join(lines))
 
     def _likeness(self, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
-        """How alike the texts of each pair are: verdicts of kept rows do not hold it."""
+        """Similarity or distance of each pair of texts; the verdicts of kept rows do not contain it."""
         if not pairs:
             return []
         bodies, fingerprints = self._scheme.read([text for pair in pairs for text in pair])
@@ -247,16 +251,17 @@ class KeptApart:
         return [{"similarity": similarity_at(verdicts, row)} for row in range(1, len(bodies), 2)]
 
     def end(self) -> None:
-        """Every pair is out already."""
+        """Does nothing, because `take` has written every pair."""
 
 
 def dropped_entry(
     judged: Judged, row: int, place: Mapping[str, Any], leader: Leader | None, *, in_bits: bool
 ) -> dict[str, Any]:
-    """A dropped row, its leader, and how alike the two are.
+    """The JSON entry of a dropped row: its place, its leader, and how similar the two are.
 
-    row: of the readable ones; place: its own; leader: None where the book does not hold it any more
-    in_bits: likeness is a distance (hamming)
+    row: index among the readable rows; place: position, id, source and line of the row
+    leader: None if the leader book does not hold it any more
+    in_bits: the near stage measures a distance in bits (hamming)
     """
     verdicts = judged.verdicts
     exact = verdicts.kinds[row] == Kind.EXACT
@@ -282,7 +287,10 @@ def dropped_entry(
 
 
 def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> dict[str, Any]:
-    """What could not be read, where it stands and why; its bytes as text in `codec`, or else as base64."""
+    """The JSON entry of an unreadable row: its place, the reason, and its bytes.
+
+    codec: name of the encoding; bytes that cannot be decoded are written as base64
+    """
     raw, size = chunk.raw(bad.row)
     entry: dict[str, Any] = {
         "position": position,
@@ -296,7 +304,7 @@ def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> d
 
 
 def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | None:
-    """How alike a dropped row and its leader are, 0 to 1; None where a distance holds that."""
+    """Similarity of a dropped row to its leader, 0 to 1; None if the verdict has a distance in bits."""
     if verdicts.kinds[row] == Kind.EXACT:
         return 1.0
     return None if in_bits else similarity_at(verdicts, row)
@@ -304,5 +312,5 @@ def similarity_of(verdicts: Verdicts, row: int, *, in_bits: bool) -> float | Non
 
 @cache
 def flag_names(flags: int) -> list[str]:
-    """What a reader should know beside the verdict, by name."""
+    """Names of the flags that are set in a verdict."""
     return [flag.name.lower() for flag in Flag(flags) if flag.name]

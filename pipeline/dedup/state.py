@@ -1,4 +1,4 @@
-"""The state file of `dedup --state`: where the run stands, and after that the sieve."""
+"""Reads and writes the state file of `dedup --state`: the progress of the runs, followed by the sieve."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from twinsieve.stages.header import StateHeader
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _HEADER = StateHeader(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
-"""Format 2: leaders have no places."""
+"""Versions 2 and 3 of the file format can be read. In version 2 leaders have no source and line."""
 _KEPT_DIGESTS = 10_000
-"""How many inputs a state remembers, the newest ones."""
+"""Number of inputs that a state remembers; the oldest ones are forgotten first."""
 
 
 @dataclass(slots=True)
 class FileState:
-    """Where a later run continues.
+    """The progress of all runs on one state, from which a later run continues.
 
-    fields: which fields of a message were keys and scopes, by setting: with others, old and new keys
-        would never be equal, or messages would meet that never should
-    rows: rows read since the state began; the next one has position rows + 1
-    leaders: marks of the leader book, empty when there is none
-    inputs: digests of what earlier runs read to its end
+    fields: the fields that are keys and scopes, by settings key. A run with other fields is refused, because
+        old and new keys would never be equal, or messages of different scopes would be compared
+    rows: number of rows read by all runs; the next row has position rows + 1
+    leaders: marks of the leader book, empty if there is no book
+    inputs: content digests of the inputs that were read to their end
     """
 
     fields: dict[str, list[str]]
@@ -43,21 +43,22 @@ class FileState:
     inputs: list[str] = field(default_factory=list)
 
     def remember(self, digests: list[str | None]) -> None:
-        """Add inputs that were read to their end; None has no digest."""
+        """Add the digests of inputs that were read to their end; None, for no digest, is skipped."""
         inputs = dict.fromkeys([*self.inputs, *filter(None, digests)])
         self.inputs = list(inputs)[-_KEPT_DIGESTS:]
 
 
 def new_state(settings: Settings) -> FileState:
-    """Where the first run begins."""
+    """The progress before the first run."""
     return FileState({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
 
 
 def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, BatchSieve] | None:
-    """What an earlier run saved, None when there is no such file yet.
+    """The progress and the sieve that an earlier run saved, None if the file does not exist.
 
-    fresh: the state this run would begin with
-    raises: StateError for a damaged or foreign file, or one of another configuration; FileError
+    fresh: the progress with which this run would begin; its fields must equal the saved ones
+    raises: StateError if the file is damaged, is not a state, or was written with another configuration;
+        FileError
     """
     try:
         with Path(name).open("rb") as stream:
@@ -85,18 +86,18 @@ def _listed(names: list[str]) -> str:
 
 
 def state_output(name: str) -> Output:
-    """Where `write_state` writes: a file of mode 0600. raises: FileError"""
+    """The output for `write_state`: a file of mode 0600. raises: FileError"""
     return Output(name, mode=0o600, packed=False)
 
 
 def write_state(output: Output, state: FileState, sieve: BatchSieve) -> None:
-    """Write the state; it gets its name when the output is placed. raises: FileError"""
+    """Write the state into the output; the file gets its name when the caller places it. raises: FileError"""
     _HEADER.write(output.write, orjson.dumps(asdict(state)))
     sieve.save(output.stream())
 
 
 def state_places(name: str) -> list[FileUse]:
-    """Every file that a run with this state writes. raises: UsageError where a state cannot be"""
+    """Every file that a run writes for this state. raises: UsageError if the name is not that of a file"""
     if name == "-" or (os.path.exists(name) and not os.path.isfile(name)):
         raise UsageError(f"--state {name}: a state is a file of its own; name one")
     return [
@@ -107,21 +108,21 @@ def state_places(name: str) -> list[FileUse]:
 
 
 def leaders_folder(name: str) -> Path:
-    """Where the leader book of a state file lives: beside it."""
+    """The folder of the leader book of a state file, which is beside that file."""
     return Path(name + ".leaders")
 
 
 def lock_path(name: str) -> str:
-    """Where the lock of a state file is: beside what the name points to."""
+    """The path of the lock of a state file: beside that file, after symbolic links are followed."""
     return os.path.realpath(name) + ".lock"
 
 
 @contextmanager
 def state_lock(name: str) -> Iterator[None]:
-    """Hold the lock of a state; the system lets go of it too when the process ends, however it ends.
+    """Context manager: hold the lock of a state. The system releases it when the process ends for any reason.
 
-    name: the state file; the lock is a file `.lock` beside what it points to, gone afterwards
-    raises: FileError when another run holds it, or where no lock can be made
+    name: the state file; the lock is the file `lock_path(name)`, which is deleted at the end
+    raises: FileError if another run holds the lock, or if it cannot be made
     """
     path = lock_path(name)
     try:
@@ -141,7 +142,7 @@ def state_lock(name: str) -> Iterator[None]:
 
 
 def _locked(path: str) -> int | None:
-    """The lock's descriptor, or None if its last holder removed the file in this very moment."""
+    """The descriptor of the lock file; None if its last holder deleted the file meanwhile, so try again."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with ExitStack() as undo:
         undo.callback(os.close, descriptor)

@@ -1,1 +1,1 @@
-"""How good the verdicts are: measured against known pairs, and explained for one pair."""
+"""Measure the quality of verdicts against known pairs, and explain the verdict on one pair."""

@@ -1,4 +1,4 @@
-"""How well the sieve drops what an ideal filter would drop, measured on a file and its true pairs."""
+"""Measure how well the sieve drops the rows that an ideal filter would drop, on a file and its true pairs."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ BodyRule = Literal["letters", "product"]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to run the sieve: whose body rule, and what keeps two messages apart (of LEVELS).
+    """One way to run the sieve.
 
-    `letters` is the rule the truth files were made with; `product` is the one that runs by default.
+    body_rule: how bodies are made of texts; `letters` is the rule with which the truth files were made,
+        `product` is the rule that runs by default
+    differences: which differences keep two similar messages apart, so that both are kept; one of LEVELS
     """
 
     body_rule: BodyRule
@@ -63,9 +65,10 @@ VARIANTS = tuple(Variant(rule, level) for rule in get_args(BodyRule) for level i
 
 @dataclass(slots=True)
 class Run:
-    """The drops of one variant.
+    """The result of one variant.
 
-    kept_apart: kept rows that a leader was similar enough for, by the name of the reason
+    exact, near: number of rows that each stage dropped
+    kept_apart: number of rows that were kept although a leader was similar enough, by the name of the reason
     """
 
     variant: Variant
@@ -77,11 +80,13 @@ class Run:
 
 @dataclass(slots=True)
 class EvaluationReport:
-    """All variants on one input; `as_json` of it is what `--stats` writes.
+    """The results of all variants on one input. `--stats` writes `as_json`.
 
-    rows: first rows of the input that were judged; at: similarity, out of SIMILARITY_SCALE
-    own: the variant that the settings ask for
-    to_drop, near_to_drop: rows the ideal leader pass drops: all, and those without an earlier equal body
+    rows: number of rows that were judged, from the start of the input
+    at: least similarity of near duplicates, out of SIMILARITY_SCALE
+    to_drop: number of rows that the ideal leader pass drops
+    near_to_drop: number of these rows without an earlier equal body
+    own: the variant of the user's settings
     """
 
     input: str
@@ -94,7 +99,7 @@ class EvaluationReport:
     own: Variant
 
     def as_json(self) -> bytes:
-        """The report with its derived shares, as one JSON object and a newline."""
+        """The report, with precision, recall and F1, as one JSON object and a newline."""
         report: dict[str, Any] = asdict(self)
         for run, plain in zip(self.runs, report["runs"], strict=True):
             scores = plain["scores"]
@@ -117,16 +122,17 @@ def run_evaluate(
     id_field: str = "id",
     dialect: Dialect = _JSON_LINES,
 ) -> EvaluationReport:
-    """Each variant's scores against an ideal leader pass over the pairs file, in file order.
+    """The scores of each variant against an ideal leader pass over the pairs file, in file order.
 
-    The sieve runs as configured, but for what the measurement fixes: similarity is `similarity` (default: the
-    configured one), both windows cover all rows and have no age, rows carry no time, id or scope, and body
-    rule and guards are the variant's. How rows are scored: `scores.score`.
+    The sieve runs as configured, except for the settings that the measurement fixes: the similarity is
+    `similarity` (default: the configured one); both windows cover all rows and have no age limit; rows have
+    no time, id or scope; body rule and differences are those of the variant. `scores.score` says how rows are
+    scored.
 
-    input_path: in the format of `dialect`, with `text_fields` and `id_field`; ids unique
-    rows: how many first rows the pairs file covers; default: up to the last row that it names
-    wrong_path: gets every row that a variant wrongly kept or dropped, as JSON lines, both texts in full
-    raises: UsageError naming path and line; FileError if a file cannot be read or written
+    input_path: a file in the format of `dialect`, with `text_fields` and `id_field`; ids are unique
+    rows: how many rows from the first the pairs file covers; default: up to the last row that it names
+    wrong_path: file for each row that a variant wrongly kept or dropped, as JSON lines with both whole texts
+    raises: UsageError, which names path and line; FileError if a file cannot be read or written
     """
     similarity = sieve.near.similarity if similarity is None else similarity
     pairs = read_pairs(pairs_path)
@@ -171,10 +177,11 @@ def run_evaluate(
 def read_texts(
     path: Path, text_fields: Sequence[str] = ("text",), id_field: str = "id", dialect: Dialect = _JSON_LINES
 ) -> tuple[list[str], list[str]]:
-    """(ids, texts) of a file in any format that `dedup` reads; fields as in `input.text_field`.
+    """The ids and the texts of a file in any format that `dedup` reads.
 
-    raises: FileError if it cannot be read; UsageError naming path and line for any row that is not as it
-        should be: a measurement with rows left out would not be one
+    text_fields: as `input.text_field` of the settings
+    raises: FileError if the file cannot be read; UsageError, which names path and line, if any row has no
+        readable text or no id, because a measurement must not leave out rows
     """
     fields = InputSettings(
         text_field=tuple(text_fields),
@@ -205,7 +212,7 @@ def read_texts(
 
 
 def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] | None = None) -> Batch:
-    """Rows numbered from 0, without times and ids; scopes are none unless given."""
+    """A batch at positions from 0, without times and ids. scopes: one for each row; None: no scopes"""
     batch = Batch.blank(len(bodies))
     batch.positions[:] = np.arange(len(bodies))
     if scopes is not None:
@@ -214,7 +221,7 @@ def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] |
 
 
 def variant_config(sieve: SieveConfig, variant: Variant, similarity: int, count: int) -> SieveConfig:
-    """The configured sieve with the variant's differences, this similarity, and windows over `count` rows."""
+    """The configuration with the variant's differences, this similarity and windows of `count` rows."""
     return replace(
         sieve,
         exact=replace(sieve.exact, window=Window(count)),

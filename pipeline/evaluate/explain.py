@@ -1,4 +1,4 @@
-"""Why two messages are duplicates or not: every step of the sieve in words."""
+"""Explain why two messages are duplicates or not: the result of every step of the sieve in words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its text, and if it is from a file its exact key and the hash of its scope."""
+    """A message.
+
+    key: the values of the fields that `exact.fields` names, as bytes; None if it names none, or if the
+        message is only a text
+    scope: hash of the message's scope; 0 for none
+    """
 
     text: str
     key: bytes | None = None
@@ -41,9 +46,9 @@ class Message:
 
 
 def explain(earlier: Message, later: Message, settings: Settings) -> Explanation:
-    """The result of every step on two messages, with the earlier one kept and inside the windows.
+    """The result of every step on two messages, if the earlier one was kept and is inside the windows.
 
-    Where exact fields decide and the messages are texts alone, they count as different in those fields.
+    If `exact.fields` is set but the messages are only texts, they count as different in these fields.
     """
     scheme = scheme_of(settings)
     keys = None
@@ -71,7 +76,8 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
 
 
 def messages_by_id(name: str, ids: list[str], reader: InputReader) -> list[Message]:
-    """Messages of the first rows with these ids, in the order of the file. raises: UsageError, FileError"""
+    """For each id, the message of the first row that has it, in the order of the file. The same id twice
+    gives this message twice. raises: UsageError if an id is missing; FileError"""
     messages = _messages(name, set(ids), reader, lambda columns, _first: map(id_text, columns.ids))
     missing = [message_id for message_id in ids if message_id not in messages]
     if missing:
@@ -82,7 +88,7 @@ def messages_by_id(name: str, ids: list[str], reader: InputReader) -> list[Messa
 def messages_by_position(name: str, positions: list[int], reader: InputReader) -> list[Message]:
     """The messages at these positions, counted from 1 as `dedup` counts them, the earlier one first.
 
-    raises: UsageError, FileError
+    raises: UsageError if no readable row is at a position; FileError
     """
     messages = _messages(
         name, set(positions), reader, lambda columns, first: [first + row for row in columns.rows]
@@ -99,9 +105,10 @@ def _messages(
     reader: InputReader,
     labels: Callable[[MessageColumns, int], Iterable[object]],
 ) -> dict[object, Message]:
-    """The first message with each label that is wanted and there, in the order of the file.
+    """For each wanted label the first message that has it, if there is one, in the order of the file.
 
-    labels: of the readable messages of a chunk, given the position of its first row
+    labels: returns the labels of a chunk's readable messages; called with the chunk's columns and with the
+        position of its first row
     """
     messages: dict[object, Message] = {}
     first = 1
@@ -175,7 +182,8 @@ def _lane(shared: list[int], what: str) -> str:
 
 
 def _differences(report: PairReport, level: str, lengths: list[int]) -> str:
-    """The difference that keeps the pair apart, or would under `full`, and the part that was not compared."""
+    """A line on the difference that keeps the pair apart, or would under `full`, and on the part of long
+    texts that was not compared."""
     if report.in_force:
         where = f" (numbers or negations behind the first {STORED_LENGTH} characters)"
         return f"keep them apart: {report.in_force.words}{where * (report.in_force is Rule.TAIL)}"
@@ -194,7 +202,9 @@ _EQUAL_SHOWN = 24
 
 
 def _aligned(parts: list[tuple[str, str, bool]]) -> str:
-    """Both bodies in one line: equal parts once, the others as [earlier|later]; !, where that decides.
+    """Both bodies in one line: equal parts once, other parts as [earlier|later], with ! if the part decides.
+
+    parts: (part of the earlier body, part of the later body, whether this difference decides)
 
     >>> _aligned([("新增", "新增", False), ("12", "15", True), ("例", "例", False)])
     '新增[12|15]!例'

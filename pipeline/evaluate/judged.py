@@ -1,4 +1,5 @@
-"""Compares the sieve with readers' labels of pairs: precision and recall by set, band and reason."""
+"""Compare the sieve with labels that readers gave to pairs: precision and recall by set, by similarity and by
+reason."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ _BANDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """Two rows of one set and a reader's label (LABELS)."""
+    """The ids of two rows, and the label that a reader gave the pair (one of LABELS).
+
+    set: name of the group of pairs to which it belongs; "" for none
+    """
 
     set: str
     later: str
@@ -38,9 +42,10 @@ class JudgedPair:
 
 @dataclass(frozen=True, slots=True)
 class JudgedVerdict:
-    """The verdict on a pair alone, the earlier message first.
+    """The verdict on the later message of a pair that was judged alone, the earlier message first.
 
-    similarity: of the drop, or None for a kept one; reason: why it was kept though alike
+    similarity: similarity of the two messages if the later one was dropped, else None
+    reason: why the later message was kept although it is similar
     """
 
     pair: JudgedPair
@@ -51,19 +56,22 @@ class JudgedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """hits of `of`, and the 95 % interval around it (Wilson)."""
+    """The share hits / of, with its 95 % confidence interval (Wilson)."""
 
     hits: int
     of: int
 
     @property
     def value(self) -> float:
-        """0 to 1; 1 where there is nothing to hit."""
+        """The share, 0 to 1; 1 if `of` is 0."""
         return self.hits / self.of if self.of else 1.0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """source: Wilson 1927; exact enough for shares near 1, where the plain one leaves the range"""
+        """Both ends of the interval. For shares near 1 the usual interval would exceed 1; this one does not.
+
+        source: Wilson 1927
+        """
         if not self.of:
             return 0.0, 1.0
         n, p = self.of, self.value
@@ -76,22 +84,22 @@ class Share:
 
 
 def precision(verdicts: Iterable[JudgedVerdict]) -> Share:
-    """`same` among the dropped ones; `unsure` counts for nothing."""
+    """The share of pairs labelled `same` among the dropped pairs, without pairs labelled `unsure`."""
     labels = Counter(verdict.pair.label for verdict in verdicts if verdict.dropped)
     return Share(labels["same"], labels["same"] + labels["different"])
 
 
 def recall(verdicts: Iterable[JudgedVerdict]) -> Share:
-    """Dropped among the `same` ones."""
+    """The share of dropped pairs among the pairs labelled `same`."""
     same = [verdict.dropped for verdict in verdicts if verdict.pair.label == "same"]
     return Share(sum(same), len(same))
 
 
 def read_judged(path: Path) -> list[JudgedPair]:
-    """The pairs of a file with a header and columns by tabs: later_id, earlier_id, label, perhaps set; others
-    are passed over.
+    """The pairs of a tab-separated file with a header and the columns later_id, earlier_id, label, and
+    optionally set. Other columns are ignored.
 
-    raises: UsageError naming path and line; FileError if it cannot be read
+    raises: UsageError, which names path and line, for another format; FileError if the file cannot be read
     """
     lines = read_lines(path)
     names = lines[0].split("\t") if lines else []
@@ -110,9 +118,10 @@ def read_judged(path: Path) -> list[JudgedPair]:
 def judge_pairs(
     pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme: SchemeConfig, sieve: SieveConfig
 ) -> list[JudgedVerdict]:
-    """Each pair in a scope of its own, so that no pair meets another. texts: by id
+    """The verdict on each pair. A pair has its own scope, so that it is not compared with other pairs.
 
-    raises: UsageError if a text is missing
+    texts: the text of each id
+    raises: UsageError if the text of a pair is missing
     """
     for pair in pairs:
         for name in (pair.later, pair.earlier):
@@ -135,7 +144,8 @@ def judge_pairs(
 
 
 def judged_tables(verdicts: Sequence[JudgedVerdict]) -> list[Table]:
-    """Precision and recall by set and by band; what each reason kept apart."""
+    """Tables of precision and recall by set, of precision by similarity, and of labels of the kept pairs by
+    reason."""
     by_set = Table(title=Text("judged pairs"), title_justify="left")
     for name in ("set", "dropped " + "/".join(LABELS), "precision", "recall of same"):
         by_set.add_column(name, justify="left" if name == "set" else "right")

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of dropped rows against an ideal leader pass."""
+"""Precision, recall and F1 of the dropped rows, compared with an ideal leader pass (`truth.ideal_pass`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from twinsieve.pipeline.evaluate.truth import Truth
 
 LENGTH_CLASSES = ((0, 8), (8, 16), (16, 32), (32, 64), (64, 140), (140, 1 << 31))
-"""Half-open ranges of body characters; bodies below 8 are compared exactly only."""
+"""Half-open ranges of body lengths in characters. Bodies below 8 characters are compared only exactly."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """Dropped rows counted against what was to be dropped.
+    """Numbers of rows that a run dropped or wrongly kept, compared with the ideal leader pass.
 
-    hits: dropped, and rightly; wrongly_dropped, wrongly_kept: the rest
+    hits: rows that both drop; wrongly_dropped: rows that only the run drops; wrongly_kept: rows that only the
+        ideal pass drops
     """
 
     hits: int = 0
@@ -28,18 +29,18 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """Share of the dropped rows that were to be dropped; 1.0 if nothing was dropped."""
+        """Share of the dropped rows that the ideal pass drops too; 1.0 if nothing was dropped."""
         dropped = self.hits + self.wrongly_dropped
         return self.hits / dropped if dropped else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the rows to be dropped that were; 1.0 if there are none."""
+        """Share of the rows of the ideal pass that were dropped; 1.0 if it drops none."""
         return self.hits / self.to_drop if self.to_drop else 1.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall: 2 hits / (2 hits + both kinds of errors); 1.0 for no rows.
+        """Harmonic mean of precision and recall: 2 hits / (2 hits + both kinds of errors); 1.0 if all are 0.
 
         >>> Counts(9, 1, 1).f1
         0.9
@@ -48,13 +49,16 @@ class Counts:
         return 2 * self.hits / (2 * self.hits + errors) if self.hits or errors else 1.0
 
     def count(self, dropped: bool, to_drop: bool) -> None:
-        """Count one row; a row rightly kept changes nothing."""
+        """Count one row; a row that both keep changes nothing.
+
+        dropped: whether the run drops it; to_drop: whether the ideal pass drops it
+        """
         self.hits += dropped and to_drop
         self.wrongly_dropped += dropped and not to_drop
         self.wrongly_kept += to_drop and not dropped
 
     def __add__(self, other: Counts) -> Counts:
-        """Pooled counts, as if both sets of rows were one."""
+        """The counts of both sets of rows together."""
         return Counts(
             self.hits + other.hits,
             self.wrongly_dropped + other.wrongly_dropped,
@@ -66,9 +70,9 @@ class Counts:
 class Scores:
     """How well one run dropped what an ideal leader pass drops.
 
-    every: all rows
-    near: rows without an earlier equal body; plain exact removal drops none of these
-    near_by_length: the same by length class of the later body, keyed "8-16", "140-"
+    every: counts of all rows
+    near: counts of the rows without an earlier equal body; exact comparison alone would drop none of these
+    near_by_length: the counts of `near` by length class of the row's body, with keys such as "8-16", "140-"
     """
 
     every: Counts = field(default_factory=Counts)
@@ -77,7 +81,7 @@ class Scores:
 
 
 def length_class(length: int) -> str:
-    """Name of the class that a body of this many characters falls into.
+    """Name of the length class of a body with this number of characters.
 
     >>> length_class(8), length_class(15), length_class(140)
     ('8-16', '8-16', '140-')
@@ -87,13 +91,14 @@ def length_class(length: int) -> str:
 
 
 def score(truth: Truth, dropped: Sequence[bool], lengths: Sequence[int]) -> Scores:
-    """Scores of a run, row by row: dropped or not against to be dropped or not.
+    """The scores of a run. For each row the run's decision, drop or keep, is compared with the ideal pass.
 
-    A row counts as right when both agree that it goes, whichever leader either names: two leader sets that
-    differ by a border case would otherwise be punished twice.
-    near: the rows for which `truth.seen_before` is False, and those alone; precision there is over every
-    drop the run made among these rows, so a row dropped as exact under a coarser body rule counts too.
-    dropped, lengths: one for each row of `truth`; lengths are those of the run's own bodies
+    A row is a hit if both drop it, even if they name different leaders. Otherwise one borderline pair, after
+    which the two have different leaders, would count as two errors.
+    The counts `near` are over the rows for which `truth.seen_before` is False. They include every drop among
+    these rows, even a drop by the exact stage under a coarser body rule.
+
+    dropped, lengths: one for each row of `truth`; lengths are the lengths of the run's own bodies
     """
     scores = Scores(near_by_length={length_class(low): Counts() for low, _ in LENGTH_CLASSES})
     for leader, seen, drop, length in zip(truth.leaders, truth.seen_before, dropped, lengths, strict=True):

@@ -1,4 +1,4 @@
-"""An evaluation as tables for a terminal."""
+"""Show an evaluation report as tables on a terminal."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 def report_tables(report: EvaluationReport) -> list[Table]:
     """Two tables: scores by variant, and near recall by length of body.
 
-    exact, near: rows dropped by each stage; P, R, F1: of all drops; near P, R, F1: of rows without an earlier
-    equal body (exact removal alone scores 0 there); kept apart: rows that a difference alone kept, by reason
-    The variant that the settings ask for is marked.
+    Columns: exact, near: number of rows that each stage dropped; P, R, F1: precision, recall and F1 of all
+    rows; near P, R, F1: the same of rows without an earlier equal body, where exact comparison alone has a
+    recall of 0; kept apart: number of rows that were kept only because of a difference, by reason.
+    A star marks the variant of the user's settings.
     """
     title = (
         f"{report.input}, first {report.rows:,} rows at {report.at / SIMILARITY_SCALE:.4g}: "
@@ -53,5 +54,5 @@ def report_tables(report: EvaluationReport) -> list[Table]:
 
 
 def _recall(counts: Counts) -> str:
-    """The recall and its number of rows; without rows a dash, because the recall would be 1."""
+    """The recall and the number of rows to drop; a dash if there are none, because the recall would be 1."""
     return f"{counts.recall:.3f} ({counts.to_drop:,})" if counts.to_drop else "–"

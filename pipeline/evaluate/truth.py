@@ -1,4 +1,4 @@
-"""What an ideal filter would drop, from a file of true pairs."""
+"""Compute which rows an ideal filter would drop, from a file of true pairs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _KINDS = ("raw", "body", "near")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two rows of one file that are alike; `later` stands after `earlier`.
+    """The ids of two similar rows of one file; `later` comes after `earlier`.
 
     similarity: out of SIMILARITY_SCALE
-    equal: the texts are byte-identical, or their bodies are equal
+    equal: whether the texts are byte-identical or their bodies are equal
     """
 
     later: str
@@ -33,9 +33,9 @@ class Pair:
 class Truth:
     """The result of an ideal leader pass for each row of a file, in file order.
 
-    leaders: row number of the kept row it is dropped for (most similar, then oldest), or -1: to be kept
-    similarities: out of SIMILARITY_SCALE, to that leader; -1 where kept
-    seen_before: an earlier row, kept or not, has an equal body (plain exact removal would find it)
+    leaders: number of the kept row that the row repeats (the most similar one, then the oldest); -1: kept
+    similarities: similarity to that leader, out of SIMILARITY_SCALE; -1 for a kept row
+    seen_before: whether an earlier row, kept or not, has an equal body: exact comparison would find it
     """
 
     leaders: list[int]
@@ -44,9 +44,9 @@ class Truth:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Every pair of a pairs file: `later earlier similarity kind` by tabs, with that header; plain or packed.
+    """All pairs of a tab-separated file, plain or packed, with the header `later earlier similarity kind`.
 
-    raises: UsageError naming path and line, for anything but that format; FileError if it cannot be read
+    raises: UsageError, which names path and line, for another format; FileError if the file cannot be read
     """
     lines = read_lines(path)
     if not lines or lines[0] != HEADER:
@@ -60,9 +60,9 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, plain, .gz or .zst, without their ends.
+    """The lines of a UTF-8 file, plain or packed (as .gz or .zst), without line ends.
 
-    raises: FileError if it cannot be read to its end; UsageError naming the line that is not UTF-8
+    raises: FileError if the file cannot be read to its end; UsageError, which names a line that is not UTF-8
     """
     with InputSource(str(path)) as source:
         lines = b"".join(source.blocks()).split(b"\n")
@@ -91,11 +91,11 @@ def _pair(line: str, place: str) -> Pair:
 
 
 def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], similarity: int) -> Truth:
-    """The ideal leader pass: a row is to be dropped iff an earlier *kept* row matches it.
+    """The ideal leader pass: a row is dropped if and only if an earlier *kept* row matches it.
 
-    ids: unique, in file order; pairs that name other rows are left out, so a prefix of a file may be judged
-    similarity: out of SIMILARITY_SCALE; near pairs match from there on, equal ones always
-    raises: UsageError if an id stands twice, or a pair's `later` does not come after its `earlier`
+    ids: unique, in file order. Pairs with other ids are ignored, so `ids` may be the start of a file
+    similarity: out of SIMILARITY_SCALE; near pairs match from this similarity on, equal pairs always
+    raises: UsageError if an id is not unique, or if `later` of a pair does not come after `earlier`
 
     >>> pairs = [Pair("b", "a", 9000, False), Pair("c", "b", 9000, False), Pair("c", "a", 8000, False)]
     >>> ideal_pass(["a", "b", "c"], pairs, 8500).leaders
@@ -131,7 +131,7 @@ def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], similarity: int) -> Tr
 
 
 def covered_rows(ids: Sequence[str], pairs: Iterable[Pair]) -> int:
-    """How many first rows of a file the pairs cover: up to the last row they name.
+    """Number of rows that the pairs cover: from the first row of the file to the last row that a pair names.
 
     >>> covered_rows(["a", "b", "c", "d"], [Pair("c", "a", 9000, False)])
     3

@@ -1,7 +1,7 @@
 """Inputs at addresses such as `s3://bucket/posts.jsonl.gz`, read through fsspec.
 
-An address may hold a password or a token. Messages and dead letters have it as `shown` returns it. The text
-of a store's error is never passed on, because it repeats the address.
+An address may contain a password or a token, so messages and dead letters contain only the text that `shown`
+returns for it. The text of a store's error is never passed on, because it may repeat the address.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BUFFER_BYTES = 1 << 20
 
 
 def path_of_local(name: str) -> str:
-    """The path of a `file://` address; any other name as it is.
+    """The path of a `file://` address; any other name unchanged.
 
     >>> path_of_local("file:///tmp/a.csv"), path_of_local("a.csv")
     ('/tmp/a.csv', 'a.csv')
@@ -31,16 +31,20 @@ def path_of_local(name: str) -> str:
 
 
 def path_here(use: str, name: str) -> Path:
-    """The path of a file that must be here. use: what an error calls the file; raises: UsageError"""
+    """The path of a file that must be on this machine.
+
+    use: name of the file's purpose for the error text
+    raises: UsageError for an address
+    """
     if is_address(name):
         raise UsageError(f"{use} {shown(name)}: must be a file here; fetch it first")
     return Path(name)
 
 
 def open_address(name: str) -> tuple[io.BufferedReader, int | None]:
-    """The bytes at an address, and their number where the store gives it.
+    """A stream of the bytes at an address, and their number, None if the store does not return it.
 
-    raises: UsageError for one that nothing serves, FileError
+    raises: UsageError if no installed package can read the address; FileError if it cannot be opened
     """
     import fsspec
 
@@ -50,7 +54,7 @@ def open_address(name: str) -> tuple[io.BufferedReader, int | None]:
     try:
         files, path = fsspec.core.url_to_fs(name)
         stream = files.open(path, "rb")
-    except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
+    except Exception as error:  # noqa: BLE001 (stores raise any class of error)
         kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
         raise kind(f"{shown(name)}: cannot be read: {store_error(error)}") from None
     size = getattr(stream, "size", None)
@@ -58,7 +62,7 @@ def open_address(name: str) -> tuple[io.BufferedReader, int | None]:
 
 
 class _Remote(io.RawIOBase):
-    """A stream of a store whose errors are OSError, in words that may be shown."""
+    """A stream of a store, with every error turned into an OSError whose text contains no secrets."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

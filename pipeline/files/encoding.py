@@ -1,7 +1,8 @@
-"""Encodings of inputs other than UTF-8: seen in their first bytes, or named by `--encoding`.
+"""Encodings of inputs other than UTF-8: detected in the first bytes, or named by `--encoding`.
 
-Rows of most encodings are cut and written as they stand, and decoded only to be read. UTF-16 and UTF-32 have
-no bytes that end a row: their blocks are turned into UTF-8, and what is written is turned back.
+In most encodings rows are split and written as original bytes, and decoded only to read the message. UTF-16
+and UTF-32 have no single byte that ends a row, so their blocks are converted to UTF-8 on reading, and back on
+writing.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ _MARKS = (
 )
 _WIDE = frozenset({"utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"})
 _KEPT = bytes(range(32, 127)).translate(None, b"\\~") + b"\t\r\n"
-"""Bytes that must mean what they mean in ASCII for rows to be cut; Shift JIS has others for two signs."""
+"""Bytes that must have their ASCII meaning, so that rows can be split. Backslash and tilde are left out,
+because Shift JIS has other characters for these two."""
 _STATEFUL = ("iso2022", "hz", "utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _NULS_OF_ASCII = 4
-"""Text in UTF-16 of which half is ASCII has one NUL in every four bytes."""
+"""UTF-16 is assumed if at least one byte in this many is NUL: text that is half ASCII has one in four."""
 _MAX_ASCII_SHARE = 0.7
-"""Share of ASCII signs among the bytes of UTF-16; in Chinese it is a half. Two side by side look Chinese."""
+"""If a larger share of the bytes are ASCII characters, they are not taken for UTF-16, because two ASCII bytes
+read as UTF-16 look like a Chinese character. In Chinese text in UTF-16 the share is a half."""
 _PLAIN = (
     (" ", "\u0600"),
     ("\u2010", "\u2070"),
@@ -36,13 +39,13 @@ _PLAIN = (
     ("\uac00", "\ud800"),
     ("\uff00", "\ufff0"),
 )
-"""Latin to Hebrew, punctuation, Chinese and Japanese, Korean, full width."""
+"""Ranges of common characters: Latin to Hebrew; punctuation; Chinese and Japanese; Korean; full width."""
 
 
 def encoding_named(given: str) -> str:
-    """The codec of that name.
+    """Python's name of the codec for this encoding.
 
-    raises: UsageError where there is none, and for one that rows cannot be cut in
+    raises: UsageError if Python has no such codec, or if rows cannot be split in that encoding
 
     >>> encoding_named("UTF8"), encoding_named("GBK"), encoding_named("utf_16")
     ('utf-8', 'gbk', 'utf-16')
@@ -72,17 +75,17 @@ def _has_ascii(codec: codecs.CodecInfo) -> bool:
 
 
 def is_wide(encoding: str | None) -> bool:
-    """Whether blocks are turned into UTF-8 before rows are cut."""
+    """Whether the encoding is UTF-16 or UTF-32, whose blocks are converted to UTF-8 before rows are split."""
     return encoding in _WIDE
 
 
 def codec_of(encoding: str | None) -> str | None:
-    """The codec that rows are decoded by one by one; None where blocks are UTF-8, or become it as a whole."""
+    """The codec that decodes single rows; None if the blocks are UTF-8 or are converted to it as a whole."""
     return None if encoding in (None, _UTF_8) or is_wide(encoding) else encoding
 
 
 def encoding_seen(head: bytes) -> tuple[str, str] | None:
-    r"""The encoding that a file's first bytes show, if it is not UTF-8, and the evidence for it.
+    r"""The encoding that a file's first bytes show and the evidence for it; None if they may be UTF-8.
 
     >>> encoding_seen("{\n".encode("utf-16-le")), encoding_seen("a\0b".encode())
     (('utf-16-le', 'every other byte is NUL'), None)
@@ -108,7 +111,7 @@ def encoding_seen(head: bytes) -> tuple[str, str] | None:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether nearly all characters are of the kinds that most texts are made of."""
+    """Whether at least 95 % of the characters are common ones (see `_PLAIN`)."""
     plain = sum(char in "\t\r\n" or any(low <= char < high for low, high in _PLAIN) for char in text)
     return plain >= 0.95 * len(text)
 
@@ -122,7 +125,7 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def order_of(encoding: str, mark: bytes) -> str:
-    r"""The encoding with its order of bytes: that of the mark, else as named, else little end first.
+    r"""The encoding with its byte order: that of the mark, else the named one, else little-endian.
 
     >>> order_of("utf-16-le", b"\xfe\xff"), order_of("utf-32", b""), order_of("utf-16-be", b"")
     ('utf-16-be', 'utf-32-le', 'utf-16-be')
@@ -134,14 +137,17 @@ def order_of(encoding: str, mark: bytes) -> str:
 
 
 def mark_of(head: bytes, encoding: str | None) -> bytes:
-    """The byte order mark that a file of this encoding begins with, or nothing; None: UTF-8."""
+    """The byte order mark at the beginning of a file, b"" if it has none of this encoding.
+
+    encoding: name of the codec; None: UTF-8
+    """
     marks = ((codecs.BOM_UTF8, _UTF_8), *_MARKS)
     codec = encoding or _UTF_8
     return next((mark for mark, named in marks if codec.startswith(named) and head.startswith(mark)), b"")
 
 
 class Encoded:
-    """Takes UTF-8 and writes it in another encoding, after a byte order mark."""
+    """An output that converts UTF-8 to another encoding; it first writes the byte order mark `mark`."""
 
     def __init__(self, output: ByteSink, encoding: str, mark: bytes) -> None:
         self._output = output
@@ -149,15 +155,18 @@ class Encoded:
         self._mark = mark
 
     def write(self, data: bytes, /) -> None:
-        """Write these bytes, which begin and end with whole characters."""
+        """Write these bytes of UTF-8; no character may be split between two calls."""
         mark, self._mark = self._mark, b""
         self._output.write(mark + data.decode().encode(self._encoding))
 
 
 def as_utf8(blocks: Iterator[bytes], encoding: str, shown: str) -> Iterator[bytes]:
-    """Blocks of UTF-16 or UTF-32 as UTF-8. Lone surrogates stay, and their rows are not UTF-8.
+    """Blocks of UTF-16 or UTF-32, converted to UTF-8.
 
-    raises: FileError when the end is inside a character, or bytes are not characters
+    Lone surrogates are kept, so their rows are not valid UTF-8 and become unreadable rows.
+
+    encoding: with its byte order; shown: name of the input, for errors
+    raises: FileError if the input ends inside a character, or contains bytes that are not a character
     """
     decoder = codecs.getincrementaldecoder(encoding)("surrogatepass")
     try:
@@ -171,7 +180,7 @@ def as_utf8(blocks: Iterator[bytes], encoding: str, shown: str) -> Iterator[byte
 
 _SHEET = "is a spreadsheet, which is not read; save it as CSV in UTF-8 first"
 _OFFICE = (b"[Content_Types].xml", b"_rels/", b"mimetypeapplication/vnd.oasis", b"docProps/", b"xl/")
-"""How the name of the first file begins in a zip archive that is a spreadsheet."""
+"""Beginnings of the name of the first file in a zip archive that is a spreadsheet."""
 _NAME_AT = 30
 _ARCHIVE = "is a {} archive, which is not read; unpack it first"
 _BEGINNINGS = (
@@ -180,7 +189,7 @@ _BEGINNINGS = (
     (b"7z\xbc\xaf\x27\x1c", _ARCHIVE.format("7z")),
     (b"Rar!\x1a\x07", _ARCHIVE.format("rar")),
     (b"\x04\x22\x4d\x18", "is packed by lz4, which is not read; unpack it first, as with `lz4 -dc FILE`"),
-    # A thrift structure follows at once; a line of text that begins with these four letters has none.
+    # The fifth byte begins a thrift structure, which follows in every Parquet file, but not in a text "PAR1".
     (b"PAR1\x15", "is a Parquet file; add --format parquet"),
     (b"ARROW1\x00\x00", "is an Arrow file; add --format arrow"),
     (b"\xff\xff\xff\xff", "is an Arrow stream; add --format arrow"),
@@ -192,7 +201,9 @@ _TAR, _TAR_AT = b"ustar", 257
 
 
 def is_undecided(head: bytes) -> bool:
-    r"""Whether more bytes are needed to know what a file is; a stream of rows does not wait for them.
+    r"""Whether more bytes are needed to recognise the file by its first bytes.
+
+    It is True only for the beginning of a known magic number, so a stream of rows need not wait for bytes.
 
     >>> is_undecided(b"PK"), is_undecided(b"Pa"), is_undecided(b"")
     (True, False, True)
@@ -204,7 +215,9 @@ def is_undecided(head: bytes) -> bool:
 
 
 def foreign(head: bytes) -> str | None:
-    """The problem of a file that begins with these bytes, None for one that may be text; head: unpacked.
+    """The error text for a file that is not text, by its first bytes; None if it may be text.
+
+    head: the first bytes, unpacked
 
     >>> foreign(b"PK are letters"), foreign(b"PK\\x05\\x06")
     (None, 'is a zip archive, which is not read; unpack it first')

@@ -1,4 +1,4 @@
-"""What a file holds, by its name: JSON lines or documents, CSV, plain lines, Parquet or Arrow."""
+"""The format of a file by its name: JSON lines, JSON documents, CSV, plain lines, Parquet or Arrow."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from twinsieve.stages.errors import UsageError, is_address, shown
 Format = Literal["jsonl", "json", "csv", "text", "parquet", "arrow"]
 
 TABLES: tuple[Format, ...] = ("parquet", "arrow")
-"""Formats of columns, which are not made of lines."""
+"""Binary formats that store columns, not lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A format, and how its rows are spelt.
+    """A format with its delimiter and encoding.
 
-    delimiter: the ASCII character between columns of CSV
-    encoding: a codec's name; None: UTF-8, unless the first bytes show that it is not
+    delimiter: the ASCII character between the columns of CSV
+    encoding: name of a Python codec; None: UTF-8, and it is an error if the first bytes show another encoding
     """
 
     format: Format
@@ -73,13 +73,13 @@ _OTHER_ENDINGS = {
     ".yaml": "YAML",
     ".yml": "YAML",
 }
-"""Formats that no command writes, by ending."""
+"""Formats that no command reads or writes, by file name ending; used in error texts."""
 _NO_ENDING = "has no ending that says what it holds"
 _OTHER_INPUTS = dict.fromkeys(
     (".xlsx", ".xls", ".ods"), "is a spreadsheet by its name; save it as CSV in UTF-8 first"
 )
 _LINES_OF_JSON = ("jsonl", "json", "text")
-"""Formats whose endings fit JSON lines: these are plain lines too."""
+"""Formats whose endings a file of JSON lines may have; text because JSON lines are also plain lines."""
 _BY_TAB = ".tsv"
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
@@ -87,13 +87,16 @@ _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 def dialect_of(
     names: list[str], given: str | None, settings: Settings, delimiter: str | None, encoding: str | None
 ) -> Dialect:
-    """The dialect of all inputs; the format is the given one, `input.encoding: text`, or by their endings.
+    """The dialect of all inputs.
 
-    given: one of FORMATS or None; delimiter, encoding: as given; a delimiter means CSV
+    The format is `given`; otherwise text if the settings have `input.encoding: text`; otherwise it follows
+    from the file name endings. Standard input, pipes and devices have no ending, so they hold JSON lines
+    unless a flag or setting names another format. A missing file is reported later, when it is opened.
 
-    Standard input, pipes and devices have no ending; they hold JSON lines unless a flag or setting names
-    another format. A missing file is reported when it is opened.
-    raises: UsageError where endings differ, or a file has none that is known
+    names: of the inputs
+    given: value of --format, one of FORMATS, or None
+    delimiter, encoding: values of the flags, or None; a delimiter implies CSV
+    raises: UsageError if endings of inputs differ or are unknown, or if flags contradict the format
     """
     format_ = _format_of(names, given or ("csv" if delimiter is not None else None), settings)
     codec = encoding_named(encoding) if encoding is not None else None
@@ -138,7 +141,7 @@ def _delimiter(given: str) -> str:
 
 
 def _is_by_tab(names: list[str]) -> bool:
-    """Whether the inputs are CSV with tabs by their names. raises: UsageError if some are and some are not"""
+    """Whether the inputs are named *.tsv. raises: UsageError if some are and others have other endings"""
     by_tab = [name for name in names if ending_of(name) == _BY_TAB]
     others = [name for name in names if ending_of(name) not in (_BY_TAB, "")]
     if by_tab and others:
@@ -151,25 +154,26 @@ def _is_by_tab(names: list[str]) -> bool:
 
 
 def has_known_ending(name: str) -> bool:
-    """Whether a file of that name is read without --format."""
+    """Whether a file of this name can be read without --format."""
     return ending_of(name) in _ENDINGS
 
 
 def known_endings() -> str:
-    """All known endings, for a message."""
+    """All known file name endings, as text for a message."""
     return f"{', '.join(_ENDINGS)}, or one of them with {_listed(PACKED_ENDINGS)} behind it"
 
 
 def refuse_empty_names(inputs: list[str]) -> None:
-    """Refuse an input without a name. raises: UsageError"""
+    """Refuse an input whose name is the empty string. raises: UsageError"""
     if "" in inputs:
         raise UsageError("an input's name is empty; name a file, or `-` for stdin")
 
 
 def refuse_output_ending(name: str, dialect: Dialect, *, given: bool = False) -> None:
-    """Refuse an output whose name promises another format than its rows have.
+    """Refuse an output whose file name ending belongs to another format than its rows have.
 
-    given: the format was named by a flag or setting, so that another ending of a format of lines is meant
+    given: the user named the format by a flag or setting; then an ending of another line-based format is
+        assumed to be intended, and is accepted
     raises: UsageError
     """
     looks, format_ = _promised(name), dialect.format
@@ -192,9 +196,11 @@ def refuse_output_ending(name: str, dialect: Dialect, *, given: bool = False) ->
 
 
 def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, str | None]) -> None:
-    """Refuse files whose names promise something else than what is written into them.
+    """Refuse output files whose name endings belong to another format than what is written into them.
 
-    holds: what that is, in words; allowed: of FORMATS, whose endings fit; names: flag → name or None
+    holds: the content in words, for the error text
+    allowed: formats of FORMATS whose endings are accepted
+    names: name of the file for each flag, None if the flag was not used
     raises: UsageError
     """
     for flag, name in names.items():
@@ -207,12 +213,12 @@ def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, 
 
 
 def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
-    """Refuse reports whose names promise something else than JSON lines. raises: UsageError"""
+    """Refuse reports whose name endings belong to a format other than JSON lines. raises: UsageError"""
     refuse_other_endings("JSON lines", _LINES_OF_JSON, names)
 
 
 def _promised(name: str) -> str | None:
-    """The format that the ending of an output's name stands for, None for an unknown one."""
+    """The format that the ending of an output's name stands for, None for an unknown ending or stdout."""
     if name == STDOUT:
         return None
     suffix = ending_of(name)
@@ -232,7 +238,7 @@ def _input_format(name: str) -> Format:
 
 
 def ending_of(name: str) -> str:
-    """The ending in small letters, before that of a packing."""
+    """The file name ending in lower case, without the ending of a compression: `.csv` for `a.CSV.gz`."""
     path = PurePath(shown(name))
     packed = path.suffix.lower() in PACKED_ENDINGS
     return (PurePath(path.stem).suffix if packed else path.suffix).lower()

@@ -1,4 +1,4 @@
-"""Input files as chunks: the rows byte for byte, and the messages in them as columns."""
+"""Reads input files as chunks: the original bytes of some rows, and the messages in them as columns."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ _DELIMITERS = ("\t", ";", "|", ",")
 
 @dataclass(slots=True)
 class RowChunk:
-    """Consecutive rows of one input, and what could be read of them.
+    """Consecutive rows of one input, and the messages that could be read from them.
 
-    rows: bytes as they stand in the file (None: too large); columns: the messages, by index into `rows`
-    blank: how many rows hold nothing but blanks; they are neither messages nor unreadable
-    batch: of Parquet and Arrow the rows as columns; their `rows` are empty, and a line is a row
+    source: name of the input, as shown to the user
+    rows: the rows with their bytes as in the file; a row's bytes are None if it is too large
+    columns: the messages; they refer to rows by their index in `rows`
+    blank: number of rows that contain only whitespace; these are neither messages nor unreadable rows
+    batch: the rows as Arrow columns, for Parquet and Arrow inputs; every row in `rows` is then empty, and the
+        line number is the row number
     """
 
     source: str
@@ -53,11 +56,11 @@ class RowChunk:
     _lines: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
 
     def line_of(self, row: int) -> int:
-        """Line of the input that a row begins in, from 1."""
+        """Line number in the input where this row begins, from 1."""
         return int(self.lines()[row])
 
     def lines(self) -> NDArray[np.int64]:
-        """int64[n]: line of the input that each row begins in, from 1."""
+        """int64[n]: line number in the input where each row begins, from 1."""
         if self._lines is None:
             count, spans = len(self.rows.rows), self.rows.lines_of
             before = np.arange(count) if spans is None else np.cumsum([0, *spans])[:count]
@@ -65,7 +68,7 @@ class RowChunk:
         return self._lines
 
     def raw(self, row: int) -> tuple[bytes, int]:
-        """The row's bytes, or the head of one that is too large; and its full size."""
+        """The row's bytes (only the first ones if the row is too large), and its full size in bytes."""
         if self.batch is None:
             return self.rows.raw(row)
         shown = shown_row(self.batch, row)
@@ -75,19 +78,22 @@ class RowChunk:
 class InputReader:
     """Reads inputs one after the other.
 
-    names: of the columns of CSV inputs, once the first one was begun
-    header: of CSV inputs, once the first one was begun: the bytes of its header row, with the byte order mark
-        that stands before it (of UTF-16 and UTF-32: as UTF-8, without the mark)
-    documents: of JSON inputs, once the first one was begun: whether it is an array, or documents that span
-        lines, not JSON lines
-    codec: that rows of a chunk are decoded by
-    mark: the byte order mark of the first input, once it was begun
-    schema, table_kind, packing: of Parquet and Arrow inputs, once the first one was begun
-    other_order: inputs begun so far whose columns stand in another order than those of the first; their rows
-        come in its order
-    apart: inputs are independent: all this is that of the input begun last, and each may have other columns
-    whole: all columns of those are read, not only what is judged
-    ids_shown: as of `MessageReader`
+    Most attributes are set when the first input is opened and describe that input. With `apart` they describe
+    the input that was opened last.
+
+    names: column names of CSV inputs
+    header: bytes of the header row of CSV inputs, with the byte order mark before it; for UTF-16 and UTF-32
+        the header as UTF-8, without the mark
+    documents: for format json: True if the input is an array or has documents that span lines, False if it
+        has JSON lines
+    codec: name of the encoding of the rows in a chunk
+    mark: the byte order mark, b"" if the input has none
+    schema, table_kind, packing: columns, kind of file and compression of Parquet and Arrow inputs
+    other_order: shown names of inputs whose columns have another order than those of the first input; their
+        rows are returned with the columns in the order of the first input
+    apart: the inputs are independent, so each may have other columns
+    whole: read all columns of Parquet and Arrow inputs, not only those that are judged
+    ids_shown: as in `MessageReader`
     """
 
     def __init__(
@@ -119,7 +125,7 @@ class InputReader:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin again, as before the first input."""
+        """Reset what was learned from the first input."""
         self.mark: bytes | None = None
         self.names: list[str] = []
         self.header: bytes | None = None
@@ -131,9 +137,9 @@ class InputReader:
         self._order: list[int] | None = None
 
     def chunks(self, source: InputSource) -> Iterator[RowChunk]:
-        """Every row of an input in order; none is left out.
+        """All rows of an input, in order.
 
-        raises: FileError when the input fails, or has other columns than the one before
+        raises: FileError if the input cannot be read, or has other columns than the first input
         """
         for chunk in self.rows_alone(source):
             if chunk.batch is not None:
@@ -142,7 +148,8 @@ class InputReader:
                 )
                 yield replace(chunk, columns=columns)
                 continue
-            # Editors and `cat` leave blank rows, which hold no message. Left out here, many cost little.
+            # Editors and `cat` may leave blank rows, which hold no message. Removing them here, before the
+            # rows are decoded, makes even many of them cheap.
             rows, filled = chunk.rows, chunk.rows.filled(self._delimiter.encode())
             blank = len(rows.rows) - len(filled)
             columns = self._columns(rows.only(filled) if blank else rows)
@@ -154,14 +161,14 @@ class InputReader:
             yield replace(chunk, columns=columns, blank=blank)
 
     def _columns(self, rows: Rows) -> MessageColumns:
-        """The messages in rows of lines or documents."""
+        """The messages in rows of CSV, JSON or text."""
         if self._format == "csv":
             bad = self._too_large(rows)
             return self._reader.columns(decode_rows(rows.rows, self._record, bad), bad)
         return self._reader.read(*self._payloads(rows))
 
     def rows_alone(self, source: InputSource) -> Iterator[RowChunk]:
-        """The same chunks, with nothing read of their rows. raises: as `chunks`"""
+        """The chunks of `chunks`, but without messages: the rows are not decoded. raises: as `chunks`"""
         if self._apart:
             self._forget()
         shown = source.shown
@@ -183,10 +190,11 @@ class InputReader:
             yield RowChunk(shown, rows, nothing)
 
     def size_of(self, name: str) -> int | None:
-        """The size of an input, None for a stream; checks that a file can be read and that its columns fit.
+        """The size of an input in bytes, None for a stream.
 
-        Streams are not read: their bytes can be read once only.
-        raises: FileError, UsageError, as `chunks` does
+        Also checks that a file can be read, and that its columns are those of the first input. A stream is
+        not checked, because its bytes can be read only once.
+        raises: FileError, UsageError, as `chunks`
         """
         if is_stream(name):
             return None
@@ -209,7 +217,7 @@ class InputReader:
             yield block
 
     def _begin_table(self, source: InputSource) -> Table:
-        """The table of an input; its columns are known and fit the inputs before."""
+        """Open a Parquet or Arrow input, and check that its columns are those of the first input."""
         shown = source.shown
         only = None if self._whole else self._reader.roots
         table = source.table(parquet=self._format == "parquet", only=only)
@@ -223,7 +231,7 @@ class InputReader:
         return table
 
     def _refuse_other_columns(self, where: str, first: Sequence[object], columns: Sequence[object]) -> None:
-        """Refuse columns that are not those of the first input, in any order. raises: FileError"""
+        """Refuse columns that differ from those of the first input, except in order. raises: FileError"""
         missing = [str(column) for column in first if column not in columns]
         added = [str(column) for column in columns if column not in first]
         if not missing and not added and len(first) == len(columns):
@@ -266,7 +274,7 @@ class InputReader:
         return split_lines(blocks, limit)
 
     def _payloads(self, rows: Rows) -> tuple[Sequence[bytes | None], dict[int, Unreadable]]:
-        """What is read of the rows, in UTF-8, and those that are too large or in another encoding."""
+        """The rows as UTF-8 for the reader, and the unreadable rows (too large, or in a wrong encoding)."""
         bad = self._too_large(rows)
         payloads = rows.rows
         if self._codec is not None:
@@ -283,7 +291,7 @@ class InputReader:
         try:
             text = (raw or b"").decode(self.codec)
             if self._codec is not None:
-                text.encode()  # Some encodings have bytes that decode to a half of a character.
+                text.encode()  # Some encodings have bytes that decode to a lone surrogate; this refuses them.
         except UnicodeError as error:
             offset = error.start if isinstance(error, UnicodeDecodeError) else 0
             raise UnreadableError(
@@ -292,9 +300,9 @@ class InputReader:
         return text
 
     def _begin(self, source: InputSource, batches: Iterator[Rows]) -> Rows | None:
-        """The first rows of a CSV input; its header is known and fits the inputs before.
+        """The first rows of a CSV input, with its header, whose columns are checked against the first input.
 
-        None for an input without a byte, or with an empty line alone: it has no rows.
+        None if the input is empty or is only one empty line: it has no rows.
         """
         where = f"{source.shown}:1"
         self._order = None
@@ -338,9 +346,9 @@ class InputReader:
         yield from following if self._order is None else map(self._in_order, following)
 
     def _in_order(self, batch: Rows) -> Rows:
-        """The records with their fields in the order of the first input, each field as it is spelt.
+        """The records with their columns in the order of the first input; each field keeps its exact bytes.
 
-        Records that do not fit their header stay as they are.
+        A record that does not have as many fields as its header stays unchanged.
         """
         order = self._order or []
 
@@ -362,7 +370,7 @@ class InputReader:
         return replace(batch, rows=[ordered(record) for record in batch.rows])
 
     def _record(self, record: bytes | None) -> dict[str, str]:
-        """The fields of a CSV record by name. raises: UnreadableError"""
+        """The fields of a CSV record, by column name. raises: UnreadableError"""
         fields, width = _csv_fields(self._decoded(record), self._delimiter), len(self.names)
         if fields is None:
             problem = "is not a CSV record; a quote is not closed or followed by text"
@@ -375,7 +383,10 @@ class InputReader:
 
 
 def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str | None:
-    """The delimiter of a header's columns if it is clearly another one; names: columns as they were read."""
+    """Another delimiter, if it clearly fits the header better; else None.
+
+    head: the header row; wanted: names of text columns; names: columns read with the configured delimiter
+    """
     for other in _DELIMITERS:
         columns = _csv_fields(head, other) or []
         if set(wanted) & set(columns) or len(columns) > len(names):
@@ -384,7 +395,7 @@ def _other_delimiter(head: str, wanted: Sequence[str], names: list[str]) -> str 
 
 
 def _spelt_fields(record: str, delimiter: str) -> list[str]:
-    """The fields of a record that is CSV, as they stand in it, quotes and all.
+    """The fields of a valid CSV record exactly as written, with their quotes.
 
     >>> _spelt_fields('"a,""b",c "d,', ",")
     ['"a,""b"', 'c "d', '']
@@ -412,8 +423,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _csv_fields(record: str, delimiter: str) -> list[str] | None:
-    """Fields of one record, or None where it is not CSV."""
-    # The limit holds for the whole process, which may read other CSV.
+    """The fields of one record, or None if it is not valid CSV."""
+    # The limit is global to the process, which may read other CSV, so the old limit is restored below.
     limit = csv.field_size_limit(max(len(record), 1 << 17))
     try:
         records = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))

@@ -1,4 +1,4 @@
-"""Folders and patterns as inputs: the files they stand for, in the order of their names."""
+"""Expands folders and patterns given as inputs into files, sorted by name; derives names of outputs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _MAGIC = re.compile(r"[*?[]")
 
 
 class Expanded(NamedTuple):
-    """What the names of inputs stand for.
+    """The inputs after folders and patterns were expanded into files.
 
-    names: of all inputs; bases: of each the folder that was named, that of a file, or that of a pattern up to
-        its first sign
-    lines: one for each folder and pattern: how many files it stands for
+    names: names of all inputs
+    bases: for each input the folder that its output name is relative to: the named folder; the folder of a
+        named file; for a pattern, its part before the first folder with a wildcard
+    lines: for each folder and pattern a line for the user with its number of files
     """
 
     names: list[str]
@@ -31,7 +32,7 @@ class Expanded(NamedTuple):
 
 
 def is_folder(output: str) -> bool:
-    """Whether an output is a folder, with a file in it for each input.
+    """Whether an output is a folder, which gets one file for each input.
 
     >>> is_folder("-"), is_folder("no/such/folder/"), is_folder("no/such/file")
     (False, True, False)
@@ -40,9 +41,10 @@ def is_folder(output: str) -> bool:
 
 
 def outputs_in(folder: str, inputs: Expanded) -> list[str]:
-    """For each input the name of its output, which stands in the folder as the input does in its base.
+    """For each input the name of its output: the folder, followed by the input's path relative to its base.
 
-    raises: UsageError for inputs without a name of their own, and for two that would have one output
+    folder: the output folder; inputs: with the base of each
+    raises: UsageError for an input without a name (a stream), and for two inputs with the same output
     """
     input_by_output: dict[str, str] = {}
     for name, base in zip(inputs.names, inputs.bases, strict=True):
@@ -62,12 +64,15 @@ def outputs_in(folder: str, inputs: Expanded) -> list[str]:
 
 
 def expand(given: list[str], outputs: Iterable[str | None]) -> Expanded:
-    """The names of all inputs, what they are relative to, and lines about them.
+    """The names of all inputs, with their base folders and lines for the user.
 
     A folder stands for all files below it with a known ending, a pattern (`*`, `?`, `[`, `**`) for all files
-    it matches; hidden ones and outputs are left out. The name of a file that exists is not a pattern.
-    outputs: as given, None for none; files below one are left out too
-    raises: UsageError for one that stands for nothing
+    that it matches. Hidden files and outputs are left out. A name that exists is never read as a pattern.
+
+    given: the inputs as the user gave them
+    outputs: names of files and folders that the run writes, None for one that was not given; if an output is
+        a folder, files below it are left out too
+    raises: UsageError for a folder or pattern without files
     """
     written = {os.path.realpath(name) for name in outputs if name is not None}
     names: list[str] = []
@@ -90,7 +95,7 @@ def expand(given: list[str], outputs: Iterable[str | None]) -> Expanded:
             names.append(name)
             bases.append(os.path.dirname(name))
             continue
-        # An output folder that holds the inputs is not itself among them.
+        # If an output folder contains this input folder, its files are still inputs, so ignore that output.
         here = os.path.join(os.path.realpath(base or "."), "")
         others = {folder for folder in written if not here.startswith(os.path.join(folder, ""))}
         paths = sorted(

@@ -1,4 +1,4 @@
-"""Blocks of bytes as rows: lines, or CSV records with quoted newlines; each within its limit of bytes."""
+"""Splits blocks of bytes into rows (lines, CSV records or JSON documents), each with a limit on its size."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from twinsieve.pipeline.messages.spelling import without_escapes
 _T = TypeVar("_T")
 
 SHOWN_BYTES = 256
-"""How much of a row that is too large goes to the dead letter."""
+"""Of a row that is too large, only this many of its first bytes are kept, for the dead letter."""
 
 
 @dataclass(slots=True)
 class Rows:
     """Consecutive rows of one input.
 
-    rows: bytes of each without its newline; a carriage return before it is still there. None: too large
-    line: line that the first row begins in, from 1
-    lines_of: lines each row spans, None where every row is one line
-    heads: of rows that are too large, their first bytes and their size
-    terminated: False when the last row had no newline
+    rows: bytes of each row without its newline, but with a carriage return before it; None if too large
+    line: number of the line in which the first row begins, from 1
+    lines_of: number of lines that each row spans; None if every row is one line
+    heads: for each row that is too large, by its index: its first bytes and its full size
+    terminated: False if the last row had no newline
     """
 
     rows: list[bytes | None]
@@ -37,7 +37,11 @@ class Rows:
     terminated: bool = True
 
     def add(self, row: bytes, size: int, max_bytes: int) -> None:
-        """Append a row; of one that is too large `row` may be no more than its head."""
+        """Append a row.
+
+        row: its bytes; if the row is too large, its first bytes are enough
+        size: its full size in bytes
+        """
         if size > max_bytes:
             self.heads[len(self.rows)] = (row[:SHOWN_BYTES], size)
             self.rows.append(None)
@@ -45,27 +49,30 @@ class Rows:
             self.rows.append(row)
 
     def filled(self, delimiter: bytes = b"\n") -> list[int]:
-        """Numbers of the rows that hold more than blanks; delimiter: of CSV, with which blanks are fields."""
+        """Indices of the rows that contain more than whitespace.
+
+        delimiter: of CSV; a row that contains it counts too, even if all fields are blank
+        """
         rows = self.rows
         if not self.heads and not any(rows):
             return []
         return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
 
     def only(self, numbers: list[int]) -> Rows:
-        """The rows with these numbers, to be read; without their lines."""
+        """The rows with these indices, for decoding; their line numbers are not kept."""
         heads = {row: self.heads[number] for row, number in enumerate(numbers) if number in self.heads}
         return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
 
     def raw(self, row: int) -> tuple[bytes, int]:
-        """The row's bytes, or the head of one that is too large; and its full size."""
+        """The row's bytes (only the first ones if the row is too large), and its full size in bytes."""
         content = self.rows[row]
         return self.heads[row] if content is None else (content, len(content))
 
 
 class _OpenRow:
-    """A row without its end so far; of one that is too large only the head is kept.
+    """A row whose end has not been read yet; if it is too large, only its first bytes are kept.
 
-    size: how many bytes it has so far
+    size: number of bytes read so far
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -74,21 +81,26 @@ class _OpenRow:
         self.size = 0
 
     def add(self, piece: bytes, size: int | None = None) -> None:
-        """Append a piece; size: of the piece, where it is only a head."""
+        """Append a piece of the row.
+
+        size: full size of the piece, if `piece` is only its first bytes
+        """
         self.size += len(piece) if size is None else size
         self._pieces.append(piece[:SHOWN_BYTES] if self.size > self._max_bytes else piece)
         if self.size > self._max_bytes:
             self._pieces = [b"".join(self._pieces)[:SHOWN_BYTES]]
 
     def end(self, rows: Rows) -> Rows:
-        """Append the row to these rows and return them; the next row may begin."""
+        """Append the finished row to `rows` and return them; this object is then ready for the next row."""
         rows.add(b"".join(self._pieces), self.size, self._max_bytes)
         self._pieces, self.size = [], 0
         return rows
 
 
 def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
-    r"""The bytes of a row as a member of that name: as text of that encoding, or else as base64.
+    r"""The bytes of a row as one JSON member: decoded as text, or as base64 if they cannot be decoded.
+
+    name: name of the member; codec: name of the encoding
 
     >>> shown_bytes("row", b"a", "utf-8"), shown_bytes("row", b"\xff", "utf-8")
     ({'row': 'a'}, {'row_base64': '/w=='})
@@ -100,7 +112,7 @@ def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
 
 
 def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
-    """Every line of the input, in batches of what came in one block."""
+    """Every line of the input, in batches: the lines that end in one block."""
     line = 1
     rest = _OpenRow(max_bytes)
     for block in _noting(blocks, lambda: rest.size):
@@ -122,7 +134,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
 
 
 def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
-    """The items; a StoppedError among them gets the number of bytes of an unfinished row."""
+    """The items; if reading one raises StoppedError, `unfinished()` bytes are added to the error."""
     try:
         yield from items
     except StoppedError as stopped:
@@ -131,20 +143,21 @@ def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
 
 
 def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",") -> Iterator[Rows]:
-    """CSV records of these lines: a line with an open quote continues in the next one.
+    """The CSV records in these lines: a line that ends inside quotes continues in the next line.
 
-    A quote opens where a field begins, and nowhere else: `5" pipe` is a field like others. A record that
-    outgrows the limit is given up there, and the next line begins a new one, so that a lost quote costs one.
+    A quote counts as opening only at the beginning of a field: `5" pipe` is an ordinary field. A record that
+    exceeds the limit ends there and is too large; the next line begins a new record. So a missing quote
+    costs only one record.
     """
     record = _OpenRow(max_bytes)
     lines = 0
     quoted = False
     start = 1
     terminated = True
-    # The newline of its last line is held too.
-    for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (as it is then)
+    # An unfinished record also holds the newline of its last line, hence `+ bool(lines)`.
+    for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (current values are meant)
         if not lines and not batch.heads and not any(b'"' in row for row in batch.rows if row):
-            # Every line is a record; among them may be very many blank ones.
+            # Fast path: every line is a record. It keeps inputs with very many blank lines fast.
             yield replace(batch, line=start)
             start += len(batch.rows)
             terminated = batch.terminated
@@ -173,7 +186,10 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
 
 
 def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
-    """Whether the line ends inside a quoted field; quoted: whether it began in one."""
+    """Whether the line ends inside a quoted field.
+
+    quoted: whether the line begins inside a quoted field
+    """
     position = 0
     while True:
         if quoted:
@@ -195,22 +211,26 @@ def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
 
 
 _OUTSIDE = re.compile(rb'[^"\[\]{}]*(?:"[^"]*"[^"\[\]{}]*){0,1000}')
-"""All up to the next bracket, or up to a text that has no end yet, of bytes without escapes.
+"""Matches up to the next bracket, or up to the quote of a string whose end is not in the block. The bytes
+must have no escapes.
 
-It takes 1,000 texts at most: for each, the `re` module holds memory until the match is done."""
+It matches 1,000 strings at most, because the `re` module needs memory for each until the match is done."""
 _PLAIN = re.compile(rb'[^ \t\r\n,"\[\]{}]*')
-"""A number or a word."""
+"""A number or a word such as `true`."""
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n][ \t\r\n]*")
-"""Only where blanks begin: else the search would start again at each of very many blanks."""
+"""A line break with the blanks around it. The lookbehind makes a match begin at the first blank only;
+otherwise the search would start again at each of very many blanks."""
 _PIECE_BYTES = 1 << 16
 _QUOTE, _COMMA, _OPENS, _CLOSES = b'"'[0], b","[0], b"[{", b"]}"
 
 
 def holds_lines(head: bytes) -> bool:
-    """Whether a file that begins so holds JSON lines: its first line is whole, and no array.
+    """Whether a file that begins with `head` holds JSON lines.
 
-    head: whatever comes first; a first line longer than that counts as whole
+    It does if its first line is a whole document and not an array.
+
+    head: the first bytes of the file; if the first line is longer than these, it counts as whole
     """
     first, newline, _ = head.lstrip(b" \t\r\n").partition(b"\n")
     if first.startswith(b"["):
@@ -219,7 +239,7 @@ def holds_lines(head: bytes) -> bool:
 
 
 def one_line(row: bytes) -> bytes:
-    r"""The document without its line breaks and indentation; between tokens they mean nothing.
+    r"""The JSON document in one line: without line breaks and indentation, which have no meaning in JSON.
 
     >>> one_line(b'{\n  "a": [1,\r\n 2]\n}')
     b'{"a": [1,2]}'
@@ -228,7 +248,7 @@ def one_line(row: bytes) -> bytes:
         return row
     pieces, start = [], 0
     while start < len(row):
-        # In pieces: while bytes are put together, Python holds 80 bytes for each line.
+        # Work in pieces, because `sub` on the whole row would need 80 bytes of memory for each line.
         stop = row.find(b"\n", start + _PIECE_BYTES)
         stop = len(row) if stop < 0 else stop
         pieces.append(_BREAK.sub(b"", row[start:stop]).rstrip(b" \t\r"))
@@ -237,18 +257,22 @@ def one_line(row: bytes) -> bytes:
 
 
 class _Document:
-    """State of reading one document; first: its first byte, which was read."""
+    """State of the search for the end of one JSON document.
+
+    first: the first byte of the document, which is already consumed
+    """
 
     def __init__(self, first: int) -> None:
         self._depth = 1 if first in _OPENS else 0
         self._in_text = first == _QUOTE
         self.is_plain = not self._depth and not self._in_text
-        """A number or a word, which needs nothing behind it."""
+        """True for a number or a word, which may also end at the end of the file."""
 
     def end(self, block: bytes, position: int) -> int:
-        """Where it ends in the block, -1 if it continues behind.
+        """Position in the block after the end of the document, -1 if it continues after the block.
 
-        block: without escapes, so that every quote begins or ends a text; position: where to continue
+        block: without escapes, so that every quote begins or ends a string
+        position: where to continue the search
         """
         if self.is_plain:
             end = _after(_PLAIN, block, position)
@@ -273,7 +297,7 @@ class _Document:
 
 
 def indent_of(row: bytes) -> bytes:
-    r"""Blanks that stood before the document, where it spans lines: those before its last line.
+    r"""Indentation of a document that spans lines, taken from its last line; b"" for one line.
 
     >>> indent_of(b'{\n    "a": 1\n  }')
     b'  '
@@ -283,10 +307,10 @@ def indent_of(row: bytes) -> bytes:
 
 
 def split_documents(blocks: Iterator[bytes], max_bytes: int, shown: str) -> Iterator[Rows]:
-    """Every element of an array, or of several, and every document outside of one, in order.
+    """Every JSON document of the input, in order: the elements of arrays, and documents outside arrays.
 
     shown: name of the input, for errors
-    raises: FileError naming the line, where documents do not follow each other as they should
+    raises: FileError naming the line, if a comma or a bracket between documents is missing or misplaced
     """
     cutter = _Cutter(max_bytes, shown)
     for block in blocks:
@@ -299,16 +323,16 @@ def split_documents(blocks: Iterator[bytes], max_bytes: int, shown: str) -> Iter
 
 
 class _Cutter:
-    """Cuts blocks that follow each other."""
+    """Cuts consecutive blocks of one input into JSON documents; see `split_documents`."""
 
     def __init__(self, max_bytes: int, shown: str) -> None:
         self._shown = shown
         self._line = 1
         self._array_from = 0
-        """Line in which the array begins that is open; 0: none is."""
+        """Line in which the currently open array begins; 0 if no array is open."""
         self._comma_due = self._just_opened = False
         self._escaped = False
-        """The last block ended with a backslash whose character is still to come."""
+        """True if the last block ended with a backslash; the escaped character begins the next block."""
         self._document: _Document | None = None
         self._began = 1
         self._row = _OpenRow(max_bytes)
@@ -316,7 +340,7 @@ class _Cutter:
         self._starts: list[int] = []
 
     def cut(self, block: bytes) -> Rows:
-        """The rows that end in the block."""
+        """The documents that end in this block."""
         position, plain = 0, self._without_escapes(block)
         while True:
             document, start, seen = self._document, position, 0
@@ -335,7 +359,7 @@ class _Cutter:
             position = end
 
     def last(self) -> Rows:
-        """What ends with the file. raises: FileError for what has no end"""
+        """The documents that end at the end of the file. raises: FileError for an unfinished one"""
         if self._document is not None and self._document.is_plain:
             self._close()
         advice = "has no end; fetch the file again, or mend it"
@@ -347,7 +371,7 @@ class _Cutter:
         return self._taken()
 
     def _without_escapes(self, block: bytes) -> bytes:
-        """The block, without its first byte where the last block ended inside an escape."""
+        """The block with its escapes replaced, and its first byte too if a backslash ended the last block."""
         plain = without_escapes(block)
         if self._escaped and block:
             plain = b"_" + without_escapes(block[1:])
@@ -355,9 +379,11 @@ class _Cutter:
         return plain
 
     def _between(self, block: bytes, plain: bytes, position: int) -> tuple[_Document | None, int]:
-        """The document that begins next, None if none does in this block; and where.
+        """The next document that begins in this block (None if none does), and its position.
 
+        Checks the commas and array brackets before it.
         plain: the block without escapes
+        raises: FileError for a misplaced byte
         """
         while True:
             start, position = position, _after(_SPACE, plain, position)
@@ -395,7 +421,7 @@ class _Cutter:
         self._comma_due = bool(self._array_from)
 
     def _taken(self) -> Rows:
-        """The rows that ended; the span of each reaches to where the next one begins."""
+        """The finished rows; the lines of a row reach to the line in which the next row begins."""
         rows, starts = self._rows, [*self._starts, self._line]
         rows.line, rows.lines_of = starts[0], [after - before for before, after in pairwise(starts)]
         self._rows, self._starts = Rows([], 1), []
@@ -403,6 +429,6 @@ class _Cutter:
 
 
 def _after(pattern: re.Pattern[bytes], block: bytes, start: int) -> int:
-    """Where a pattern that always matches, if only nothing, ends."""
+    """End position of a match that begins at `start`; the pattern must be able to match zero bytes."""
     match = pattern.match(block, start)
     return start if match is None else match.end()

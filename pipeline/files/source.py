@@ -1,4 +1,4 @@
-"""Inputs as blocks of plain bytes: files or stdin, plain or packed."""
+"""Reads an input (file, stdin, address) as blocks of unpacked bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STDIN = "-"
 
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
-"""The bytes that show an encoding."""
+"""Number of bytes at the beginning in which the encoding is looked for."""
 
 
 def is_stream(name: str) -> bool:
@@ -49,21 +49,22 @@ def is_stream(name: str) -> bool:
 class StoppedError(Exception):
     """A stop was requested while the run waited for input.
 
-    unfinished: bytes of a row whose end was not read
+    unfinished: number of bytes read of a row whose end was not read
     """
 
     unfinished = 0
 
 
 class InputSource:
-    """One input: a file, stdin as `-`, or an address; open between `__enter__` and `__exit__`, not longer.
+    """One input: a file, stdin as `-`, or an address. It is a context manager, and open only inside `with`.
 
-    wait: called with the descriptor before every read; may raise StoppedError, which `blocks` passes on
-    shown: its name in messages, which has no secrets
-    mark: the byte order mark that the content began with, which `blocks` leaves out
-    waited_s: seconds in which a stream had nothing to read
-    size: bytes of a regular file, packed or not, and of an open address whose store gives its size; else None
-    raises: FileError when it could not be opened: no such file, no permission, a directory
+    wait: called with the file descriptor before every read; `blocks` passes on a StoppedError that it raises
+    shown: name of the input as shown to the user, without secrets
+    mark: the byte order mark at the beginning of the content; `blocks` removes it
+    waited_s: seconds spent waiting because a stream had nothing to read
+    size: bytes of a regular file as stored (packed or not), or of an open address if the store returns its
+        size; else None
+    raises: FileError if it cannot be opened: it does not exist, is a directory, or reading is not allowed
     """
 
     def __init__(self, name: str, wait: Callable[[int], None] | None = None) -> None:
@@ -91,7 +92,7 @@ class InputSource:
             self._raw, self.size = open_address(self.name)
             return self
         try:
-            # Closed by `__exit__`: the blocks are read long after this returns.
+            # No `with` here: `__exit__` closes the file, because the blocks are read after this returns.
             self._raw = io.BufferedReader(_Waiting(self, 0 if self.name == STDIN else self.name, self._wait))
         except OSError as error:
             raise self._cannot_be_read(error) from error
@@ -110,24 +111,28 @@ class InputSource:
 
     @property
     def consumed(self) -> int:
-        """Bytes of the file that were taken so far; 0 where that is unknown."""
+        """Number of bytes read from the file so far; 0 if the size of the input is unknown."""
         return 0 if self.size is None else self._opened().tell()
 
     def table(self, *, parquet: bool, only: set[str] | None) -> Table:
-        """The content as Parquet or Arrow; `only` these columns, None: all. raises: as `Table`"""
+        """The content as a Parquet or Arrow table.
+
+        parquet: Parquet, not Arrow; only: names of the columns to read, None for all; raises: as `Table`
+        """
         return Table(self._opened(), self.shown, parquet=parquet, only=only)
 
     def blocks(self, encoding: str | None = None) -> Iterator[bytes]:
         """The content in blocks of about 1 MiB, unpacked, without a byte order mark.
 
-        encoding: as of `Dialect`; UTF-16 and UTF-32 come as UTF-8, others as they are
-        raises: FileError when it cannot be read to its end, its compressed data is damaged or cut off, or it
-            is not text
+        encoding: as in `Dialect`; UTF-16 and UTF-32 are converted to UTF-8, other encodings stay as they are
+        raises: FileError if the input cannot be read to its end, its compressed data is damaged or cut off,
+            or it is not text
         """
         try:
             blocks = unpacked(self._opened(), self.shown)
             head = b""
-            # The first block is as large as later ones: fields are looked for in a whole block.
+            # Make the first block as large as the later ones, because fields are searched for in the first
+            # block. A stream does not wait for that.
             least = 0 if self.size is None and not is_address(self.name) else _BLOCK_BYTES
             while (len(head) < least or is_undecided(head)) and (block := next(blocks, b"")):
                 head += block
@@ -153,7 +158,10 @@ class InputSource:
 
 
 class _Waiting(io.FileIO):
-    """A file that waits before it is read, and counts for how long; wait: as of `InputSource`."""
+    """A raw file that calls `wait` before every read, and adds the time to `waited_s` of its source.
+
+    wait: as in `InputSource`; None: wait until there is something to read
+    """
 
     def __init__(self, source: InputSource, file: str | int, wait: Callable[[int], None] | None) -> None:
         super().__init__(file, closefd=isinstance(file, str))
@@ -171,7 +179,7 @@ class _Waiting(io.FileIO):
 
 
 def _wait_for(descriptor: int) -> None:
-    """Return when there is something to read, or nothing more will come."""
+    """Wait until there is something to read, or the end of the stream is reached."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     poll.poll()

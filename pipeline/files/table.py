@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: batches of columns, of which only what is judged becomes Python values."""
+"""Reads and writes Parquet and Arrow files; only columns that are judged are converted to Python values."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ _GROUP_BYTES = 64 << 20
 _ARROW_FILE = b"ARROW1"
 _UNREADABLE = object()
 _MILLIS = {"s": 1 / 1000, "ms": 1, "us": 1000, "ns": 1_000_000}
-"""Units of a timestamp in a millisecond."""
+"""How many units of an Arrow timestamp make a millisecond."""
 
 
 class Table:
     """An open Parquet or Arrow input.
 
-    only: read these columns and no others, None: all
-    raises: FileError when it is none, is damaged, or is a pipe where its format cannot be read from one;
-        UsageError without the package that reads it
+    only: names of the columns to read, None for all
+    kind: Parquet, or which of the two Arrow formats; packing: compression of the first Parquet column
+    raises: FileError if it is not in that format, is damaged, or is a pipe and its format needs a file;
+        UsageError if the package pyarrow is not installed
     """
 
     def __init__(self, raw: io.BufferedReader, shown: str, *, parquet: bool, only: set[str] | None) -> None:
@@ -55,7 +56,7 @@ class Table:
                 self.schema: pa.Schema = file.schema_arrow
                 if file.num_row_groups and file.metadata.num_columns:
                     self.packing = file.metadata.row_group(0).column(0).compression.lower()
-                # A nested column is read as a whole; its name is that of its root.
+                # A nested column is read as a whole, by the name of its top-level column.
                 columns = None if only is None else [name for name in self.schema.names if name in only]
                 self._batches: Iterable[pa.RecordBatch] = file.iter_batches(_BATCH_ROWS, columns=columns)
             elif self.kind == "arrow file":
@@ -70,7 +71,7 @@ class Table:
             raise self._damaged(error) from error
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows in order, some thousand at a time. raises: FileError"""
+        """All rows in order, in batches of up to _BATCH_ROWS rows. raises: FileError"""
         try:
             for batch in self._batches:
                 for start in range(0, batch.num_rows, _BATCH_ROWS):
@@ -87,7 +88,7 @@ class Table:
 
 
 def _arrow() -> Any:
-    """The package pyarrow. raises: UsageError when it is not installed"""
+    """The package pyarrow. raises: UsageError if it is not installed"""
     try:
         import pyarrow
         import pyarrow.ipc
@@ -102,10 +103,13 @@ def _arrow() -> Any:
 def documents_of(
     batch: pa.RecordBatch, names: Iterable[str], max_bytes: int
 ) -> tuple[list[dict[str, Any] | None], dict[int, Unreadable]]:
-    """The named columns of each row as a message, and the rows where one of them cannot be read.
+    """The named columns of each row as a message (None for an unreadable row), and the unreadable rows.
 
-    Text is text, also as bytes; bytes that are not text are hex. Numbers, booleans, lists and structs are
-    what JSON has for them, timestamps and dates seconds since 1970, anything else is its text.
+    Values are converted to JSON types: strings and bytes in UTF-8 to text, other bytes to hex; numbers,
+    booleans, lists and structs to the same type in JSON; timestamps and dates to seconds since 1970; any
+    other value to its text.
+
+    max_bytes: a row with a longer text in one column is unreadable
     """
     present = [name for name in batch.schema.names if name in set(names)]
     columns = [_values(batch.column(name)) for name in present]
@@ -130,7 +134,7 @@ def documents_of(
 
 
 def shown_row(batch: pa.RecordBatch, row: int) -> bytes:
-    """All columns of one row as JSON; text that is not UTF-8 as its bytes in hex."""
+    """All columns of one row as JSON; a text that is not UTF-8 is shown as hex."""
     shown = {}
     for name, column in zip(batch.schema.names, batch.slice(row, 1).columns, strict=True):
         (value,) = _values(column)
@@ -174,7 +178,7 @@ def _as_python(scalar: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON has it, its text where JSON has no such type, and bytes that are not text in hex."""
+    """The value as a JSON type: bytes as text, or hex if not UTF-8; a type that JSON lacks as its text."""
     if value is None or value is _UNREADABLE or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, bytes):
@@ -190,7 +194,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Sink(io.RawIOBase):
-    """An output as pyarrow writes to it."""
+    """An output as a Python file object, which pyarrow needs to write to it."""
 
     def __init__(self, output: ByteSink) -> None:
         self._output: ByteSink | None = output
@@ -210,14 +214,14 @@ class _Sink(io.RawIOBase):
         return self._written
 
     def let_go(self) -> None:
-        """Write nothing more."""
+        """Ignore all later writes."""
         self._output = None
 
 
 class TableWriter:
-    """Writes rows as the input had them: the same kind, columns and types; Parquet packed as it was.
+    """Writes rows with the kind of file, columns and types of the input, and Parquet with its compression.
 
-    Row groups hold up to 131,072 rows or 64 MiB.
+    A row group holds up to about 131,072 rows or 64 MiB.
     """
 
     def __init__(self, output: ByteSink, kind: TableKind, schema: pa.Schema, packing: str) -> None:
@@ -240,7 +244,7 @@ class TableWriter:
         """Append these rows of a batch. raises: FileError"""
         if not rows:
             return
-        # Not `array(rows)`: it imports pandas, where that is installed, which takes a second.
+        # Not `array(rows)`: that imports pandas if it is installed, which takes a second.
         places = self._arrow.py_buffer(np.asarray(rows, np.int64))
         taken = batch.take(self._arrow.Array.from_buffers(self._arrow.int64(), len(rows), [None, places]))
         self._batches.append(taken)
@@ -250,17 +254,20 @@ class TableWriter:
             self.flush()
 
     def end(self) -> None:
-        """Write what is held, and the end. raises: FileError"""
+        """Write the buffered rows and the end of the file. raises: FileError"""
         self.flush()
         self._writer.close()
 
     def close(self) -> None:
-        """Detach the output, as a writer of pyarrow that is dropped writes an end. Harmless after `end`."""
+        """Close the writer without writing the end of the file; may be called after `end`.
+
+        The output is detached first, because a pyarrow writer writes the end of the file even when freed.
+        """
         self._sink.let_go()
         self._writer.close()
 
     def flush(self) -> None:
-        """Write what is held. raises: FileError"""
+        """Write the buffered rows. raises: FileError"""
         if self._batches:
             table = self._arrow.Table.from_batches(self._batches, self._schema)
             try:

@@ -1,6 +1,7 @@
-"""Packed bytes as plain ones: gzip, zstd, bzip2 and xz, recognised by their first bytes.
+"""Decompression of inputs: gzip, zstd, bzip2 and xz, recognised by their first bytes.
 
-However little a packed file holds, a block that comes out is bounded: nothing unpacks into memory at once.
+Content is returned in blocks of limited size, so even a small file that unpacks to gigabytes needs little
+memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import zstandard
 BLOCK_BYTES = 1 << 20
 
 PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
-"""Of inputs and outputs."""
+"""File name endings of compressed inputs and outputs."""
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -25,24 +26,29 @@ _BZIP2 = b"BZh"
 _XZ = b"\xfd7zXZ\x00"
 _MAGICS = {".gz": _GZIP, ".zst": _ZSTD, ".bz2": _BZIP2, ".xz": _XZ}
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-"""The last three bytes of a frame that is to be skipped; the first is 0x50 to 0x5f. pzstd begins with one."""
-# One zstd block of 4 bytes can stand for 128 KiB, so 1 KiB of input never becomes more than 32 MiB.
+"""The last three bytes of the magic number of a skippable zstd frame, whose first byte is 0x50 to 0x5f. Files
+written by pzstd begin with such a frame."""
+# A zstd block of 4 bytes can unpack to 128 KiB, so 1 KiB of input never unpacks to more than 32 MiB.
 _ZSTD_SLICE = 1 << 10
 _ZSTD_WINDOW = 1 << 31
-"""`zstd --long=31`, the longest there is. Memory is used as far as the content goes, and twice that far."""
+"""Window of `zstd --long=31`, the largest possible. A file needs memory of at most twice its content."""
 _XZ_MEMORY = 256 << 20
-"""`xz -9` needs 65 MiB."""
+"""Memory limit for unpacking xz; files written by `xz -9` need 65 MiB."""
 _CUT_OFF = "ends in the middle of its compressed data; fetch it again"
 
 
 class PackedError(Exception):
-    """Packed data cannot be unpacked; the text has the reason and what to do."""
+    """Compressed data cannot be unpacked; the text has the reason and what to do."""
 
 
 def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """The plain content in blocks of up to about 1 MiB; what a stream gave so far is returned at once.
+    """The unpacked content in blocks; plain content as it is.
 
-    name: with the ending of a packed file, a file that ends inside its first bytes is cut off
+    A block has up to about 1 MiB, with zstd up to 33 MiB. Bytes that a stream has delivered are returned
+    without waiting for more.
+
+    name: if its ending is that of a compressed file, a file shorter than the magic number is reported as cut
+        off
     raises: PackedError, OSError
     """
     reads = iter(lambda: raw.read1(BLOCK_BYTES), b"")
@@ -66,7 +72,7 @@ def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
         else:
             yield from reads
     except (zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
-        if "emory" in str(error):  # neither library has an error of its own for it
+        if "emory" in str(error):  # zstandard and lzma have no special error class for too little memory
             raise PackedError(
                 "needs more memory to decompress than is allowed; decompress it first"
             ) from error
@@ -78,7 +84,7 @@ def _damaged(error: Exception) -> PackedError:
 
 
 def _is_undecided(head: bytes) -> bool:
-    """Whether more bytes are needed to know how a file is packed.
+    """Whether more bytes are needed to know how a file is compressed.
 
     >>> _is_undecided(b""), _is_undecided(b"BZh"), _is_undecided(b"P"), _is_undecided(b"Pa")
     (True, True, True, False)
@@ -91,7 +97,7 @@ def _is_undecided(head: bytes) -> bool:
 
 
 def _is_stump(name: str, head: bytes) -> bool:
-    """Whether a file is packed by its name, and cut off inside its first bytes: mostly an empty download.
+    """Whether a file is compressed by its name, but ends inside its magic number: often an empty download.
 
     >>> _is_stump("a.gz", b""), _is_stump("a.gz", b"a\\n"), _is_stump("a.jsonl", b"")
     (True, False, False)
@@ -129,7 +135,7 @@ def _zstd_blocks(reads: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Gzip:
-    """One member of gzip."""
+    """Unpacks one member of a gzip file, with the interface of the bz2 and lzma decompressors."""
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
@@ -154,7 +160,10 @@ _Unpacker = _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor
 
 
 def _streams(reads: Iterator[bytes], make: Callable[[], _Unpacker], padding: bytes = b"") -> Iterator[bytes]:
-    """The content of consecutive streams; padding: bytes that may stand between them."""
+    """The content of consecutive compressed streams.
+
+    make: returns a new decompressor for each stream; padding: bytes that may stand between two streams
+    """
     packed = next(reads, b"")
     while packed:
         stream = make()
@@ -163,7 +172,7 @@ def _streams(reads: Iterator[bytes], make: Callable[[], _Unpacker], padding: byt
                 raise PackedError(_CUT_OFF)
             try:
                 block = stream.decompress(packed if stream.needs_input else b"", BLOCK_BYTES)
-            except OSError as error:  # bz2 has no error of its own
+            except OSError as error:  # bz2 raises OSError for damaged data
                 raise _damaged(error) from error
             packed = b""
             if block:

@@ -1,4 +1,4 @@
-"""Messages about rows that could not be read; a run with such rows always prints one."""
+"""Texts for the user about rows that could not be read; a run with unreadable rows always prints one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ADVICE = {
     DeadLetterReason.NOT_AN_OBJECT: "if it holds plain lines, add --format text",
     DeadLetterReason.INVALID_CSV: "if it does not hold CSV, name the format with --format",
 }
-"""What to do when every row has this reason."""
+"""Advice for a run in which every row is unreadable, by the reason of the first row."""
 
 
 _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.TOO_LARGE)
@@ -28,13 +28,17 @@ _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadL
 
 ALLOWED_SHARE = 0.01
 ALLOWED_ROWS = 9
-"""Rows that a run without --max-unreadable may lose: this share of them, or this many."""
+"""Without --max-unreadable, a run may have this many unreadable rows, or ALLOWED_SHARE of all rows if that is
+more."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstUnreadable:
-    """The first row that could not be read, or that has no text: where it stands and why, its fields where
-    they are known, and advice where its bytes give it, else None.
+    """The first row that could not be read, or that has no text.
+
+    where: name of the input and line number; bad: the reason
+    fields: names of the row's fields, empty if they are not known
+    advice: what to do, if the row's bytes show it; else None
     """
 
     where: str
@@ -52,7 +56,7 @@ def first_unreadable(chunk: RowChunk) -> FirstUnreadable | None:
 
 
 def first_without_text(chunk: RowChunk) -> FirstUnreadable | None:
-    """The first row of a chunk that comes out though it has no text, or None."""
+    """The first row of a chunk that is kept although it has no text, or None."""
     return _first(chunk, chunk.columns.no_text)
 
 
@@ -66,9 +70,9 @@ def _first(chunk: RowChunk, rows: list[Unreadable]) -> FirstUnreadable | None:
 
 @dataclass(slots=True)
 class TextField:
-    """Whether the rows have the text field at all: where none has, another one was meant.
+    """Checks whether any row has the text field; if none has, the user probably meant another field.
 
-    number: of the input that was looked at last, from 0
+    number: number of the input that was checked last, from 0
     """
 
     number: int = 0
@@ -77,9 +81,11 @@ class TextField:
     _meant: dict[str, None] = field(default_factory=dict)
 
     def missed(self, number: int | None) -> str | None:
-        """The error before input `number` begins (None: at the end), if the one before had no such field.
+        """The error text if no row has the text field, else None. Call it before each input and at the end.
 
-        A short input may be without it where others are not.
+        number: the input that begins, None at the end
+        A single input without the field is an error only if it has ENOUGH_ROWS rows or more; all inputs
+        together are checked at the end.
         """
         if number == self.number:
             return None
@@ -91,7 +97,7 @@ class TextField:
         return None
 
     def look(self, chunk: RowChunk) -> None:
-        """Rows of that input, the next ones."""
+        """Check the next rows of the current input."""
         self._of_input.add(chunk)
         self._of_all.add(chunk)
         unseen = chunk.columns.unseen
@@ -107,7 +113,11 @@ class TextField:
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows that were looked at; first: without a text; has_field: one has the field, perhaps null."""
+    """Summary of rows that were checked.
+
+    count: number of rows; first: the first row without a text
+    has_field: whether any row has the text field, even with the value null
+    """
 
     count: int = 0
     first: FirstUnreadable | None = None
@@ -126,7 +136,11 @@ class _Rows:
 
 
 def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, dead_letter: str | None) -> str:
-    """One line for a run that kept or dropped other rows."""
+    """The line about unreadable rows, for a run that could read other rows.
+
+    reasons: number of unreadable rows by reason; rows: number of all rows
+    dead_letter: name of the file with the unreadable rows, None without one
+    """
     where = f"they are in {dead_letter}" if dead_letter is not None else "see all with --dead-letter FILE"
     return f"{_counted(reasons, rows, first)}; {where}"
 
@@ -142,9 +156,9 @@ def _counted(reasons: Counter[str], rows: int, first: FirstUnreadable) -> str:
 def too_many_line(
     reasons: Counter[str], rows: int, first: FirstUnreadable, limit: float | None
 ) -> str | None:
-    """One line for a run with more unreadable rows than it may have, None for others.
+    """The error line for a run with more unreadable rows than allowed; None if there are not too many.
 
-    limit: share of the rows; None: none was given, and the rows go nowhere
+    limit: allowed share of unreadable rows; None: the user set no limit and no file for the unreadable rows
     """
     count = reasons.total()
     if limit is not None:
@@ -160,12 +174,12 @@ def too_many_line(
 
 
 def no_text_line(first: FirstUnreadable) -> str:
-    """One line for a run in which every row must have a text."""
+    """The error line for a row without a text, if the settings require a text in every row."""
     return f"{first}, and input.null_text: fail allows no row without a text; mend it, or set it to pass"
 
 
 def strict_line(first: FirstUnreadable) -> str:
-    """One line for a run that no unreadable row may have."""
+    """The error line for an unreadable row in a run with --strict."""
     return (
         f"{first}, and --strict allows no unreadable row; mend it, "
         "or see all with --dead-letter FILE and without --strict"
@@ -173,7 +187,7 @@ def strict_line(first: FirstUnreadable) -> str:
 
 
 def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
-    """One line for a run that could read no row."""
+    """The error line for a run that could not read any row."""
     count = reasons.total()
     rows = "the only row" if count == 1 else f"all {count:,} rows"
     why = ", ".join(reason for reason, _ in reasons.most_common())
@@ -185,7 +199,7 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
 
 
 def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
-    """Advice that the row's bytes give: JSON that may be an array or span lines, another encoding."""
+    """Advice from the row's bytes (a JSON array, JSON that spans lines, or another encoding), or None."""
     if bad.reason is DeadLetterReason.NOT_UTF8 and chunk.batch is None:
         return "if it is gb18030, big5, shift_jis, cp1252 or another one, add it, as --encoding gb18030"
     if bad.reason not in _OF_JSON or chunk.rows.lines_of is not None:
@@ -197,7 +211,10 @@ def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
 
 
 def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:
-    """Names in the row itself, as settings spell them; those of a CSV are checked with its header."""
+    """Names of the fields of a row with a missing field, as settings spell them; empty for other rows.
+
+    For CSV the header was already checked, so no names are needed.
+    """
     if bad.reason is not DeadLetterReason.MISSING_FIELD:
         return ()
     try:

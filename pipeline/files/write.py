@@ -1,6 +1,7 @@
-"""Outputs that appear whole or not at all: written without a name, or beside it, then renamed onto it.
+"""Output files that get their name only when they are complete.
 
-Streams cannot do that: stdout, descriptors, pipes and devices show what is written at once.
+The content is written to a file without a name, or with a temporary name, and renamed at the end. For streams
+this is impossible: on stdout, descriptors, pipes and devices written bytes are visible at once.
 """
 
 from __future__ import annotations
@@ -33,24 +34,27 @@ _DESCRIPTORS = "/proc/self/fd"
 
 
 class ByteSink(Protocol):
-    """Takes bytes in order."""
+    """Anything to which bytes can be written in order."""
 
     def write(self, data: bytes, /) -> object:
-        """Take them all or raise FileError."""
+        """Write all bytes, or raise FileError."""
 
 
 class Output:
-    """One output file, plain or compressed by its ending; nothing has its name before `place`.
+    """One output file, plain or compressed by its ending; it gets its name only by `place` or `publish`.
 
-    name: a path, `-` for stdout, or a name of a descriptor of this process, as /dev/stderr or `>(...)`
-    mode: permissions of a new file; an existing one keeps its own unless 0600 is requested, and its owner and
-        group where the system allows that
-    packed: an ending .gz, .zst, .bz2 or .xz means compressed
-    is_stream: written bytes are visible at once; `place` does nothing
-    raises: FileError when it cannot be made, written or renamed; nothing is left behind then
+    Until then, an existing file of that name stays unchanged.
 
-    A link is followed: the file it points to is replaced, the link stays. Other hard links to that file keep
-    the old content. A link of another user in a folder where all may write is refused.
+    name: a path, `-` for stdout, or a descriptor of this process such as /dev/stderr or `>(...)`
+    mode: permissions of a new file. A file that replaces an existing one gets that one's permissions, unless
+        `mode` is 0600, and its owner and group if the system allows that
+    packed: if True, the ending .gz, .zst, .bz2 or .xz means a compressed output
+    is_stream: True for streams: written bytes are visible at once, and `place` does nothing
+    raises: FileError if the file cannot be made, written or renamed; no partial file is left behind
+
+    A symbolic link is followed: the file that it points to is replaced, the link stays. Other hard links to
+    that file keep the old content. In a folder where everybody may write, a link that belongs to another user
+    is refused.
     """
 
     def __init__(self, name: str, *, mode: int = 0o666, packed: bool = True) -> None:
@@ -70,7 +74,7 @@ class Output:
         self.is_stream = self._part is None
         self._plain = _Plain(self._raw)
         try:
-            # A gzip file begins with its header, for which the disk may be too full already.
+            # Making a gzip writer already writes the gzip header, which fails if the disk is full.
             with self._named():
                 self._packer = self._pack()
         except FileError:
@@ -91,7 +95,8 @@ class Output:
         if status is not None and stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(21, "is a directory")
         if status is not None and not stat.S_ISREG(status.st_mode):
-            # By the name as given: links in /proc point to texts such as `pipe:[7]`, which are not names.
+            # Use the given name, not `target`: links in /proc point to texts such as `pipe:[7]`, which cannot
+            # be opened.
             return cast(BinaryIO, io.FileIO(self.name, "wb"))
         if status is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
@@ -111,8 +116,8 @@ class Output:
     def write(self, data: bytes, /) -> None:
         """Append bytes.
 
-        raises: FileError when the disk is full or the reader of a pipe went away; BrokenPipeError for stdout,
-            where that is how `... | head` ends a program
+        raises: FileError if the disk is full, or if the reader of a pipe has closed it; BrokenPipeError if
+            the reader of stdout has closed it, as in `... | head`, because a program ends that way then
         """
         with self._named():
             if self._packer is None:
@@ -120,11 +125,11 @@ class Output:
             self._packer.write(data)
 
     def stream(self) -> BinaryIO:
-        """This output as a stream to write to."""
+        """This output, typed as a binary stream, for functions that need one."""
         return cast(BinaryIO, self)
 
     def sync(self) -> None:
-        """Put everything on disk, without its name; only `place` is left to call."""
+        """Put all content on disk, but do not give the file its name yet. Afterwards call only `place`."""
         with self._named():
             if self._packer is not None:
                 self._packer.close()
@@ -134,14 +139,17 @@ class Output:
                 self._raw.close()
 
     def rest(self) -> None:
-        """Close the descriptor after `sync`; only `place` is left to call."""
+        """Close the file descriptor after `sync`, to save descriptors. Afterwards call only `place`.
+
+        The file gets a temporary name, because a file without a name would be lost.
+        """
         with self._named():
             self._name_part()
         if not self.is_stream:
             self._raw.close()
 
     def place(self) -> None:
-        """Give what `sync` put on disk its name."""
+        """Give the file, which `sync` has put on disk, its final name."""
         with self._named():
             self._rename()
         if not self.is_stream:
@@ -164,31 +172,32 @@ class Output:
                 os.close(folder)
 
     def publish(self) -> None:
-        """Put everything written so far on disk under its name; more may follow.
+        """Put everything written so far on disk under the final name; more writes may follow.
 
-        A packed output ends one member, or frame, and begins the next.
+        A compressed output ends its current member (or frame), and the next write begins a new one.
         """
         with self._named():
             if self._packer is not None:
                 self._packer.close()
-                # The next member begins with the next byte: a head without an end is a damaged file.
+                # The next write makes a new packer. Made here, it would write a header without an end, which
+                # readers report as a damaged file.
                 self._packer = None
             if not self.is_stream:
                 os.fsync(self._raw.fileno())
             self._rename()
 
     def finish(self) -> None:
-        """Put everything on disk under its name."""
+        """Put everything on disk under the final name: `sync`, then `place`."""
         self.sync()
         self.place()
 
     def discard(self) -> None:
-        """Leave nothing behind; harmless after `place`."""
+        """Delete the unfinished file and close everything; does nothing to a file that has its final name."""
         part, self._part = self._part, None
         if part is not None and self._named_already:
             part.unlink(missing_ok=True)
-        # A packer that is not closed writes its last bytes when it is freed, and from Python 3.13 on warns on
-        # stderr that the file is closed.
+        # Close the packer, with its writes ignored. If it were not closed, it would write its last bytes when
+        # it is freed, and from Python 3.13 on warn on stderr that the file is closed.
         self._plain.is_given_up = True
         if self._packer is not None:
             self._packer.close()
@@ -215,10 +224,11 @@ class Output:
 
 
 def _followed(name: str) -> Path:
-    """The path that a name leads to, without links.
+    """The path that a name leads to after all symbolic links are followed.
 
-    raises: OSError for a link in a folder where everybody may write, that belongs to neither this user nor
-        root nor the owner of that folder, as Linux with `fs.protected_symlinks` where the folder is sticky
+    raises: OSError for a link in a folder where everybody may write, unless the link belongs to this user, to
+        root or to the owner of the folder. Linux has the same rule for sticky folders
+        (`fs.protected_symlinks`)
     """
     here, links = "/", 0
     rest = [part for part in reversed(os.path.join(os.getcwd(), name).split("/")) if part not in ("", ".")]
@@ -231,7 +241,8 @@ def _followed(name: str) -> Path:
         try:
             status = os.lstat(path)
         except OSError:
-            here = path  # a path that is missing, or may not be read, leads no further
+            # If the path does not exist or is not readable, stop following links here.
+            here = path
             continue
         if not stat.S_ISLNK(status.st_mode):
             here = path
@@ -250,7 +261,10 @@ def _followed(name: str) -> Path:
 
 
 def _nameless(folder: Path, mode: int) -> int | None:
-    """A new file without a name, which even kill -9 does not leave behind; None where the system has none."""
+    """Descriptor of a new file without a name; None if the system has no such files.
+
+    The system deletes this file when the process ends, even after kill -9.
+    """
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
         return None
     try:
@@ -262,7 +276,7 @@ def _nameless(folder: Path, mode: int) -> int | None:
 
 
 def _give_owner(descriptor: int, status: os.stat_result) -> None:
-    """Give the file the owner and group of `known` where that is allowed, else the group, else nothing."""
+    """Give the file the owner and group in `status`; if that is not allowed, only the group, if allowed."""
     for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
         try:
             os.fchown(descriptor, owner, group)
@@ -274,7 +288,7 @@ def _give_owner(descriptor: int, status: os.stat_result) -> None:
 def _give_name(descriptor: int, path: Path) -> None:
     folder = os.open(_DESCRIPTORS, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        # Only with a folder's descriptor does Python follow the link that /proc shows.
+        # Python follows the link in /proc only if `src_dir_fd` is passed.
         os.link(str(descriptor), path, src_dir_fd=folder)
     finally:
         os.close(folder)
@@ -287,14 +301,17 @@ class _Packer(Protocol):
 
 
 def write_all(stream: BinaryIO, data: bytes) -> None:
-    """Write all of it: a raw file may take less than it is given."""
+    """Write all of the data; one `write` of a raw file may write only a part of it."""
     view = memoryview(data)
     while view:
         view = view[stream.write(view) :]
 
 
 class _Plain:
-    """Writes to a raw file, which is closed by its output; nothing more once that `is_given_up`."""
+    """Writes to the raw file of an `Output`, which closes that file.
+
+    is_given_up: if True, writes are ignored
+    """
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
@@ -305,7 +322,7 @@ class _Plain:
             write_all(self._raw, data)
 
     def close(self) -> None:
-        """The file itself is closed by its output."""
+        """Does nothing, because the `Output` closes the file."""
 
 
 def _packer(name: str, plain: _Plain) -> _Packer:
@@ -323,10 +340,10 @@ def _packer(name: str, plain: _Plain) -> _Packer:
 
 
 def place_all(outputs: list[Output]) -> None:
-    """Give all outputs their names, in this order.
+    """Give all outputs their final names, in this order.
 
-    outputs: all on disk (`sync`), so that only renaming can still fail
-    raises: FileError naming those that are in place already
+    outputs: `sync` was called on each, so only renaming can still fail
+    raises: FileError that also lists the outputs already renamed
     """
     placed: list[str] = []
     for output in outputs:
@@ -341,9 +358,10 @@ def place_all(outputs: list[Output]) -> None:
 
 
 class RowWriter:
-    """Rows byte for byte, each with its newline at once: a line-based reader of a stream sees it.
+    """Writes rows as their exact bytes, each with its newline at once, so that a reader of a stream sees it.
 
-    The last row of an input may come without; its newline is written before the next row, or never.
+    The last row of an input may have no newline. Then the newline is written only before the next row; if
+    no row follows, none is written.
     """
 
     def __init__(self, sink: ByteSink) -> None:
@@ -351,7 +369,10 @@ class RowWriter:
         self._open = False
 
     def write(self, rows: list[bytes], *, bare: bool = False) -> None:
-        """Append rows, given without their newline; bare: the last one came without."""
+        """Append rows.
+
+        rows: without their newlines; bare: the last row had no newline in the input
+        """
         if not rows:
             return
         joined = b"\n".join(rows)
@@ -365,9 +386,10 @@ _MAX_LINKS = 40
 
 
 def descriptor_of(name: str, *, writes: bool) -> int | None:
-    """The descriptor that a name stands for, links followed; None for the name of a file.
+    """The file descriptor that a name such as `-` or /dev/fd/3 stands for; None for the name of a file.
 
-    writes: `-` is stdout, else stdin
+    Symbolic links are followed.
+    writes: True: `-` is stdout; False: `-` is stdin
     """
     if name == STDOUT:
         return 1 if writes else 0
@@ -386,16 +408,16 @@ def descriptor_of(name: str, *, writes: bool) -> int | None:
 
 
 _SHARED_BY_NOBODY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO)
-"""Kinds of files that hold one thing: rows of two outputs in one pipe would be mixed."""
+"""File types (regular file, folder, pipe) that two uses must not share, because their rows would be mixed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
     """A file that a command reads or writes.
 
-    use: how an error calls it: `an input`, a flag, or a settings key
+    use: the file's purpose in error texts: `an input`, a flag, or a settings key
     name: a path, or `-` for stdin or stdout
-    folder: the name stands for everything below it too
+    folder: the use includes all files below this folder
     """
 
     use: str
@@ -411,13 +433,17 @@ def refuse_clashes(
     config: str | None = None,
     state: Iterable[FileUse] = (),
 ) -> None:
-    """Refuse a written file that is also read, or written for another use.
+    """Refuse to write a file that the command also reads, or writes for another use.
 
-    outputs: flag → name, None where not requested; state: what is written beside them
-    settings, config: the settings, whose files are read, and their own file
+    inputs: names of the inputs
+    outputs: name of the output for each flag, None if the flag was not used
+    settings: the files named in the settings are read
+    config: name of the settings file, which is read
+    state: further files that the command writes
 
-    Links, hard links, descriptors and redirections are seen through. Devices may be shared.
-    raises: UsageError naming both; also for an empty name and an address
+    Two names of the same file are recognised, also through links, hard links, descriptors and redirections.
+    Devices may be shared.
+    raises: UsageError naming both uses; also for an output with an empty name or an address
     """
     read = [FileUse("an input", name) for name in inputs]
     if config is not None:
@@ -445,7 +471,7 @@ def refuse_clashes(
 
 
 class _Taken:
-    """Files in use, found by their marks: there may be thousands of inputs, each with an output."""
+    """The files in use, indexed by their marks, because there may be thousands of inputs and outputs."""
 
     def __init__(self) -> None:
         self._by_mark: dict[object, FileUse] = {}
@@ -460,7 +486,7 @@ class _Taken:
             self._folders.append((place, identity))
 
     def same_as(self, identity: _Identity) -> FileUse | None:
-        """A use of the same file, or of one below a folder that the other one stands for."""
+        """An earlier use of the same file, or of a folder that contains it or is below it; None without."""
         for mark in identity.marks:
             if mark in self._by_mark:
                 return self._by_mark[mark]
@@ -471,9 +497,10 @@ class _Taken:
 
 
 class _Identity:
-    """Which file a name stands for.
+    """Identifies the file that a name stands for.
 
-    marks: what two names of one file have in common: a descriptor, the place on disk, the path without links
+    marks: two names of the same file share at least one of these: a descriptor, the device and inode, or the
+        path with all links resolved; empty for a device
     """
 
     def __init__(self, place: FileUse, *, writes: bool) -> None:

@@ -1,1 +1,1 @@
-"""A made-up stream of posts with known duplicates, in five languages."""
+"""Generates a stream of made-up posts in five languages, whose duplicates are known."""

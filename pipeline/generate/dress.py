@@ -1,4 +1,4 @@
-"""What surrounds the words of a post: tags, links, mentions, emoji, chains."""
+"""Adds to the words of a post: tags, links, mentions, emoji, and the marks of a repost chain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from twinsieve.pipeline.generate.grammar import Grammar
 
 
 class Dresser:
-    """Puts tags, links and the like around a body; each text takes DRAWS numbers in [0, 1)."""
+    """Adds tags, links and the like to a body.
+
+    The methods take `draws`, a list of DRAWS random numbers in [0, 1), which decide what is added.
+    """
 
     DRAWS = 14
 
@@ -21,20 +24,21 @@ class Dresser:
         self._shorts, self._emoji, self._faces = slots["SHORT"], slots["EMOJI"], slots["FACES"]
 
     def dress(self, body: str, draws: Sequence[float]) -> str:
-        """The body with, at times, a topic tag, a link, a mention, emoji or the tail of a video.
+        """The body, sometimes with a topic tag, a link, a mention, emoji or the end text of a video post.
 
-        Nothing that is put on counts as words: spelt-out faces such as [心] would, so only `short` has them.
+        Only things are added that do not count as words when texts are compared. Emoji written as words, such
+        as [心], would count, so only `short` adds them.
         """
         text = body
         if draws[2] < 0.35:
-            # A few tags are everywhere, as real topics of the day are.
+            # The fourth power makes a few tags very frequent, like real topics of the day.
             tag = f"#{_pick(self._tags, (draws[2] / 0.35) ** 4)}#"
             text = f"{tag}{text}" if draws[3] < 0.5 else f"{text} {tag}"
         if draws[4] < 0.15:
             text = f"{text} http://t.cn/A6{int(draws[4] * 6e8):08x}"
         if draws[5] < 0.08:
             text = f"{text} @{_pick(self._names, draws[5] / 0.08)} "
-        # In very short posts emoji are part of what is said (and of the exact key).
+        # Add no emoji to very short posts: there emoji count as part of the message (and of the exact key).
         if draws[6] < 0.12 and len(body) >= 12:
             text += _pick(self._emoji, draws[6] / 0.12) * (1 + int(draws[7] * 3))
         if draws[8] < 0.06:
@@ -42,14 +46,14 @@ class Dresser:
         return text
 
     def short(self, draws: Sequence[float]) -> str:
-        """A reaction of a word or an emoji or two; few enough to come back often."""
+        """A short reaction: a word, or one or two emoji. There are so few that the same one comes often."""
         if draws[2] < 0.3:
             return _pick(self._emoji, draws[3]) * (1 + int(draws[4] * 2))
         text = _pick(self._shorts, draws[3])
         return text if draws[5] < 0.6 else text + _pick(self._faces, draws[6])
 
     def chain(self, body: str, draws: Sequence[float]) -> str:
-        """The body behind a word of one's own and one or two earlier hands, as a repost chain."""
+        """A repost chain: an own short word, the names of one or two earlier authors, and the body."""
         text = f"//@{_pick(self._names, draws[3])}:{body}"
         if draws[4] < 0.3:
             text = f"//@{_pick(self._names, draws[5])}:{_pick(self._shorts, draws[6])}{text}"

@@ -1,4 +1,4 @@
-"""Small edits, as people make them to a text they post again."""
+"""Makes small edits to a text, like those of people who post a text again."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ MAX_EDITS = 6
 
 
 def edited(body: str, draws: Sequence[float], other: str) -> str:
-    """`body` with 1 to 6 characters substituted, inserted or deleted; fewer in short ones, at most 1 in 8.
+    """`body` with 1 to 6 characters substituted, inserted or deleted; in a short body one in eight at most.
 
-    draws: 2 + 2 · MAX_EDITS numbers in [0, 1); other: a text that new characters are taken from
+    draws: 2 + 2 · MAX_EDITS random numbers in [0, 1), which decide the edits
+    other: a text from which new characters are taken
 
     >>> edited("今天天气很好我们出去玩", [0.0, 0.9, 0.1, 0.5] + [0.0] * 10, "雨下得大")
     '今雨天气很好我们出去玩'

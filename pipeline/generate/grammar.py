@@ -1,4 +1,4 @@
-"""Made-up sentences, whole batches at a time."""
+"""Generates made-up sentences in batches, from the word lists and sentence patterns in `data/`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ _SPACED = frozenset({"en", "es", "ru"})
 
 
 class Grammar:
-    """Slots and patterns of one language, as arrays to draw from.
+    """The word lists ("slots") and sentence patterns of one language, as arrays to choose from.
 
-    Digits need no slot in the data: NUM is there in every language. The first words of a slot are the
-    common ones.
+    A pattern is a list of slot names and literal words; each slot name is replaced by a word of the slot.
+    The slot NUM (numbers) exists in every language, so the data files have no digits. Words at the beginning
+    of a slot are chosen more often.
+
+    slots: words by name of the slot; glue: what is put between two words
     """
 
     def __init__(self, language: str) -> None:
@@ -51,19 +54,21 @@ class Grammar:
         self._begins = np.cumsum(self._lengths) - self._lengths
         means = [sum(map(len, lists[token])) / len(lists[token]) + len(self.glue) for token in tokens]
         self.mean_length = sum(means) / len(patterns)
-        """Characters of a sentence, on average."""
+        """Average number of characters of a sentence."""
 
     def texts(self, sentences: NDArray[np.int64], random: np.random.Generator) -> list[str]:
-        """One text for each count of sentences (int64[n], each at least 1).
+        """n texts with the given numbers of sentences.
 
-        Only `random.random` is used, which gives the same numbers with every version of NumPy.
+        sentences: int64[n], each at least 1
+        random: only its method `random` is used, which gives the same numbers with every version of NumPy
         """
         chosen = (random.random(int(sentences.sum())) * len(self._lengths)).astype(np.int64)
         lengths = self._lengths[chosen]
         ends = np.cumsum(lengths)
         tokens = np.arange(int(lengths.sum())) + np.repeat(self._begins[chosen] - (ends - lengths), lengths)
         luck = random.random(len(tokens))
-        # u^1.5, by a square root: rounded alike on every machine, which powers are not.
+        # The factor luck^1.5 makes words at the beginning of a slot more frequent. It is computed with a
+        # square root, because powers are not rounded the same on every machine.
         rank = luck * np.sqrt(luck) * self._choices[tokens]
         words = self._words[self._first_word[tokens] + rank.astype(np.int64)].tolist()
         bounds = [0, *ends[np.cumsum(sentences) - 1].tolist()]
@@ -73,7 +78,7 @@ class Grammar:
 
 
 def _closed_up(text: str) -> str:
-    """Punctuation moved to the word before it.
+    """The text without the blank before each punctuation mark.
 
     >>> _closed_up("a cat , really .")
     'a cat, really.'

@@ -1,4 +1,4 @@
-"""Posts that look alike and are not duplicates: reports with new numbers, polls with other answers."""
+"""Generates posts that are similar but not duplicates: reports with new numbers, answers to the same poll."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from twinsieve.pipeline.generate.grammar import Grammar
 
 REPORTS = 400
 POLLS = 400
-"""Series that run side by side; their members lie about 30,000 posts apart."""
+"""Number of different reports and polls. Posts of the same report or poll are about 30,000 posts apart."""
 
 
 class Series:
-    """Running reports, whose numbers grow with every post, and polls that many answer."""
+    """Reports whose numbers change with every post, and polls that many people answer.
+
+    chinese: grammar for the subjects; random: generator that chooses them
+    """
 
     def __init__(self, chinese: Grammar, random: np.random.Generator) -> None:
         texts = chinese.texts(np.full(REPORTS + POLLS, 3), random)
@@ -32,7 +35,10 @@ class Series:
         ]
 
     def report(self, draws: Sequence[float]) -> str:
-        """The next report of one series: every number in it is another one than last time."""
+        """The next report on one subject; all its numbers differ from those of the previous report.
+
+        draws: random numbers in [0, 1); draws[2] chooses the subject
+        """
         number = int(draws[2] * REPORTS)
         self._steps[number] += 1
         new = 2 + (self._steps[number] * 7 + number) % 89
@@ -42,6 +48,9 @@ class Series:
         )
 
     def poll(self, own: str, draws: Sequence[float]) -> str:
-        """Own words before the card of a poll, which many posts share."""
+        """A post with own words before the text of a poll; many posts share that text.
+
+        own: the own words; draws: random numbers in [0, 1) that choose the poll and the answer
+        """
         poll = self._polls[int(draws[2] * POLLS)]
         return f"{own[:40]} {poll.format(answer='支持' if draws[3] < 0.5 else '反对')}"

@@ -1,7 +1,7 @@
-"""A made-up microblog stream: posts, reposts, edits, chains, polls and reports whose numbers move on.
+"""Generates a made-up microblog stream: new posts, reposts, edits, repost chains, polls and reports.
 
-The same seed gives the same posts, on every machine and with every version of NumPy. Nothing in it is
-anybody's text. What a post was made from is known, so that drops can be checked against it.
+The same seed gives the same posts on every machine and with every version of NumPy. No text of a real person
+is used. For each repeat the source is known, so that dropped posts can be checked against it.
 """
 
 from __future__ import annotations
@@ -21,28 +21,31 @@ from twinsieve.pipeline.generate.grammar import LANGUAGES, Grammar
 from twinsieve.pipeline.generate.series import Series
 
 CHUNK = 8_192
-"""Posts made at a time; part of what the seed means."""
+"""Number of posts generated at a time. Changing it changes the posts that a seed gives."""
 
 SOURCES = 32_768
-"""A repeat may come from this many of the latest original posts at least."""
+"""Repeats are chosen from at least this many of the latest original posts."""
 
 MEAN_AGE = 4_000
-"""How many original posts ago the source of a repeat was written, on average; most repeats are young."""
+"""Average number of original posts between a repeat and its source; for most repeats it is smaller."""
 
 _START_MS = 1_704_067_200_000
 _ZONE = timezone(timedelta(hours=8))
 _LANGUAGE_SHARES = (0.92, 0.05, 0.01, 0.01, 0.01)
 _MAX_LENGTH = 500
 _MEDIAN_LENGTH, _SPREAD = 41.0, 0.85
-"""Log-normal body lengths as in real posts: mean about 59 characters, a tenth below 14, a tenth above 120."""
+"""Median and spread (sigma) of the log-normal body lengths, chosen as in real posts: the mean is about 59
+characters, a tenth of the bodies are below 14 and a tenth above 120."""
 
 
 class Origin(IntEnum):
-    """How a post came about.
+    """How a post was made.
 
-    Duplicates of their source: COPY (byte for byte), DRESSED (other tags, links, mentions), EDIT (1 to 6
-    characters), CHAIN (few own words before the source as a repost chain), SHORT from its second time on.
-    No duplicates: FRESH; POLL (own words before a shared card); REPORT (the numbers of a series move on).
+    Duplicates of an earlier post, their source: COPY (the same bytes), DRESSED (other tags, links, mentions),
+    EDIT (1 to 6 characters changed, and other tags), CHAIN (a repost chain: few own words before the source),
+    SHORT (a short reaction; a duplicate if the same text came before).
+    Not duplicates: FRESH (a new text), POLL (own words before the shared text of a poll), REPORT (a report
+    with new numbers).
     """
 
     FRESH = 0
@@ -61,13 +64,13 @@ OTHER_SHARES = {Origin.SHORT: 0.05, Origin.POLL: 0.01, Origin.REPORT: 0.02}
 
 @dataclass(slots=True)
 class Posts:
-    """Made-up posts in columns, in the order of their time.
+    """n made-up posts as columns, in the order of their time.
 
-    texts: n texts
-    created_ms: int64[n], ms since 1970, ascending
-    origins: uint8[n], `Origin`
-    sources: int64[n], number of the post in the stream that this one repeats, or -1
-    first: number of the first one in the stream
+    texts: the n texts
+    created_ms: int64[n], time of each post, ms since 1970, ascending
+    origins: uint8[n], `Origin` of each post
+    sources: int64[n], number in the stream of the post that this one repeats, or -1
+    first: number in the stream of the first of these posts
     """
 
     texts: list[str]
@@ -94,7 +97,7 @@ def generate(
 ) -> Iterator[dict[str, Any]]:
     """`count` posts as `{"id", "text", "created_at"}`; see `generate_columns` for the parameters.
 
-    truth: add `kind` and, for duplicates, `duplicate_of` (an earlier id)
+    truth: add `kind` (the `Origin`) to each post, and to duplicates `duplicate_of` (the id of the source)
 
     >>> [post["kind"] for post in generate(3, seed=5, repeats=0, truth=True)]
     ['fresh', 'fresh', 'fresh']
@@ -122,8 +125,8 @@ def generate_columns(
 ) -> Iterator[Posts]:
     """`count` posts in chunks of CHUNK.
 
-    repeats: share of copies, dressed copies, edits and chains of earlier posts, 0 to 0.9
-    rate: posts a second of stream time, on average
+    repeats: share of posts that repeat an earlier post (COPY, DRESSED, EDIT and CHAIN), 0 to 0.9
+    rate: average number of posts per second, by the times of the posts
     raises: ValueError for values out of range
     """
     if count < 0 or not 0 <= repeats <= 0.9 or not 0 < rate < 1e6:
@@ -153,7 +156,11 @@ class _Stream:
         self._limits = np.cumsum(list(shares.values()))
 
     def chunk(self, first: int, size: int) -> Posts:
-        """The next posts; a whole CHUNK is drawn even if fewer are wanted: a prefix stays a prefix."""
+        """The next `size` posts.
+
+        The random numbers of a whole CHUNK are drawn even for fewer posts, so that a shorter stream is always
+        a prefix of a longer one.
+        """
         random = self._random
         picks = np.searchsorted(self._limits, random.random(CHUNK), side="right")
         origins = np.append(self._origins, int(Origin.FRESH))[picks]
@@ -199,9 +206,10 @@ class _Stream:
             del self._sources[:SOURCES]
 
     def _bodies(self, count: int) -> list[str]:
-        """Undressed texts, languages mixed."""
+        """Texts of new posts, without tags and the like, in all languages."""
         random = self._random
-        # Sum of twelve uniforms: near enough to normal, and exact arithmetic everywhere.
+        # The sum of twelve uniform numbers is close enough to a normal distribution, and the arithmetic is
+        # exact on every machine.
         normal = random.random((count, 12)).sum(axis=1) - 6.0
         lengths = np.minimum(_MEDIAN_LENGTH * np.exp(_SPREAD * normal), _MAX_LENGTH)
         languages = np.searchsorted(np.cumsum(_LANGUAGE_SHARES[:-1]), random.random(count), side="right")
@@ -210,7 +218,7 @@ class _Stream:
             rows = np.flatnonzero(languages == language)
             if not len(rows):
                 continue
-            # Words with blanks between them say less in as many characters.
+            # Texts in languages with blanks between words need more characters for the same content.
             wanted = np.minimum(lengths[rows] * (2.0 if grammar.glue else 1.0), _MAX_LENGTH)
             fewest = 1 if language == 0 else 2
             sentences = np.maximum(np.rint(wanted / grammar.mean_length), fewest).astype(np.int64)

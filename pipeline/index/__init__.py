@@ -1,1 +1,2 @@
-"""The index: reads the log of fingerprints in order, judges, records decisions, answers."""
+"""The index role: reads the fingerprint log in order, judges its blocks, records decisions, answers
+workers."""

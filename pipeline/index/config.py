@@ -1,4 +1,4 @@
-"""What an index needs to know beside the sieve's own configuration, and the names of its steps."""
+"""Configuration of an index (the sieve has its own), and the names of its steps and phases."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from twinsieve.pipeline.broker.records import Partition
 MAX_BLOCKS = 32
 MAX_STEP_BYTES = 32 << 20
 MAX_STEP_S = 2.0
-"""Far below the time-outs of group members, health checks and workers, and long enough for a large
-transaction."""
+"""Limit for the seconds of judging in one step: far below the time-outs of group members, health checks and
+workers, and long enough for a large transaction."""
 INPUTS_S = 30.0
 UNREAD_S = 600.0
-"""Longer than a restart of the only process that reads a topic; the wait costs some copies."""
+"""A topic is given up if no worker reads it for this time. That is longer than a restart of the only process
+that reads it; until then, copies of messages that never come out are still dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
-    """What the index needs to know beside the sieve's own configuration. Nothing has a default.
+    """Configuration of an index; the sieve has its own. No field has a default.
 
-    scheme: hash of the fingerprint scheme; group, member: of the consumer
-    max_blocks, max_step_bytes, max_step_s: blocks that are judged for one transaction, their bytes, and how
-        long judging may have taken when another one is begun; one block at least
-    check_s: an idle index makes sure this often that it was not displaced
-    output: the output topic, which is committed beside every log offset; empty where nothing is emitted
-    trim_log: delete the log behind the oldest snapshot (they are on shared storage)
-    workers, seeders: groups that read input topics; what only the second one reads is out already
-    inputs_s: look this often whether anybody reads the topics whose verdicts are not known to be emitted
-    unread_s: give up a topic that none of the workers has been given for this time
-    needs_snapshots: stop where the log was deleted behind snapshots and none of them can be read
+    scheme: hash of the fingerprint scheme; group, member: consumer group and member name for the log
+    max_blocks, max_step_bytes, max_step_s: limits of one step, which is one transaction: number of blocks,
+        their bytes, and the time after which no further block is judged. At least one block is judged
+    snapshot_every_s: a snapshot is due when the blocks that are in no snapshot are this old
+    check_s: an idle index checks once in this time that no other process has taken its place
+    output: the output topic, which is committed with every log offset; empty if nothing is emitted
+    trim_log: delete the part of the log that the oldest snapshot contains (if snapshots are on shared
+        storage)
+    workers, seeders: consumer groups of the workers and of `seed`; what only `seed` reads is in the output
+        already
+    inputs_s: once in this time, check that workers still read the topics with verdicts that are not known to
+        be emitted
+    unread_s: give up a topic if no worker was assigned any of it for this time
+    needs_snapshots: stop if part of the log was deleted because snapshots contain it, and none can be read
     """
 
     scheme: bytes
@@ -55,7 +60,7 @@ class IndexConfig:
 
 
 class IndexStep(StrEnum):
-    """Where a hook is called, in order."""
+    """Names of the index's steps, in their order; the hook is called right after each of them."""
 
     RESTORED = "index.restored"
     POLLED = "index.polled"
@@ -69,14 +74,14 @@ class IndexStep(StrEnum):
 
 
 class IndexPhase(StrEnum):
-    """Where an index stands; docs/DESIGN.md draws the ways."""
+    """Phases of an index; docs/DESIGN.md shows the transitions."""
 
     RESTORING = "restoring"
-    """it follows recorded decisions, and is not a member of its group yet"""
+    """it applies recorded decisions, and is not a member of its group yet"""
     STANDBY = "standby"
-    """a member without the log: it follows the one that judges"""
+    """a group member that was not assigned the log: it applies the decisions of the index that judges"""
     CATCHING_UP = "catching_up"
-    """the log is its own; it follows what was decided before, then judges"""
+    """the group has assigned it the log; it applies the decisions recorded before, then judges"""
     LIVE = "live"
     """it judges"""
 

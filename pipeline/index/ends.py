@@ -1,19 +1,20 @@
-"""Where an index begins to judge after it has followed every decision. It skips records that retention
-deleted, and stops where records were lost.
+"""The log offset at which an index begins to judge after it has applied every decision. The index skips
+records that retention deleted, and stops if records were lost.
 
 Decisions and the group's log offset are committed together, so they agree unless records are gone. Retention
-takes the oldest records of a topic and never moves its end back. Whatever else is missing was lost.
+deletes the oldest records of a topic and never moves its end back. Whatever else is missing was lost.
 
-- The log begins behind what was judged: retention deleted blocks that no index judged. Judge from its
-  beginning; workers ask again.
-- The group's offset lies behind the last decision followed, and the next decisions are deleted: retention
-  took them. Judge from the group's offset: what was judged is never judged again.
-- The same without a deleted decision, and the log before the group's offset is deleted: an index of an older
-  version passed over blocks that retention took, and committed that. Judge from the log's beginning.
-- The next decisions are deleted, and the group has no offset: the judged blocks are unknown. Judge from the
-  log's end; workers ask again.
-- A topic ends before what is on record of it: it lost records, or is another topic. Stop.
-- The group's offset lies behind the last decision for any other reason: decisions are missing. Stop.
+- The log begins after the last judged block: retention deleted blocks that no index judged. Judge from the
+  log's beginning; workers ask again.
+- The group's offset lies after the last applied decision, and the next decisions are deleted: retention
+  deleted them. Judge from the group's offset, because no block is judged twice.
+- The group's offset lies after the last applied decision, no decision is deleted, and the log before the
+  group's offset is deleted: an index of an older version skipped blocks that retention had deleted, and
+  committed the offset after them. Judge from the log's beginning.
+- The next decisions are deleted, and the group has no offset: it is unknown which blocks were judged. Judge
+  from the log's end; workers ask again.
+- A topic ends before an offset that is recorded for it: it lost records, or is another topic. Stop.
+- The group's offset lies after the last decision for any other reason: decisions are missing. Stop.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from twinsieve.stages.errors import StateError
 def committed_record(
     log_offset: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
 ) -> Committed:
-    """What the index commits: the log offset, and beside it how far the decisions reach at least, whether the
-    log is deleted behind snapshots, and the name of the output topic; empty where nothing is emitted.
+    """What the index commits: the log offset. Its metadata contain the least end of the decisions, whether
+    the part of the log that snapshots contain is deleted, and the output topic (empty if nothing is emitted).
 
     >>> committed_record(7, 12, "posts-unique")
     Committed(offset=7, metadata='2 12 0 posts-unique')
@@ -39,7 +40,7 @@ def committed_record(
 
 
 def recorded_decisions_end(committed: Committed | None) -> int:
-    """How far the decisions reached at least when this was committed; 0 where nothing says so.
+    """The offset to which the decisions reached at least when this was committed; 0 if it is not recorded.
 
     >>> recorded_decisions_end(committed_record(7, 12)), recorded_decisions_end(Committed(7))
     (12, 0)
@@ -49,7 +50,8 @@ def recorded_decisions_end(committed: Committed | None) -> int:
 
 
 def recorded_behind_snapshots(committed: Committed | None) -> bool:
-    """Whether the index that committed this deletes the log behind snapshots, so that they are needed.
+    """Whether the index that committed this deletes the part of the log that snapshots contain. If so, a
+    restore needs a snapshot.
 
     >>> recorded_behind_snapshots(committed_record(7, 12, behind_snapshots=True))
     True
@@ -60,7 +62,7 @@ def recorded_behind_snapshots(committed: Committed | None) -> bool:
 
 
 def recorded_output(committed: Committed | None) -> str:
-    """The output topic of the index that committed this; empty where nothing says so.
+    """The output topic of the index that committed this; empty if it is not recorded.
 
     >>> recorded_output(committed_record(7, 12, "posts-unique")), recorded_output(Committed(7))
     ('posts-unique', '')
@@ -71,7 +73,7 @@ def recorded_output(committed: Committed | None) -> str:
 
 
 def _recorded(committed: Committed | None) -> tuple[str, str, str]:
-    """End of the decisions, whether the log is deleted behind snapshots, output."""
+    """The three metadata fields of `committed_record`, as text; empty texts if there are none."""
     version, *parts = (committed.metadata if committed is not None else "").split(" ")
     if version == "1":
         parts[1:1] = ["0"]
@@ -81,11 +83,12 @@ def _recorded(committed: Committed | None) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What an index finds.
+    """The offsets that an index finds before it begins to judge.
 
-    followed: log offset up to which decisions were followed
-    cut: the decisions that come next are deleted, and none behind them was followed
-    log_begin, log_end, decisions_end: of the topics; committed: of the index group
+    followed: log offset up to which decisions were applied
+    cut: whether the next decisions are deleted, and no later decision was applied
+    log_begin, log_end, decisions_end: where the log begins and ends, and where the decisions end
+    committed: what the index group has committed, None if nothing
     """
 
     log: Partition
@@ -126,11 +129,12 @@ class Ends:
         return ""
 
     def check(self, prove: Callable[[], None]) -> None:
-        """Make sure that the index may judge on.
+        """Check that no records were lost, so that the index may judge.
 
-        prove: makes sure that no other index judges, or raises; called before an error and before blocks are
-            passed over: an index that was frozen would mistake the records of its successor for a loss
-        raises: StateError when records were lost
+        prove: proves that no other index judges, or raises. It is called before an error is raised and before
+            blocks are skipped, because an index that was frozen would mistake the records of its successor
+            for a loss
+        raises: StateError if records were lost
         """
         lost = self.lost
         if lost or self.go_on > self.followed:
@@ -148,7 +152,8 @@ def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blo
 
 
 def snapshots_missing(log: Partition, log_begins: int) -> str:
-    """Error text for a log that was deleted behind snapshots when no snapshot is left."""
+    """Error text for a log whose beginning was deleted because snapshots contained it, if no snapshot is
+    left."""
     return (
         f"{log}: blocks below {log_begins} were deleted behind snapshots, and state.dir holds none of this "
         "log: correct state.dir, or bring one back; or start the first process with `twinsieve run "

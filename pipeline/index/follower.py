@@ -1,7 +1,7 @@
-"""Following the log: recorded decisions are applied to their blocks, nothing is judged.
+"""Follows the log: applies recorded decisions to their blocks, without judging anything.
 
-A restore and a warm standby are the same: join every decision with its block by the log offset, in order.
-Decisions come read-committed, so that only what counts is ever followed.
+A restore and a warm standby work in the same way: join every decision with its block by the log offset, in
+order. Decisions are read with read-committed isolation, so those of aborted transactions are never applied.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import StateError
 
 _MAX_WAITING = 256
-"""Blocks, or decisions, held while the other side is behind."""
+"""Limit for the blocks, and for the decisions, that wait in memory for their counterpart."""
 
 _START_NEW_APP = "start a new app and seed it from the output"
 
 
 class FollowerPhase(StrEnum):
-    """What a follower reads."""
+    """What a follower reads in each phase."""
 
     NEW = "new"
-    """nothing, never yet"""
+    """nothing, because it has not begun yet"""
     READING = "reading"
-    """log and decisions, from where the state is"""
+    """log and decisions, from the offset of the state on"""
     STOPPED = "stopped"
-    """nothing that counts: `begin` seeks again"""
+    """nothing; `begin` seeks to the offset of the state again"""
 
 
 class Follower:
-    """Keeps a state up with the recorded decisions.
+    """Applies the recorded decisions to an index state.
 
-    log_id: topic id of the log as it is now
+    log_id: current topic id of the log
     """
 
     def __init__(
@@ -56,19 +56,19 @@ class Follower:
         self._blocks: deque[tuple[int, bytes]] = deque()
         self._rulings: deque[tuple[int, Ruling]] = deque()
         self.cut = False
-        """Whether retention took the decisions that come next, and none behind them has arrived yet."""
+        """Whether retention deleted the next decisions, and no later decision has arrived yet."""
         self._log_cut = False
         self.gaps = 0
-        """Blocks or decisions that retention took before they could be followed."""
+        """Number of blocks or decisions that retention deleted before they could be applied."""
         self.decisions_at = decisions_at
-        """No decision on a block that the state lacks lies below this offset."""
+        """Offset in the decisions topic. All decisions below it are on blocks that the state has."""
         self.since_ms: int | None = None
-        """Arrival of the first judged block that was followed since the start or the last `end`."""
+        """Arrival time of the first judged block that was applied since the start or the last `end`."""
 
     def begin(self) -> None:
-        """Follow from the state's offset on, or from what retention has left.
+        """Begin to follow at the state's offset, or at the first records that retention has left.
 
-        raises: StateError when a topic ends before what is known of it
+        raises: StateError if a topic ends before an offset that it is known to have reached
         """
         self.phase = FollowerPhase.STOPPED
         beginning = self._reader.beginning_offsets([self._log, self._decisions])
@@ -88,9 +88,9 @@ class Follower:
         self.phase = FollowerPhase.READING
 
     def step(self, timeout_s: float, max_records: int) -> int:
-        """Apply what has arrived; returns how many decisions were dealt with.
+        """Apply the decisions that have arrived; returns how many were applied or skipped.
 
-        raises: StateError for a decision on a block that the log does not hold
+        raises: StateError for a decision on a block that is missing in the log
         """
         full = {
             self._log: len(self._blocks) >= _MAX_WAITING,
@@ -126,13 +126,14 @@ class Follower:
         while self._rulings:
             decision_offset, ruling = self._rulings[0]
             if ruling.log_offset < self._state.next_offset:
-                # Retention takes the oldest: all decisions behind this one are there.
+                # Retention deletes the oldest records first, so all decisions after this one are there.
                 self.cut = False
                 self._pop(decision_offset)
                 done += 1
                 continue
             if self.cut:
-                # The first that retention has left: the blocks before it were decided by those it took.
+                # This is the first decision that retention has left. The decisions on the blocks before it
+                # are deleted.
                 self.pass_over(ruling.log_offset)
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
@@ -156,8 +157,8 @@ class Follower:
         return done
 
     def _apply(self, offset: int, data: bytes, decision_offset: int, ruling: Ruling) -> None:
-        """Apply one decision, if it was made for this very block: a log that lost its end has other blocks at
-        the same offsets."""
+        """Apply one decision. raises: StateError if it was not made for this very block: if the log lost its
+        end, other blocks have taken the same offsets"""
         where = f"{self._log}@{offset}"
         block = None if ruling.result is Result.FOREIGN else decode_block(data, self._scheme, where)
         if not _made_for(ruling, data, block):
@@ -174,7 +175,7 @@ class Follower:
         self._state.follow(block, ruling)
 
     def _check_log_end(self) -> None:
-        """Check that the log reaches to the blocks that decisions wait for. raises: StateError"""
+        """Check that the log reaches to the block of the next waiting decision. raises: StateError if not"""
         decision_offset, ruling = self._rulings[0]
         end = self.log_end()
         if end <= ruling.log_offset:
@@ -189,18 +190,19 @@ class Follower:
         self.decisions_at = decision_offset + 1
 
     def pass_over(self, log_offset: int) -> None:
-        """Continue behind blocks whose decisions are deleted; each is a gap."""
+        """Skip the blocks up to `log_offset`, whose decisions are deleted; each of them counts as a gap."""
         self.gaps += max(0, log_offset - self._state.next_offset)
         self._state.pass_over(log_offset)
         self.cut = False
 
     def _miss_decision(self, log_offset: int) -> None:
-        """Count a gap that retention explains.
+        """Count a block without a decision as a gap, if retention explains it.
 
-        It took the block after it was read here and before it was judged; or it took records of decisions
-        that may have been on it, and an index that began behind them passed it over.
+        Either retention deleted the block after it was read here and before it was judged. Or retention
+        deleted decisions, perhaps the one on this block, and an index that began after them skipped the
+        block.
 
-        raises: StateError for any other gap
+        raises: StateError if retention does not explain it
         """
         if self._reader.beginning_offsets([self._decisions])[self._decisions] > self.decisions_at:
             self.gaps += 1
@@ -208,7 +210,7 @@ class Follower:
             self._miss(log_offset, f"{self._decisions}: the decision on block {log_offset}")
 
     def _miss(self, log_offset: int, what: str) -> None:
-        """Count a gap that retention of the log explains. raises: StateError for any other gap"""
+        """Count a gap, if retention of the log explains it. raises: StateError if not"""
         if log_offset >= self._reader.beginning_offsets([self._log])[self._log]:
             raise StateError(
                 f"{what} is missing, its neighbours are not; restore the topic or start a new app"
@@ -220,15 +222,15 @@ class Follower:
         return not self._rulings and self._reader.position(self._decisions) >= decisions_end
 
     def log_end(self) -> int:
-        """Where the log ends, which a restore has to reach."""
+        """End offset of the log, which a restore has to reach."""
         return self._reader.end_offsets([self._log])[self._log]
 
     def decisions_end(self) -> int:
-        """Where the decisions end."""
+        """End offset of the decisions topic."""
         return self._reader.end_offsets([self._decisions])[self._decisions]
 
     def mark(self, decisions_end: int) -> None:
-        """Every decision below this offset is applied: the next `begin` continues there."""
+        """Note that every decision below this offset is applied, so that the next `begin` continues there."""
         self.decisions_at = decisions_end
 
     def stop(self) -> None:
@@ -237,14 +239,15 @@ class Follower:
             self.phase = FollowerPhase.STOPPED
 
     def end(self) -> None:
-        """Stop, and give up reading: this index judges."""
+        """Stop, and read no partition any more, because this index judges now."""
         self.stop()
         self.since_ms = None
         self._reader.assign(())
 
 
 def _made_for(ruling: Ruling, data: bytes, block: Block | None) -> bool:
-    """Whether a ruling was made for this block; block: None where it cannot be read."""
+    """Whether a ruling was made for this block. data: the block as bytes; block: decoded, or None if that is
+    not possible"""
     ask = asked_by(data)
     if (ask.session, ask.first, ask.end) != (ruling.session, ruling.first, ruling.end):
         return False

@@ -1,19 +1,21 @@
-"""The index role: reads the fingerprint log in order, judges, records decisions, answers.
+"""The index role: reads the fingerprint log in order, judges its blocks, records decisions, answers workers.
 
 Steps of `Index.step`, once the log's partition is ours and every recorded decision has been applied:
 
-1. POLLED: blocks, with the membership of that moment.
-2. JUDGED: a ruling for each block that there is time for; the others are read again by the next step. The
-   state is now ahead of what is recorded.
-3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED: one transaction holds one decision a block, the answers,
-   and the log offset. Its transactional id is the deployment's: a new index fences the old one.
-4. SNAPSHOT_WRITTEN: now and then, of the committed state; it was frozen some steps before, and written in
-   the background.
+1. Poll blocks, together with the current group membership. Hook: POLLED.
+2. Judge as many blocks as there is time for; the next step reads the others again. The state is then ahead
+   of what is recorded. Hook: JUDGED.
+3. Write one decision per block, the answers and the log offset in one transaction. All indexes of a
+   deployment share one transactional id, so that a new index fences the old one. Hooks: BEGUN, DECIDED,
+   ANSWERED, OFFSETS_SENT, COMMITTED.
+4. Now and then, store a snapshot of the committed state, which was frozen some steps before and written in
+   the background. Hook: SNAPSHOT_WRITTEN.
 
-A crash before COMMITTED leaves nothing that counts: the next index follows the decisions up to there and
-judges the same blocks from the same state. After it everything is on record. Judging again (steps in another
-order, a decision without its answer) is never allowed. An error after POLLED leaves this object's state ahead
-of the record: it ends the role (FatalError), and a new one restores.
+A crash before COMMITTED leaves nothing that counts: the next index applies the earlier decisions and judges
+the same blocks from the same state. After COMMITTED everything is recorded. A recorded block must never be
+judged again, so the order of the steps is fixed, and a decision and its answer share a transaction. An error
+after step 1 may leave the state of this object ahead of the record: then the role ends (FatalError), and a
+new index restores.
 """
 
 from __future__ import annotations
@@ -53,27 +55,30 @@ from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.errors import StateError
 
 _STAND_BY_S = 0.02
-"""Timeout of a poll while nothing is to be judged: long enough for a client to take part in its group."""
+"""Timeout of a poll while this index does not judge: long enough for its client to take part in the group."""
 
 _WAIT_EVERY_S = 0.5
-"""During a busy restore poll with that timeout this often, without waiting in between."""
+"""During a busy restore, one poll in this time uses that timeout; the polls in between do not wait."""
 
 _AT_ONCE = 4
-"""Blocks and decisions that are followed in a step, for each that is judged in one."""
+"""A step that applies decisions polls this many times as many records as a step that judges blocks."""
 
 _JOIN_WHEN_LAG_BELOW = 5_000
-"""The index joins its group once fewer decisions than this remain to be replayed (1 to 2 s)."""
+"""The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
 
 _MARK_EVERY_S = 30.0
-"""A live index notes this often where the decisions end: after a rebalance it follows them from there."""
+"""A live index notes once in this time where the decisions end; after a rebalance it follows from there."""
 
 _CLOCKS_DIFFER_MS = 60_000
-"""Where the log does not say when the broker wrote a block, its arrival may lie this far ahead of the index's
-clock; what lies beyond is clamped."""
+"""If the log does not say when the broker wrote a block, the block's arrival time may be at most this far
+ahead of the index's clock; a later time is reduced to that."""
 
 
 class _Read(NamedTuple):
-    """A block as it was read; stamp_ms: when it came into the log, by the clock that stamped it."""
+    """A block as it was read from the log.
+
+    stamp_ms: timestamp of its record; stamped_by_broker: whether the broker has set that, by its own clock
+    """
 
     offset: int
     data: bytes
@@ -82,14 +87,15 @@ class _Read(NamedTuple):
 
 
 class Index:
-    """One index, standing by until the log is its own.
+    """One index. It stands by until its group assigns it the log.
 
-    broker: its own; closed with it
-    sieves: how its sieve is made or restored
-    store, background: where snapshots go, and what writes them beside the index; no store: none
-    watch: called while the snapshot is read that it restores from, and while it waits for its last one to be
-        written: both may take minutes
-    pace: of the index before this one, in the same process
+    broker: used by this index alone, and closed with it
+    sieves: functions that make its sieve or restore it
+    store, background: where snapshots are stored, and what writes them in the background; without a store
+        there are no snapshots
+    watch: called while the index restores from a snapshot, and while it waits for its last snapshot to be
+        written; both may take minutes
+    pace: the pace of the previous index in the same process
     """
 
     def __init__(
@@ -109,12 +115,13 @@ class Index:
         self._config = config
         self._pace = pace or Pace(config.max_blocks)
         self._reads_again = False
-        """What was polled last was not judged to its end."""
+        """Whether some of the blocks polled last were not judged, so that they are read again."""
         self.judges = False
-        """It judges at this moment, which takes seconds, and asks no broker."""
+        """Whether this index is judging at this moment. That may take seconds without a request to a
+        broker."""
         self.waits_since_ms: int | None = None
-        """When the oldest block came into the log that is not on record, as far as this one has read; None
-        where it has judged all there is."""
+        """When the oldest block without a recorded decision was appended to the log, as far as this index has
+        read; None if there is none."""
         self._store = store
         self._hook = hook
         self._consumer: GroupConsumer | None = None
@@ -131,14 +138,14 @@ class Index:
         """Problems for the operator; the caller logs and removes them."""
         self.clocks = ClockWatch(broker.clock, clock)
         self.log_lines: list[str] = []
-        """Successes worth a line in the log; the caller logs and removes them."""
-        # The caller counts these and sets them to 0.
+        """Successes that are worth a line in the log; the caller logs and removes them."""
+        # The caller adds these to its counters and sets them to 0.
         self.unjudged = 0
-        """Blocks that retention took before they were judged."""
+        """Number of blocks that retention deleted before they were judged."""
         self.sessions = 0
-        """Sessions that began in blocks that this index has judged."""
+        """Number of sessions that began in blocks that this index has judged."""
         self.given_up: Counter[GivenUp] = Counter()
-        """Judged messages that were passed over meanwhile."""
+        """Number of judged messages that were passed over because they never come out, by reason."""
         self.rebalances = 0
         self._inputs = InputTopics(self._admin, clock, config, self.notices)
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
@@ -156,45 +163,48 @@ class Index:
         self._recorded = 0
         self._reported_gaps = self._taken_gaps = 0
         self._epoch = 0
-        """Of the group's rebalances; the first one ends the restoring phase."""
+        """Number of the group's last rebalance; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
         self._checked_s = self._marked_s = clock.monotonic_s()
 
     def _miss_snapshots(self, log_begins: int) -> None:
-        """Stop where the log was deleted behind snapshots: windows would begin empty. raises: StateError"""
-        # The index before this one may have died in a transaction, open until the next one takes over.
+        """Stop if part of the log was deleted because snapshots contain it, for without them the windows
+        would begin empty. raises: StateError in that case"""
+        # Not `stable`: the previous index may have died inside a transaction, and that stays open until this
+        # index takes over.
         committed = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
         if self._config.needs_snapshots and recorded_behind_snapshots(committed):
             raise StateError(snapshots_missing(self._config.log, log_begins))
 
     @property
     def live(self) -> bool:
-        """Whether this one judges; else it restores or stands by."""
+        """Whether this index judges; otherwise it restores, stands by or catches up."""
         return self.phase.now is IndexPhase.LIVE
 
     @property
     def behind_s(self) -> float:
-        """For how long the oldest block that is known to wait has been in the log; 0 where none waits."""
+        """Seconds for which the oldest block that is known to wait has been in the log; 0 if none waits."""
         since_ms = self.waits_since_ms
         if since_ms is None:
             return 0.0
-        # The broker stamps the log, so that its clock counts.
+        # The broker sets the timestamps in the log, so the time is taken by the broker's clock.
         return max(0.0, (self._clock.now_ms() - since_ms) / 1000 - (self.clocks.ahead_s or 0.0))
 
     @property
     def ready(self) -> bool:
-        """It judges, or stands by for the one that does; not while it joins, or restores what is its own."""
+        """Whether this index judges, or stands by for the one that does; False in the other phases."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.STANDBY)
 
     @property
     def holds_log(self) -> bool:
-        """Whether the log is its own: no other index judges."""
+        """Whether the group has assigned it the log, so that no other index judges."""
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.CATCHING_UP)
 
     def step_aside(self) -> bool:
-        """Leave the group where it has another member, which gets the log then; whether it did.
+        """Leave the group if it has another member, which then gets the log; returns whether it left.
 
-        Only `abandon` may follow then. An index that is alone stays: no other would judge meanwhile.
+        After leaving, only `abandon` may be called. An index that is alone stays, because no other index
+        would judge.
         """
         if self._consumer is None:
             return False
@@ -207,22 +217,24 @@ class Index:
         return others
 
     def take_gaps(self) -> int:
-        """Blocks, or decisions, that retention took before they were followed, since this was asked last."""
+        """Number of blocks or decisions that retention deleted before they were applied, since the last
+        call."""
         before, self._taken_gaps = self._taken_gaps, self.follower.gaps
         return self._taken_gaps - before
 
     def step(self, timeout_s: float) -> list[Ruling]:
-        """One round: follow, or judge what has arrived; returns the committed rulings.
+        """Do one round: apply decisions, or judge the blocks that have arrived; returns the committed
+        rulings.
 
-        raises: AbortableError when nothing was judged (call again); FatalError or StateError when this object
-            is finished
+        raises: AbortableError if nothing was judged (call again); FatalError or StateError if this object
+            cannot continue
         """
         self._topics.check()
         self.notices += self.clocks.look()
         try:
             return self._step(timeout_s)
         except AbortableError:
-            # What was polled is gone with it: follow and read again from where the state is.
+            # The polled records are lost with this error: follow, and read again from the state's offset.
             self._follow_again(IndexPhase.CATCHING_UP if self.live else self.phase.now)
             raise
 
@@ -234,7 +246,7 @@ class Index:
         if self._reads_again:
             consumer.seek(self._config.log, self.state.next_offset)
             self._reads_again = False
-        # 1. POLLED
+        # Step 1: poll blocks.
         polled = consumer.poll(timeout_s if self.live else self._stand_by_s(timeout_s), self._pace.blocks)
         self._hook(IndexStep.POLLED)
         if polled.epoch != self._epoch:
@@ -262,18 +274,19 @@ class Index:
         return []
 
     def _check_idle(self, membership: Membership) -> None:
-        """Make sure that no other index has taken over; begin a snapshot if one is due."""
+        """Check, with an empty commit, that no other index has taken over; begin a snapshot if one is due."""
         due = self.snapshots.due
         end = self.follower.decisions_end() if due else 0
         self._commit([], membership)
         if due:
-            # The commit shows that whoever recorded the decisions up to there was this index.
+            # The commit succeeded, so no other index has recorded decisions since this one went live: the
+            # state has all decisions before `end`.
             self.follower.mark(end)
             self.snapshots.begin(self.state, end)
 
     def close(self) -> None:
-        """Leave the group, so that a standby gets the log at once, then write a last snapshot. Where that
-        fails is a notice: nothing is lost, the next start follows the log from the snapshot before."""
+        """Leave the group, so that a standby gets the log at once, then write a last snapshot. If that fails,
+        add a notice: nothing is lost, because the next start follows the log from the previous snapshot."""
         try:
             if self._consumer is not None:
                 self._consumer.leave()
@@ -285,7 +298,8 @@ class Index:
             self.abandon()
 
     def abandon(self) -> None:
-        """Close everything, without a snapshot: after an error the state may be ahead of the record."""
+        """Close everything, without a snapshot, because after an error the state may be ahead of the
+        record."""
         if self._writer is not None:
             self._writer.transactor.close()
         self._reader.close()
@@ -295,8 +309,8 @@ class Index:
         self._broker.close()
 
     def _join(self) -> GroupConsumer | None:
-        """Join the group, unless much remains to be followed first: a new member may get the log, and while
-        it follows, no index judges."""
+        """Join the group, unless many decisions remain to be applied first: a new member may get the log, and
+        no index judges until it has caught up. Returns None if it does not join."""
         config = self._config
         self._begin()
         join_at = self.follower.decisions_at + _JOIN_WHEN_LAG_BELOW
@@ -309,12 +323,14 @@ class Index:
         return self._consumer
 
     def _follow_again(self, phase: IndexPhase) -> None:
-        """Follow what is committed before anything is judged: the assignment may have changed."""
+        """Return to following: all committed decisions are applied before anything is judged, because the
+        assignment may have changed."""
         if self._writer is not None:
             self._writer.transactor.close()
             self._writer = None
         if self._consumer is not None:
-            # Its position is of no use now, and retention may take what stands there: each poll would fail.
+            # The consumer's position is not used while this index follows. If retention deleted the record at
+            # that position, each poll would fail.
             self._consumer.pause([self._config.log])
         self._reads_again = False
         self.phase.go(phase)
@@ -329,10 +345,9 @@ class Index:
         return min(timeout_s, _STAND_BY_S)
 
     def _begin(self) -> None:
-        """Have the follower read from where the state is, unless it does already.
+        """Let the follower read from the state's offset on, unless it reads already.
 
-        raises: FatalError where the log is deleted there, and a snapshot newer than that of the start
-        continues
+        raises: FatalError if the log is deleted at that offset, and a newer snapshot can be restored
         """
         phase = self.follower.phase
         if phase is FollowerPhase.READING:
@@ -341,7 +356,7 @@ class Index:
         newest = max(store.kept_offsets(self._ids[0]) if store is not None else [], default=0)
         if newest > self.state.next_offset < self._reader.beginning_offsets([log])[log]:
             raise FatalError(f"{log}: retention has overtaken block {self.state.next_offset}; restoring")
-        # One that was made again just now would look like one that lost its records.
+        # Check the topic ids: a topic that was created again just now looks like one that lost its records.
         self._topics.check(at_once=True)
         self.follower.begin()
 
@@ -376,7 +391,8 @@ class Index:
         self._hook(IndexStep.RESTORED)
 
     def _report_passed_over(self, unjudged: int) -> None:
-        """Give notice of what retention took since the last such notice."""
+        """Add notices about what retention deleted since the last such notice. unjudged: blocks that were
+        deleted before they were judged"""
         log, gaps = self._config.log, self.follower.gaps - self._reported_gaps
         if gaps:
             self.notices.append(
@@ -391,7 +407,7 @@ class Index:
             self.unjudged += unjudged
 
     def _judge(self, blocks: list[_Read], membership: Membership) -> list[Ruling]:
-        # 2. JUDGED
+        # Step 2: judge.
         ledger = self.state.ledger
         sessions, given_up = ledger.sessions_started, ledger.given_up.copy()
         began_s, max_s = self._clock.monotonic_s(), self._config.max_step_s
@@ -414,11 +430,12 @@ class Index:
             if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
                 self.follower.mark(self.follower.decisions_end())
                 self._marked_s = self._clock.monotonic_s()
-            # 3. BEGUN, DECIDED, ANSWERED, OFFSETS_SENT, COMMITTED
+            # Step 3: write decisions, answers and the log offset in one transaction.
             self._commit(rulings, membership)
         except AbortableError as error:
             self._pace.refused(len(rulings))
-            # A new index would take a topic that was made again just now for the right one.
+            # Check the topic ids before the restore: a new index would take a topic that was created again
+            # just now for the right one.
             self._topics.check(at_once=True)
             raise FatalError(f"decisions were not recorded ({error}); restoring") from error
         self.sessions += ledger.sessions_started - sessions
@@ -427,22 +444,22 @@ class Index:
         self.waits_since_ms = blocks[min(len(rulings), len(blocks) - 1)].stamp_ms
         self.snapshots.judged()
         if due:
-            # 4. SNAPSHOT_WRITTEN, by `_finish_snapshot` some steps later
+            # Step 4: begin a snapshot; some steps later `_finish_snapshot` calls the hook SNAPSHOT_WRITTEN.
             self.snapshots.begin(self.state, self.follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
     def _rule(self, read: _Read) -> tuple[Ruling, int]:
-        """The ruling on a block, and where its answer goes."""
+        """The ruling on a block, and the number of the verdicts partition for its answer."""
         offset, data = read.offset, read.data
         try:
             block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
         except (ForeignSchemeError, ForeignVersionError) as error:
-            # Stopping would stop every index after this one too, for the block stays in the log.
+            # Do not stop here: the block stays in the log, so it would stop every later index too.
             self.notices.append(f"{error}; the process that wrote it is refused")
             session, reply, first, end = asked_by(data)
             ruling = self.state.refuse(offset, session, first, end)
         else:
-            # A topic is read where blocks of it come.
+            # A worker reads the topic of this block, so that topic is not given up.
             given_up = self._inputs.abandoned - {block.topic_id}
             reply = block.reply
             ruling = self.state.rule(block, offset, self._arrival_ms(block, read), given_up)
@@ -452,10 +469,11 @@ class Index:
         return ruling, reply
 
     def _arrival_ms(self, block: Block, read: _Read) -> int:
-        """When the messages of a block came, which bounds their times: when the broker wrote the block.
+        """The arrival time of a block's messages, which bounds their own times: when the broker wrote the
+        block.
 
-        Where that is not known it is when their worker read them, by its own clock. One that runs ahead would
-        expire the windows.
+        If that is unknown, it is the time at which the worker read them by its own clock. This time is
+        limited, because a clock that runs ahead would expire the windows.
         """
         if read.stamped_by_broker:
             return read.stamp_ms
@@ -466,8 +484,9 @@ class Index:
             raise StateError("no decisions without the log's partition")
         if rulings:
             self._recorded = self.state.next_offset
-        # Blocks that were passed over are on record with the first decision behind them: the offset alone
-        # would look to the next index as if decisions were lost.
+        # Without rulings, commit the same offset as before, even if blocks were skipped since: an offset
+        # without decisions would look to the next index as if decisions were lost. The first decision after
+        # the skipped blocks records that they were skipped.
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
         self._writer.commit(rulings, self._recorded, membership, unreachable)
@@ -476,10 +495,10 @@ class Index:
         self._checked_s = self._clock.monotonic_s()
 
     def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:
-        """Collect the result of the last write. After a failure the index continues, with a notice now and
-        then.
+        """Collect the result of the last snapshot write. After a failure the index continues, and adds a
+        notice now and then.
 
-        last: no other write follows, so its failure is reported in any case
+        wait: wait for a write that is running; last: no other write follows, so always report its failure
         """
         try:
             result = self.snapshots.finished(wait=wait)
@@ -500,8 +519,9 @@ class Index:
                 self._trim()
 
     def _trim(self) -> None:
-        """Delete what a restore from the oldest snapshot does not need. That this is done must be on record:
-        an index without a snapshot then knows that one is missing."""
+        """Delete the records that a restore from the oldest snapshot does not need. Before that, a commit
+        must have recorded that this is done, so that an index without a snapshot knows that one is
+        missing."""
         before, self._to_trim = self._to_trim, {}
         if not before:
             return

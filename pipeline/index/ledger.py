@@ -1,31 +1,37 @@
-"""The index's book of sessions: which offsets were judged, what is open, which session holds a partition.
+"""The index's ledger of sessions: which offsets were judged, which verdicts are open, and which session holds
+each input partition.
 
-For every block of the log the ledger answers: is it to be judged, and where does each row's verdict come
-from?
-The rules (design, section 4), in the order in which they are applied to a block:
+A verdict is *open* while its message is not known to be emitted, and *closed* afterwards. For every block of
+the log the ledger answers: is the block to be judged, and where does each row's verdict come from?
+The rules, in the order in which they are applied to a block:
 
-1. A start block is refused when the group has no offset for a partition that was judged before, or on which
-   a session began that this one would not go on from, or for any partition of a topic that was judged when it
-   would begin behind messages; when the
-   topic is another one of the same name (unless its offset was set for this very topic), or when the input
-   ends before what was judged. Nothing changes then.
-   Any block is refused that positions cannot record: too large an offset, one topic too many.
-2. Any other block must join its session's last one without gap, and its session must be the last that started
-   there; else it is superseded, and nothing changes.
-3. What the block reports as emitted is closed: its verdicts are no longer needed. The report is true whoever
-   makes it, for it names offsets that a committed transaction has emitted.
-4. A row not judged yet is new; judged and open: its stored verdict again; judged and closed: replayed.
-5. What was judged, and never comes out, is passed over: it counts as never judged, and what was kept of it
-   leads nobody any more. `GivenUp` names every cause, `Ledger._pass_over` alone does it.
-   A session that begins behind open verdicts passes them over, and all those of other topics of the same
-   name, whatever the partition: the topic was deleted and created again, and nobody knows any more which of
-   them came out. The sessions of those topics are over. The session's second block says so, not the first:
-   a worker that was frozen may still begin a session after others have taken its partitions, but never goes
-   on. A block that asks for a range again passes over what is open there and no row of it, for compaction
-   took that, and what was unique and is refused by the output now. What the index finds out by itself, that a
-   topic is gone or nobody reads it, stands in the ruling on the next block (`Ruling.given_up`).
-6. Where a recorded ruling contradicts an open verdict, the ruling counts: whoever made it had lost the record
-   of that verdict to retention.
+1. A start block is refused, and nothing changes, in these cases:
+   - The group has no offset for the partition, although it was judged before, or although an earlier session
+     was to judge messages that this session would skip.
+   - The session skips the existing messages because the group has no offset for any partition of the topic,
+     although some of that topic was judged.
+   - A deleted topic of the same name was judged (unless the committed offset was set for this very topic).
+   - The input partition ends before the last judged offset.
+   Any block is refused that positions cannot record: an offset is too large, or there is one topic too many.
+2. Any other block must begin where the last block of its session ended, and its session must be the last one
+   that started in the partition. Otherwise the block is superseded, and nothing changes.
+3. The verdicts of offsets that the block reports as emitted are closed: they are no longer needed. The report
+   is true whichever worker sends it, because it names offsets that a committed transaction has emitted.
+4. A row that was not judged yet is new. A judged row with an open verdict gets this stored verdict again. A
+   judged row with a closed verdict is replayed.
+5. A judged message that never comes out is passed over: it counts as never judged, and if it was kept, it is
+   no longer a leader. `GivenUp` names every cause; only `Ledger._pass_over` does this.
+   A session that begins after open verdicts passes them over. It also passes over all open verdicts of other
+   topics of the same name, in all partitions: the topic was deleted and created again, and it is unknown
+   which of its messages came out. The sessions of those topics end. All this happens with the session's
+   second block, not with the first: a worker that was frozen may still begin a session after others have
+   taken its partitions, but it never sends a second block.
+   A block that asks for a range again passes over two sorts of open verdicts in that range: those of offsets
+   for which the block has no row, because compaction deleted the message; and those of unique messages that
+   the output refuses now. If the index itself finds that a topic is gone or that no worker reads it, the
+   ruling on the next block names the topic (`Ruling.given_up`).
+6. If a recorded ruling contradicts an open verdict, the ruling counts: the index that made it did not have
+   that verdict, because retention had deleted the record of it.
 """
 
 from __future__ import annotations
@@ -51,32 +57,34 @@ from twinsieve.stages.errors import StateError
 
 _ALL = 1 << 62
 _NO_ID = bytes(16)
-"""In place of the id of a topic that is known by its number alone."""
+"""Stands for the id of a topic of which only the number is known."""
 
 
 class GivenUp(StrEnum):
     """Why a judged message was passed over before it came out."""
 
     RETENTION = "retention"
-    """its partition begins behind it: it is lost"""
+    """retention deleted it: its partition begins after it"""
     RESET = "reset"
-    """somebody moved the offset behind it"""
+    """somebody moved the committed offset to a place after it"""
     RECREATED = "recreated"
     """its topic was deleted and created again: it is unknown whether it came out"""
     GONE = "gone"
     """its topic was deleted, or no worker reads it any more"""
     COMPACTED = "compacted"
-    """compaction took it"""
+    """compaction deleted it"""
     REFUSED = "refused"
-    """the output took it when it was judged, and does not any more: it is a dead letter"""
+    """the output accepted it when it was judged, and refuses it now: it becomes a dead letter"""
 
 
 @dataclass(slots=True)
 class Book:
-    """One input partition: its session, the end of what that session has covered, judged and open offsets.
+    """What the ledger knows of one input partition.
 
-    began: where the session began, until it has gone on; then -1
-    beginning: where the partition began then
+    session: number of the session that holds it; covered: end of the offsets that the session has sent
+    began: offset at which the session began; -1 after its second block
+    beginning: first offset of the partition when the session began
+    judged: judged offsets; open: verdicts whose messages are not known to be emitted
     """
 
     session: int = 0
@@ -88,18 +96,20 @@ class Book:
 
 
 Waiting = tuple[tuple[int, int, int], ...]
-"""Partitions of one topic that have open verdicts: number, session, end of what that session has covered."""
+"""For each partition of one topic that has open verdicts: its number, its session, and the end of the offsets
+that the session has sent."""
 
 
 class NumberedTopic(NamedTuple):
-    """An input topic in the order of first appearance; its place is its topic number."""
+    """An input topic. Topics are numbered in the order in which they first appear in the log."""
 
     topic_id: bytes
     name: str
 
 
 class ClosedRows(NamedTuple):
-    """What was open in one input partition, and never comes out."""
+    """Open verdicts of one input partition, removed because their messages never come out. number: of the
+    topic"""
 
     number: int
     partition: int
@@ -115,14 +125,16 @@ class PassedOver(NamedTuple):
 
 
 def _skips(block: Block, book: Book) -> bool:
-    """Whether a session that begins without an offset leaves out what the last one was to judge."""
+    """Whether a session that begins without a committed offset skips messages that were judged, or that the
+    last session was to judge."""
     return bool(book.judged) or block.first > max(book.covered, block.beginning)
 
 
 class Ledger:
-    """All input partitions of one app.
+    """The ledger of all input partitions of one app.
 
-    sessions_started, given_up: counted since this object was made, for every index
+    topics: in the order of their numbers; books: by topic number and partition
+    sessions_started, given_up: counts since this object was made, whichever index judged the block
     """
 
     def __init__(self) -> None:
@@ -136,7 +148,7 @@ class Ledger:
         return next((place for place, topic in enumerate(self.topics) if topic.topic_id == topic_id), None)
 
     def check(self, block: Block) -> Result:
-        """Rules 1 and 2; nothing changes."""
+        """The result for a block by rules 1 and 2; the ledger is not changed."""
         number = self.topic_number(block.topic_id)
         is_one_too_many = number is None and len(self.topics) >= MAX_TOPICS
         if is_one_too_many or beyond_positions(block.number, block.end) is not None:
@@ -156,7 +168,7 @@ class Ledger:
         return Result.JUDGED
 
     def _judged(self, number: int | None) -> bool:
-        """Whether anything of that topic was judged, in whatever partition."""
+        """Whether any message of that topic was judged, in any partition."""
         return any(place == number and book.judged for (place, _), book in self.books.items())
 
     def _judged_under_another_id(self, block: Block, number: int | None) -> bool:
@@ -166,10 +178,10 @@ class Ledger:
         return any(self.topics[place].name == block.topic for place in judged)
 
     def enter(self, block: Block) -> list[PassedOver]:
-        """Rules 3 and 5, for a block that `check` lets pass.
+        """Apply rules 3 and 5 to a block that `check` has accepted.
 
-        Its session takes hold, what it reports is closed.
-        returns: what is passed over
+        From a start block on, its session holds the partition. Verdicts that the block reports are closed.
+        returns: kept messages that are passed over
         """
         number = self.topic_number(block.topic_id)
         if number is None:
@@ -204,7 +216,8 @@ class Ledger:
         return self._pass_over(dropped)
 
     def waiting(self) -> dict[int, Waiting]:
-        """Topics, by number, with open verdicts; an entry that stays the same waits for a session."""
+        """By topic number, the partitions with open verdicts. If an entry is the same at two calls, no
+        session of the topic has moved in between."""
         topics: dict[int, Waiting] = {}
         for (number, partition), book in self.books.items():
             if book.open:
@@ -212,28 +225,30 @@ class Ledger:
         return topics
 
     def give_up(self, topic_ids: Collection[bytes]) -> list[PassedOver]:
-        """Nothing will come out of these topics. A session that begins there later counts as new.
+        """Give up topics of which no message will come out any more. A session that begins there later counts
+        as new.
 
-        returns: what is passed over
+        returns: kept messages that are passed over
         """
         numbers = {place for place, topic in enumerate(self.topics) if topic.topic_id in topic_ids}
         return self._pass_over(self._end(numbers, GivenUp.GONE)) if numbers else []
 
     def _namesakes(self, number: int) -> set[int]:
-        """Other topics of this one's name, which were deleted: only one of them exists."""
+        """Numbers of other topics with this topic's name. They were deleted, because only one topic of a name
+        exists."""
         name = self.topics[number].name
         return {other for other, topic in enumerate(self.topics) if topic.name == name and other != number}
 
     def _end(self, numbers: Collection[int], why: GivenUp) -> Iterator[ClosedRows]:
-        """What is open in these topics, in whatever partition; their sessions are over."""
+        """Remove all open verdicts of these topics, and end their sessions; yields the removed verdicts."""
         for (number, partition), book in self.books.items():
             if number in numbers:
-                # A worker that was frozen would continue it.
+                # End the session, because a worker that was frozen would continue it.
                 book.session = 0
                 yield ClosedRows(number, partition, book.open.drop(0, _ALL), why)
 
     def _pass_over(self, dropped: Iterable[ClosedRows]) -> list[PassedOver]:
-        """Remove open verdicts: their messages count as never judged."""
+        """Note that the messages of these removed verdicts count as never judged; returns the kept ones."""
         passed = []
         for number, partition, rows, why in dropped:
             if not len(rows):
@@ -244,11 +259,11 @@ class Ledger:
         return [part for part in passed if len(part.positions)]
 
     def give_way(self, block: Block, ruling: Ruling) -> list[PassedOver]:
-        """Drop the open verdicts that the recorded ruling on this entered block contradicts.
+        """Apply rule 6: drop the open verdicts that the recorded ruling on this entered block contradicts.
 
-        The index that made the ruling did not have them, as retention had deleted their record: the later
-        verdict is the one that was answered.
-        returns: kept messages whose first verdict was dropped, unless they are out
+        The index that made the ruling did not have them, because retention had deleted their record. The
+        later verdict is the one that was sent to a worker.
+        returns: kept messages whose first verdict was dropped, except for messages that are emitted
         """
         book = self.book(block)
         is_open, stored = book.open.find(block.offsets)
@@ -262,8 +277,8 @@ class Ledger:
         return [passed] if len(passed.positions) else []
 
     def sources(self, block: Block) -> tuple[NDArray[np.uint8], Verdicts]:
-        """Rule 4, for a block that was entered: sources of its rows, and verdicts (those of new rows
-        blank)."""
+        """Rule 4, for a block that was entered: the `Source` of each row (uint8[n]), and the verdict of each
+        row; verdicts of new rows are blank."""
         book = self.book(block)
         judged = book.judged.contain(block.offsets)
         is_open, verdicts = book.open.find(block.offsets)
@@ -271,10 +286,10 @@ class Ledger:
         return sources.astype(np.uint8), verdicts
 
     def record(self, block: Block, sources: NDArray[np.uint8], verdicts: Verdicts) -> None:
-        """The block is judged: its range is covered, its new verdicts are open.
+        """Record a judged block: its range counts as judged and covered, and its new verdicts become open.
 
-        So are stored ones that are not open here: retention took the block they were judged in before this
-        ledger followed it, and nothing says that their messages came out.
+        Stored verdicts that are not open here become open too: retention deleted the block in which they were
+        judged before this ledger followed it, and their messages are not known to be emitted.
         """
         book = self.book(block)
         opened = sources == Source.NEW
@@ -303,9 +318,9 @@ class Ledger:
     def take_numbers(self, block: Block, names: Mapping[int, str]) -> None:
         """Adopt the topic numbers of the index that judged this block.
 
-        It may know topics whose blocks are deleted.
+        That index may know topics whose blocks are deleted.
 
-        names: of topics by number, first the block's own
+        names: names of topics by number; the block's own topic comes first
         """
         while len(self.topics) <= max(names):
             self.topics.append(NumberedTopic(_NO_ID, ""))
@@ -317,11 +332,11 @@ class Ledger:
             self.topics[own] = NumberedTopic(block.topic_id, self.topics[own].name)
 
     def own_numbers(self, block: Block, names: Mapping[int, str]) -> dict[int, int]:
-        """Topics that the index of this block numbered differently: its number → the number here.
+        """For topics that the index of this block numbered differently: its number → the number here.
 
-        An index that restored when retention had taken all blocks of a topic gives that topic's number to
-        another one; the index that follows it may have known the topic all along. Call it when the block was
-        entered.
+        If an index restores after retention has deleted all blocks of a topic, it gives that topic's number
+        to another topic, while the index that follows its decisions may still know the first topic. Call this
+        after `enter`.
 
         names: as for `take_numbers`
         """
@@ -334,13 +349,14 @@ class Ledger:
             if not same:
                 same = [len(self.topics)]
                 self.topics.append(NumberedTopic(_NO_ID, names[number]))
-            # Of topics of one name, the one made last.
+            # Of several topics with this name, take the one that was created last.
             numbers[number] = same[-1]
         return numbers
 
 
 def _passed_over(number: int, partition: int, dropped: OpenRows) -> PassedOver:
-    """The kept messages among verdicts that count no more: unique, of a text, and not too late to lead."""
+    """The kept messages among dropped verdicts: unique ones that have a text and were not too late to become
+    leaders."""
     verdicts = dropped.verdicts
     is_late = verdicts.flags & int(Flag.LATE) != 0
     kept = dropped.take((verdicts.kinds == Kind.UNIQUE) & (dropped.tags != 0) & ~is_late)
@@ -351,7 +367,7 @@ _SIZE = struct.Struct("<I")
 
 
 def ledger_to_bytes(ledger: Ledger) -> bytes:
-    """Everything that a ledger knows."""
+    """All of a ledger as bytes."""
     books = []
     chunks: list[bytes] = []
     for (number, partition), book in ledger.books.items():
@@ -378,7 +394,7 @@ def ledger_to_bytes(ledger: Ledger) -> bytes:
 
 
 def ledger_from_bytes(data: bytes, where: str) -> Ledger:
-    """The ledger of some bytes. raises: StateError naming `where`"""
+    """The ledger that `ledger_to_bytes` wrote. raises: StateError naming `where` if the bytes are damaged"""
     ledger = Ledger()
     try:
         (size,) = _SIZE.unpack_from(data)

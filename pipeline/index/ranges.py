@@ -1,4 +1,4 @@
-"""What is known of one input partition's offsets: judged ranges, and verdicts not known to be emitted."""
+"""Sets of offsets of one input partition: judged ranges, and open verdicts (not known to be emitted)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from twinsieve.stages.contract import Kind, Verdicts
 
 
 class Ranges:
-    """Disjoint ranges [first, end) of offsets, joined where they touch.
+    """Disjoint ranges [first, end) of offsets; ranges that touch are joined.
 
     >>> ranges = Ranges([(0, 5), (9, 12)])
     >>> ranges.add(5, 7)
@@ -37,11 +37,11 @@ class Ranges:
 
     @property
     def end(self) -> int:
-        """The offset after the last one, 0 without any."""
+        """The offset after the last range, 0 if there is no range."""
         return self._ends[-1] if self._ends else 0
 
     def add(self, first: int, end: int) -> None:
-        """Include [first, end); an empty one changes nothing."""
+        """Include [first, end); an empty range changes nothing."""
         if end <= first:
             return
         low = bisect_left(self._ends, first)
@@ -74,7 +74,7 @@ class Ranges:
         self._ends[low:high] = [part[1] for part in left]
 
     def contain(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[n] for ascending offsets."""
+        """Whether each of these ascending offsets is included, as bool[n]."""
         if not self._firsts or not len(offsets) or int(offsets[0]) >= self._ends[-1]:
             return np.zeros(len(offsets), np.bool_)
         place = np.searchsorted(np.array(self._firsts, np.int64), offsets, "right") - 1
@@ -84,23 +84,23 @@ class Ranges:
 
 @dataclass(slots=True)
 class OpenRows(Columns):
-    """n open verdicts."""
+    """n open verdicts: their messages are not known to be emitted."""
 
     offsets: Annotated[NDArray[np.int64], PerRow("<i8")]
     """ascending"""
     verdicts: Verdicts
     tags: Annotated[NDArray[np.uint64], PerRow("<u8")]
-    """first half of the digest, salted with the scope; 0 for a message without digest"""
+    """first half of the digest, XORed with the scope; 0 for a message without a digest"""
 
 
 _NO_ROWS = OpenRows.blank(0)
-"""What most calls return: the range holds no open verdict."""
+"""Returned by most calls, because their range holds no open verdict."""
 
 
 class OpenVerdicts:
-    """Verdicts by offset until they are known to be emitted; a block beyond all of them costs no search.
+    """Open verdicts by offset. For a block after all of them, no search is needed.
 
-    chunks: by first offset; no offset is in two
+    chunks: sorted by first offset; no offset is in two chunks
     """
 
     def __init__(self) -> None:
@@ -111,14 +111,14 @@ class OpenVerdicts:
         return bool(self.chunks)
 
     def add(self, chunk: OpenRows) -> None:
-        """Remember verdicts of ascending offsets, none of them open already."""
+        """Add verdicts with ascending offsets; none of the offsets may be open already."""
         if not len(chunk):
             return
         self._last = max(self._last, int(chunk.offsets[-1]))
         self.chunks.insert(bisect_left(self.chunks, _first(chunk), key=_first), chunk)
 
     def drop(self, first: int, end: int) -> OpenRows:
-        """Forget [first, end); returns what was open there, ascending."""
+        """Remove the open verdicts in [first, end); returns them in ascending order."""
         reached = bisect_left(self.chunks, end, key=_first)
         dropped: list[OpenRows] = []
         is_cut = False
@@ -137,11 +137,12 @@ class OpenVerdicts:
         return _joined(dropped)
 
     def take(self, offsets: NDArray[np.int64]) -> OpenRows:
-        """Forget these ascending offsets; returns what was open of them, ascending."""
+        """Remove the open verdicts of these ascending offsets; returns them in ascending order."""
         return _joined([self.drop(first, end) for first, end in _runs(offsets)])
 
     def take_absent(self, first: int, end: int, offsets: NDArray[np.int64]) -> OpenRows:
-        """Forget what is open in [first, end) and none of these ascending offsets; returns it, ascending."""
+        """Remove the open verdicts in [first, end), except for those of these ascending offsets; returns the
+        removed ones in ascending order."""
         if first > self._last:
             return _NO_ROWS
         chunk_offsets = [chunk.offsets for chunk in self.chunks[: bisect_left(self.chunks, end, key=_first)]]
@@ -150,7 +151,8 @@ class OpenVerdicts:
         return self.take(np.setdiff1d(inside, offsets, assume_unique=True))
 
     def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
-        """Which of the ascending offsets are open, and verdicts for all of them (REPLAYED where not open)."""
+        """Which of these ascending offsets are open (bool[n]), and a verdict for each of them (REPLAYED if it
+        is not open)."""
         is_open = np.zeros(len(offsets), np.bool_)
         verdicts = Verdicts.blank(len(offsets), fill={"kinds": Kind.REPLAYED})
         if not len(offsets) or offsets[0] > self._last:

@@ -1,14 +1,15 @@
-"""Snapshots of the index: its state and the log offset it is true for, in a folder or at any fsspec address.
+"""Snapshots of the index: its state and the log offset of that state, in a folder or at any fsspec address.
 
-A snapshot is written beside its final name and moved there, so that a half one is never found; `keep` of them
-stay. In a folder it is on disk before it has its name, and what is made there is for its owner alone,
-whatever the umask: it holds texts of kept messages. The error of a store is reported by its kind
-alone, as its text may repeat an address or a key. The name of a snapshot names its log: snapshots of a
-deleted log are neither read nor counted, whatever their offsets are.
+A snapshot is written under a temporary name and then moved to its final name, so that no incomplete snapshot
+is ever read. The newest `keep` snapshots stay. In a folder, a snapshot is flushed to disk before it gets its
+name, and files and folders are accessible to their owner only, whatever the umask, because they hold texts of
+kept messages. Of a store's error only the type is reported, because its text may repeat an address or a key.
+The name of a snapshot identifies its log: snapshots of a deleted log are neither read nor counted, whatever
+their offsets are.
 
-As bytes it is a header, the ledger, the sieve, and a checksum of it all. Neither writing nor reading holds it
-as a whole, and it crosses the network once each way: who reads the sieve reads what the checksum is of, so
-a damaged one is known when its end is read.
+A snapshot consists of a header, the ledger, the sieve, and a checksum of all that. It is never held in memory
+as a whole, and it crosses the network once in each direction. The checksum is computed while the sieve is
+read, so damage is noticed only at the end.
 """
 
 from __future__ import annotations
@@ -36,21 +37,22 @@ from twinsieve.stages.errors import StateError, shown
 _HEADER = struct.Struct("<4sH16s16s16sqqQQ")
 _MAGIC = b"TSVS"
 _VERSION = 3
-"""Of the versions that are read; its open verdicts have no tags."""
+"""Format version of a snapshot; no other version is read."""
 _DIGEST_SIZE = 32
 _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
 _PARTIAL = re.compile(r"index-[0-9]{16}-[0-9a-f]{8}\.snapshot\.[0-9a-f]+\.partial")
 _ABANDONED = timedelta(days=1)
-"""Age from which a half snapshot counts as abandoned, if the file system has no locks."""
+"""Age from which an incomplete snapshot counts as abandoned, if the file system has no locks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a snapshot is of.
+    """Says which state a snapshot holds.
 
-    next_offset: log offset of the next block; decisions_from: no decision of a later block lies below it
-    log_id, decisions_id: topic ids of what it continues; scheme: hash of the fingerprint scheme
+    next_offset: log offset of the next block
+    decisions_from: offset in the decisions topic; a restore needs no decision below it
+    log_id, decisions_id: topic ids of the log and of the decisions; scheme: hash of the fingerprint scheme
     """
 
     next_offset: int
@@ -64,7 +66,7 @@ class Stamp:
 class Snapshot(Stamp):
     """An index state to be written.
 
-    ledger: as `ledger_to_bytes` gives it; sieve: writes its part to a stream
+    ledger: result of `ledger_to_bytes`; sieve: function that writes the sieve to a stream
     """
 
     ledger: bytes
@@ -72,7 +74,8 @@ class Snapshot(Stamp):
 
 
 class Moved(NamedTuple):
-    """How far a snapshot has come that is being read or written; size: 0 while unknown."""
+    """Progress of a snapshot that is being read or written: bytes done, and size in bytes (0 while
+    unknown)."""
 
     doing: Literal["reading", "writing"]
     done: int
@@ -80,7 +83,7 @@ class Moved(NamedTuple):
 
 
 Watch = Callable[[Moved], None]
-"""Called whenever bytes of a snapshot have moved, in the thread that moves them."""
+"""Called whenever bytes of a snapshot were read or written, in the thread that does so."""
 
 
 def no_watch(moved: Moved) -> None:
@@ -88,15 +91,16 @@ def no_watch(moved: Moved) -> None:
 
 
 class UnreadableError(StateError):
-    """A snapshot is damaged, or its store cannot read it: another one or the log has to do."""
+    """A snapshot is damaged, or its store cannot read it: another snapshot or the log has to replace it."""
 
 
 class SnapshotReader:
-    """A snapshot in its store. Its sieve is read first; then `ledger` says whether all of it is whole.
+    """Reads a snapshot. Read the sieve first; then `ledger` checks that the whole snapshot is undamaged.
 
-    stamp: what it is of; nothing of it counts before `ledger` has returned
-    stream: of the whole snapshot; only as long as it is open can anything be read
-    raises: UnreadableError where it cannot be a whole snapshot
+    stamp: which state it holds; trust nothing that was read before `ledger` has returned
+    stream: the whole snapshot; it must stay open while the snapshot is read
+    name: names the snapshot in errors
+    raises: UnreadableError if it cannot be a complete snapshot
     """
 
     def __init__(self, stream: BinaryIO, name: str, watch: Watch = no_watch) -> None:
@@ -125,11 +129,11 @@ class SnapshotReader:
         self._rest: _Part | None = None
 
     def sieve(self) -> BinaryIO:
-        """A stream of the bytes that its sieve wrote, from their beginning at each call."""
+        """A stream of the sieve's bytes; each call begins at their beginning."""
         return cast("BinaryIO", self._begin())
 
     def ledger(self) -> Ledger:
-        """Its ledger, after the rest of the snapshot was read. raises: UnreadableError where it is damaged"""
+        """The ledger; first reads the rest of the snapshot. raises: UnreadableError if that is damaged"""
         rest = self._rest or self._begin()
         while rest.read(_CHUNK_BYTES):
             pass
@@ -142,7 +146,7 @@ class SnapshotReader:
             raise UnreadableError(str(error)) from error
 
     def _begin(self) -> _Part:
-        """Read the ledger, which stands in front; returns where the sieve begins."""
+        """Read the ledger, which comes before the sieve; returns a stream of the sieve."""
         self._stream.seek(_HEADER.size)
         head = _Part(self._stream, self._ledger_size, self._name, lambda _: None)
         self._ledger = b"".join(iter(lambda: head.read(_CHUNK_BYTES), b""))
@@ -163,7 +167,7 @@ class SnapshotReader:
 
 
 class Stored(NamedTuple):
-    """A snapshot that was written: its name in the store, and its bytes."""
+    """A snapshot that was written: its name in the store, and its size in bytes."""
 
     name: str
     size: int
@@ -172,8 +176,8 @@ class Stored(NamedTuple):
 class SnapshotStore:
     """Snapshots of one app, newest first.
 
-    place: a file system and the folder there; keep: how many snapshots are kept
-    describe: text for an error of a store that is not a local folder
+    place: a file system and a folder in it; keep: how many snapshots are kept
+    describe: returns the text for an error of a store that is not a local folder
     """
 
     def __init__(
@@ -194,9 +198,9 @@ class SnapshotStore:
         )
 
     def write(self, snapshot: Snapshot, watch: Watch = no_watch) -> Stored:
-        """Store one and forget the oldest beyond `keep`; returns what is where now.
+        """Store a snapshot and delete the oldest ones beyond `keep`; returns its name and size.
 
-        raises: StateError when the folder cannot be written (no permission, disk full); the older ones stay
+        raises: StateError if it cannot be written (no permission, disk full); the older snapshots stay
         """
         name = f"{self._folder}/index-{snapshot.next_offset:016d}-{_short(snapshot.log_id)}.snapshot"
         partial = f"{name}.{secrets.token_hex(8)}.partial"
@@ -227,14 +231,14 @@ class SnapshotStore:
         return cast("BinaryIO", self._files.open(partial, "wb"))
 
     def _kind(self, error: Exception) -> str:
-        """Text for an error: the text of the system for a local folder, else as `describe`."""
+        """Text for an error: for a local folder the text of the operating system, else that of `describe`."""
         if isinstance(error, StateError):
             return str(error)
         is_here = self._is_local and isinstance(error, OSError) and error.strerror
         return str(error.strerror) if is_here and isinstance(error, OSError) else self._describe(error)
 
     def _sweep(self) -> None:
-        """Remove half snapshots of killed processes; leave those that a process is writing."""
+        """Remove incomplete snapshots of killed processes; leave those that a process is writing."""
         for name in map(str, self._files.ls(self._folder, detail=False)):
             if _PARTIAL.fullmatch(name.rsplit("/", 1)[-1]):
                 if self._is_local:
@@ -247,13 +251,13 @@ class SnapshotStore:
                         self._files.rm(name)
 
     def kept_offsets(self, log_id: bytes) -> list[int]:
-        """Log offsets of the snapshots of a log, the newest first; below the last one nothing is needed for a
-        restore."""
+        """Log offsets of the snapshots of a log, newest first. A restore needs no block below the last of
+        them."""
         return [offset for offset, _ in self._listed(log_id)]
 
     def read(self, log_id: bytes, watch: Watch = no_watch) -> Iterator[SnapshotReader | UnreadableError]:
-        """Each snapshot of a log from the newest on, or why it cannot be used. It can be read until the next
-        one is asked for."""
+        """A reader for each snapshot of a log, newest first, or the error why it cannot be used. A reader
+        works until the next one is requested."""
         for _, name in self._listed(log_id):
             with ExitStack() as stack:
                 try:
@@ -268,7 +272,7 @@ class SnapshotStore:
 
     def _listed(self, log_id: bytes) -> list[tuple[int, str]]:
         try:
-            # What another process has written or deleted since is not in a listing that a store remembers.
+            # A cached listing would not show what other processes have written or deleted since.
             self._files.invalidate_cache()
             names = self._files.ls(self._folder, detail=False)
         except FileNotFoundError:
@@ -284,24 +288,27 @@ class SnapshotStore:
 
 
 def private_file(path: str) -> BinaryIO:
-    """A new file for this user alone, locked while it is open: the lock shows that a process is writing it.
+    """A new file that only this user can access. It is locked while it is open: the lock shows that a process
+    is writing it.
 
-    Processes in two containers may have one number and not see each other; a lock on the file they share.
+    A process id in its name could not show that, because processes in two containers may have the same id and
+    do not see each other. They do see a lock on a shared file.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         file = os.fdopen(os.open(path, flags, 0o600), "w+b")
-        # Some network file systems have no locks; there the age of a half snapshot counts.
+        # Some network file systems have no locks; there the age of an incomplete snapshot decides.
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
             return file
-        # The sweep of another process came between the two lines.
+        # Between open and lock, another process's `_sweep` has removed the file: make it again.
         file.close()
 
 
 def _put_on_disk(file: BinaryIO, partial: str, name: str) -> None:
-    """Give a whole file its name, once it would outlive a power cut. raises: OSError"""
+    """Flush a complete file to disk, so that it survives a power cut, and give it its name. raises:
+    OSError"""
     file.flush()
     os.fsync(file.fileno())
     os.replace(partial, name)
@@ -313,7 +320,7 @@ def _put_on_disk(file: BinaryIO, partial: str, name: str) -> None:
 
 
 def _make_folder(folder: str) -> None:
-    """Make the folder, and those above it that are missing, for this user alone. raises: OSError"""
+    """Make the folder and its missing parents, accessible to this user only. raises: OSError"""
     if not os.path.isdir(folder):
         _make_folder(os.path.dirname(folder))
         with suppress(FileExistsError):
@@ -321,11 +328,11 @@ def _make_folder(folder: str) -> None:
 
 
 def _remove_abandoned(partial: str) -> None:
-    """Remove a half snapshot of this user that no process writes."""
+    """Remove an incomplete snapshot of this user, unless a process is writing it."""
     try:
         opened = os.open(partial, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return  # it has its name by now, belongs to somebody else, or is a link
+        return  # it has its final name by now, belongs to another user, or is a link
     try:
         status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
@@ -337,7 +344,7 @@ def _remove_abandoned(partial: str) -> None:
         except OSError:
             if datetime.now(UTC) - datetime.fromtimestamp(status.st_mtime, UTC) < _ABANDONED:
                 return
-        # What has its final name since it was listed is another name's file.
+        # Remove it only if the name still belongs to the opened file: it may have its final name by now.
         if os.path.lexists(partial) and os.path.samestat(os.lstat(partial), status):
             os.unlink(partial)
     except FileNotFoundError:
@@ -351,13 +358,13 @@ def _short(log_id: bytes) -> str:
 
 
 def _unreadable(name: str, kind: str) -> UnreadableError:
-    """What to say of a snapshot whose store failed."""
+    """The error for a snapshot that its store failed to read."""
     return UnreadableError(f"{name}: cannot be read ({kind}); fix permissions or delete it", lasting=False)
 
 
 def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int:
-    """Write a snapshot, and return how many bytes it has. The sieve is asked twice, for the header comes
-    before it and holds its length."""
+    """Write a snapshot; returns its size in bytes. The sieve writes itself twice, the first time only to
+    count its bytes, because the header comes before it and holds its length."""
     counted = _Counted(watch)
     snapshot.sieve(cast("BinaryIO", counted))
     size = _HEADER.size + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
@@ -375,7 +382,7 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
 
 
 def _kind_of(error: Exception) -> str:
-    """Text for an error while a stream is read: the stream may be of any store."""
+    """Short text for an error from a stream of any store: the errno name of an OSError, else the type."""
     return (
         errno.errorcode.get(error.errno or 0, type(error).__name__)
         if isinstance(error, OSError)
@@ -384,7 +391,7 @@ def _kind_of(error: Exception) -> str:
 
 
 class _Counted:
-    """A stream that counts and forgets what is written to it."""
+    """A stream that counts the bytes written to it, and discards them."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -398,7 +405,7 @@ class _Counted:
 
 
 class _Hashed:
-    """A stream that passes on what is written to it, and knows its digest."""
+    """A stream that passes written bytes on to another stream, and computes their digest."""
 
     def __init__(self, stream: BinaryIO, size: int, watch: Watch) -> None:
         self._stream = stream
@@ -416,10 +423,10 @@ class _Hashed:
 
 
 class _Part:
-    """The next `left` bytes of a stream, and the digest of those that were read; whatever a store raises is
-    an UnreadableError.
+    """A stream of the next `left` bytes of another stream. It computes the digest of the bytes that were
+    read, and raises UnreadableError for any error of a store.
 
-    moved: called with the bytes that are left, after each read
+    moved: called after each read with the number of bytes that are left
     """
 
     def __init__(self, stream: BinaryIO, left: int, name: str, moved: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""Snapshots of a running index: frozen in a moment, written in the background, one at a time."""
+"""Writes snapshots of a running index in the background, one at a time; restores an index from a snapshot."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from twinsieve.pipeline.index.state import IndexState, Judge
 from twinsieve.stages.errors import StateError
 
 _SETTLE_S = 3.0
-"""An index that begins to judge first processes the blocks that waited for it, then makes a copy."""
+"""Time without a snapshot after an index has begun to judge, so that it first judges the waiting blocks."""
 
 _AGAIN_S = 30.0
-"""After a failure the next attempt begins after this time."""
+"""Seconds from a failed write to the next attempt."""
 
 _REPORT_EVERY_S = 600.0
 """Seconds between two notices that snapshots fail; the counter counts every failure."""
 
 
 class SnapshotResult(NamedTuple):
-    """What storing a snapshot has changed: a restore needs no block below `oldest_offset` and no decision
-    below `decisions_from`, None where that is not known: another process wrote the oldest snapshot.
+    """Result of storing a snapshot.
 
-    log_line: what was stored, for the log
+    oldest_offset: a restore needs no block below this log offset
+    decisions_from: a restore needs no decision below this offset; None if that is unknown, because another
+        process wrote the oldest snapshot
+    log_line: a line for the log that says what was stored
     """
 
     oldest_offset: int | None
@@ -46,11 +48,11 @@ class SnapshotResult(NamedTuple):
 class SnapshotWriter:
     """Writes frozen states of an index in the background; without a store it writes none.
 
-    background: runs one write at a time beside the index
-    every_s: when what a restore would have to replay is that old, the next snapshot is due
-    watch: called for bytes that are written, only while somebody waits for the last of them
-    stored_ms: when the last one was stored, None before the first
-    failures: of writes; the caller counts them and sets this to 0
+    background: executes one write at a time while the index continues
+    every_s: the next snapshot is due when the oldest block that a restore would have to replay is this old
+    watch: called for written bytes, but only while the caller waits for the end of a write
+    stored_ms: when the last snapshot was stored, None before the first
+    failures: number of failed writes; the caller adds it to its counter and sets it to 0
     """
 
     def __init__(
@@ -73,9 +75,11 @@ class SnapshotWriter:
         self._is_awaited = False
         self._live_s = clock.monotonic_s()
         self._unfrozen_s: float | None = None
-        """When the oldest block was judged or replayed that no snapshot holds, not even one being written."""
+        """For the blocks that are in no snapshot, not even in one being written: when the oldest of them was
+        judged or had arrived. None if there is no such block."""
         self._unstored_s: float | None = None
-        """The same of the snapshot that is being written; None without one."""
+        """The same for the blocks that are only in the snapshot being written; None if no write is
+        running."""
         self._began_s = 0.0
         self._failed_s: float | None = None
         """When the last write failed; None when it did not."""
@@ -88,13 +92,13 @@ class SnapshotWriter:
 
     @property
     def since_s(self) -> float | None:
-        """When the oldest block was judged, or had arrived, that a restore would follow behind the last
-        stored snapshot; None where there is nothing to follow."""
+        """For the blocks that a restore from the last stored snapshot would have to replay: when the oldest
+        of them was judged or had arrived. None if there is no such block."""
         return self._unstored_s if self._unstored_s is not None else self._unfrozen_s
 
     @property
     def due(self) -> bool:
-        """Whether it is time for the next, and the result of the last one was collected."""
+        """Whether it is time to begin a snapshot; False until the result of the last write is collected."""
         now_s, since_s = self._clock.monotonic_s(), self.since_s
         if self._store is None or self._running is not None or since_s is None:
             return False
@@ -103,12 +107,12 @@ class SnapshotWriter:
         return now_s - since_s >= self._every_s and now_s - self._live_s >= min(_SETTLE_S, self._every_s)
 
     def live(self, followed_since_ms: int | None) -> None:
-        """The index judges from now on.
+        """Note that the index judges from now on.
 
-        The age of its snapshot counts from the oldest replayed block, not from now; else an index that
-        restarts more often than `every_s` would never write one.
+        The time to the next snapshot counts from the arrival of the oldest replayed block, not from now;
+        otherwise an index that restarts more often than `every_s` would never write a snapshot.
 
-        followed_since_ms: when the oldest block arrived that was followed, None if there was none
+        followed_since_ms: arrival time of the oldest replayed block, None if there was none
         """
         self._live_s = self._clock.monotonic_s()
         if followed_since_ms is not None:
@@ -116,16 +120,17 @@ class SnapshotWriter:
             self._is_behind(self._live_s - age_s)
 
     def judged(self) -> None:
-        """Blocks were judged and recorded that no snapshot holds."""
+        """Note that blocks were judged and recorded, which are in no snapshot yet."""
         self._is_behind(self._clock.monotonic_s())
 
     def _is_behind(self, since_s: float | None) -> None:
-        """No snapshot holds a block of that time, nor of those that it has noted."""
+        """Note that a block of this time is in no snapshot; the oldest such time is kept."""
         times_s = [at_s for at_s in (since_s, self._unfrozen_s) if at_s is not None]
         self._unfrozen_s = min(times_s, default=None)
 
     def begin(self, state: IndexState, decisions_from: int) -> None:
-        """Freeze the state, which must be committed, and begin to write it; not while a write is running."""
+        """Freeze the state and begin to write it. The state must be committed, and no write may be
+        running."""
         if self._store is None:
             return
         self._began_s = self._clock.monotonic_s()
@@ -136,7 +141,8 @@ class SnapshotWriter:
         self._running = self._background.submit(self._write, self._store, snapshot)
 
     def finished(self, *, wait: bool = False) -> SnapshotResult | None:
-        """The result of the last write, given once; None while it is running. raises: StateError"""
+        """The result of the last write, returned once; None while it is running, or if there is none. raises:
+        StateError if the write failed"""
         running = self._running
         if running is None or not (wait or running.done()):
             return None
@@ -159,7 +165,7 @@ class SnapshotWriter:
         return result
 
     def notice_of(self, error: StateError) -> str | None:
-        """Notice about a failed write; None if a similar notice was given a short while ago."""
+        """Notice about a failed write; None if there was a notice within the last `_REPORT_EVERY_S`."""
         now_s = self._clock.monotonic_s()
         if self._failing > 1 and now_s < self._reported_s:
             return None
@@ -169,7 +175,7 @@ class SnapshotWriter:
     def _write(self, store: SnapshotStore, snapshot: Snapshot) -> SnapshotResult:
         stored = store.write(snapshot, self._moved)
         kept = store.kept_offsets(snapshot.log_id)
-        # Of two snapshots at one log offset the later one stays.
+        # A snapshot replaces an earlier one at the same log offset.
         self._written[snapshot.next_offset] = snapshot.decisions_from
         self._written = {offset: start for offset, start in self._written.items() if offset in kept}
         took_s = self._clock.monotonic_s() - self._began_s
@@ -184,10 +190,10 @@ class SnapshotWriter:
 
 @dataclass(frozen=True, slots=True)
 class Sieves:
-    """How sieves are made.
+    """Functions that make sieves.
 
-    fresh: an empty one; load: the one on a snapshot's stream (StateError when it does not fit)
-    salvage: as much of a snapshot's sieve as fits, if only an empty one
+    fresh: an empty sieve; load: the sieve in a snapshot's stream (StateError if it does not fit the settings)
+    salvage: a sieve with those parts of a snapshot's sieve that fit the settings; it may be empty
     """
 
     fresh: Callable[[], Judge]
@@ -207,11 +213,12 @@ def restore_point(
     """The state of the newest snapshot that can be used, or an empty one, and the offset of its next
     decision.
 
-    A snapshot under other settings is passed over while the log can bring everything back. Where the log
-    was deleted, its ledger is used all the same, and what fits of its sieve: what was judged stays judged.
-    log_begins: offset of the first block that is left; notices: gets why snapshots cannot be used
-    watch: called while a snapshot is read
-    raises: StateError when none can be read and the log does not go back to the beginning either
+    A snapshot under other settings is skipped as long as the log is complete, because the log can restore
+    everything. If the beginning of the log was deleted, the snapshot's ledger is used all the same, and those
+    parts of its sieve that fit, so that judged messages stay judged.
+    log_begins: offset of the first block that is left; notices: receives the reasons why snapshots cannot be
+        used; watch: called while a snapshot is read
+    raises: StateError if no snapshot can be read and the beginning of the log was deleted
     """
     unreadable = 0
     for snapshot in store.read(ids[0], watch) if store is not None else ():
@@ -246,7 +253,8 @@ def _state(
     log_begins: int,
     notices: list[str],
 ) -> IndexState:
-    """The state of a snapshot that is whole. raises: UnreadableError where it is not; StateError"""
+    """The state in a snapshot. raises: UnreadableError if the snapshot is damaged; StateError if it does not
+    fit"""
     try:
         if snapshot.stamp.decisions_id != decisions_id:
             raise StateError("snapshot belongs to another decisions topic; it is left alone")
@@ -256,7 +264,7 @@ def _state(
     except UnreadableError:
         raise
     except Exception:
-        # Damage may cause any error. If the snapshot is damaged, `ledger` raises the error that says so.
+        # Damage may cause any error. If the snapshot is damaged, `ledger` raises UnreadableError instead.
         snapshot.ledger()
         raise
     return IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)

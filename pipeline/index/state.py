@@ -17,28 +17,28 @@ from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
 
 
 class Judge(Protocol):
-    """What the index needs of a sieve; `stages.judge.batch_sieve.BatchSieve` is one."""
+    """The methods of a sieve that the index uses; `stages.judge.batch_sieve.BatchSieve` has them."""
 
     def judge(self, batch: Batch) -> Verdicts:
-        """Verdicts of readable messages in log order; the state moves on."""
+        """Verdicts of readable messages in log order; the sieve's state changes accordingly."""
 
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
-        """Move the state on as those recorded verdicts say, without judging."""
+        """Change the state as recorded verdicts require, without judging."""
 
     def forget(self, positions: NDArray[np.int64], tags: NDArray[np.uint64]) -> None:
-        """Kept messages at these positions are not leaders from now on; tags: first halves of
-        their digests."""
+        """Let the kept messages at these positions lead no later message. tags: as in `OpenRows`"""
 
     def stats(self) -> SieveStats:
         """How full the windows are, and how far back they reach."""
 
     def freeze(self) -> Callable[[BinaryIO], None]:
-        """Writes the whole state as it is now to a stream, whenever and in whatever thread it is called."""
+        """A function that writes the current state to a stream. It may be called later, and in any thread."""
 
 
 @dataclass(slots=True)
 class IndexState:
-    """The answer to every block of the log, in order. Two of them that saw the same log and decisions agree.
+    """The state from which an index answers the blocks of the log, in order. Two states that processed the
+    same log and decisions are equal.
 
     next_offset: log offset of the next block
     """
@@ -50,10 +50,11 @@ class IndexState:
     def rule(
         self, block: Block, log_offset: int, arrival_ms: int, topic_ids: Collection[bytes] = ()
     ) -> Ruling:
-        """Judge the block at `log_offset`; the state is true for the next offset then.
+        """The ruling on the block at `log_offset`; afterwards the state belongs to the next log offset.
 
-        arrival_ms: when its messages came, which bounds their times
-        topic_ids: ids of topics of which nothing will come out any more; given up where the block is judged
+        arrival_ms: arrival time of the block's messages, which bounds their own times
+        topic_ids: ids of topics of which no message will come out any more; if the block is judged, they are
+            given up
         """
         self.next_offset = log_offset + 1
         result = self.ledger.check(block)
@@ -79,19 +80,19 @@ class IndexState:
         )  # fmt: skip
 
     def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
-        """Refuse a block of another fingerprint scheme or format: the process that wrote it has other
-        settings, or is of another version."""
+        """The ruling that refuses a block of another fingerprint scheme or format: the process that wrote it
+        has other settings, or is of another version."""
         self.next_offset = log_offset + 1
         return Ruling(log_offset, session, Result.FOREIGN, first, end)
 
     def pass_over(self, log_offset: int) -> None:
-        """Continue behind blocks that cannot be followed; never move back."""
+        """Skip the blocks before `log_offset`, which cannot be followed; never move back."""
         self.next_offset = max(self.next_offset, log_offset)
 
     def follow(self, block: Block, ruling: Ruling) -> None:
-        """Move on as the recorded ruling of this block says; nothing is judged.
+        """Change the state as the recorded ruling on this block requires, without judging.
 
-        ruling: its leaders get the topic numbers of this state
+        ruling: changed in place: its positions get the topic numbers of this state
         """
         self.next_offset = ruling.next_offset
         if ruling.result is not Result.JUDGED:
@@ -114,7 +115,8 @@ class IndexState:
             self.sieve.forget(positions, tags)
 
     def _batch(self, block: Block, wanted: NDArray[np.bool_], arrival_ms: int) -> Batch:
-        """The readable rows that are wanted, with their positions and their arrival."""
+        """The wanted rows of a block, with their positions and arrival times. wanted: bool[n]; such rows are
+        readable"""
         is_readable = block.kinds == RowKind.READABLE
         batch = block.batch
         if not wanted[is_readable].all():

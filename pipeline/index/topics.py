@@ -1,7 +1,7 @@
-"""Topics that an index watches.
+"""Checks of the topics that an index depends on.
 
-An internal topic that is deleted under a running app stops it. An input topic of which nothing will come
-out any more is given up: what was judged of it and never came out leads no message any more.
+If an internal topic is deleted while the app runs, the app stops. If no message of an input topic can come
+out any more, that topic is given up: its judged messages that never came out are no longer leaders.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _T = TypeVar("_T")
 
 
 class InternalTopics:
-    """Topics that must stay those that they are when this is made.
+    """Internal topics, which must stay the same topics as when this object was made.
 
-    every_s: a topic that was created again is noticed within this time; one that is gone must be gone at two
-        checks, for a broker that has just started may not know its topics yet
-    infos: by name, as of the last check
-    raises: StateError when one does not exist; BrokerError
+    every_s: time between two checks. A topic that was created again is noticed at the next check; a missing
+        topic must be missing at two checks, because a broker that has just started may not know its topics
+    infos: descriptions by name, as of the last check
+    raises: StateError if a topic does not exist; BrokerError
     """
 
     def __init__(self, admin: Admin, clock: Clock, names: Sequence[str], every_s: float) -> None:
@@ -44,8 +44,8 @@ class InternalTopics:
     def check(self, *, at_once: bool = False) -> None:
         """Compare the topics with those of the start, every `every_s` seconds; return at once in between.
 
-        at_once: compare in any case; a topic that is gone is left to the checks at their time
-        raises: StateError for one that is gone or another topic now; BrokerError when asking makes no sense
+        at_once: compare in any case; a missing topic is left to the regular checks
+        raises: StateError if a topic is gone or was created again; BrokerError if waiting does not help
         """
         now_s = self._clock.monotonic_s()
         if not at_once:
@@ -69,9 +69,10 @@ class InternalTopics:
             self.infos[name] = info or self.infos[name]
 
     def unreachable(self, name: str, numbers: Collection[int]) -> set[int]:
-        """Those of these partitions that no client can write to: they have no leader, or do not exist.
+        """The given partitions that no client can write to, because they have no leader or do not exist.
 
-        Asks the broker about numbers that are new: the topic may have got more partitions. raises: as `check`
+        Asks the broker if a number is unknown, because the topic may have got more partitions. raises: as
+        `check`
         """
         if any(number not in range(self.infos[name].partitions) for number in numbers):
             self.check(at_once=True)
@@ -84,15 +85,16 @@ _ADVICE = "find out what deletes topics; the next start continues where it can, 
 
 
 class InputTopics:
-    """Input topics of which nothing will come out any more, found by regular checks of the broker.
+    """Input topics of which no message will come out any more, found by regular checks of the broker.
 
-    A topic is gone when the broker does not have that very one at two looks in a row, for a broker that has
-    just started may not know its topics yet; or when no worker was given any of it for `unread_s`, while they
-    were given others. The broker is not asked about a topic without open verdicts, or with sessions that have
-    moved since the check before. A request that is not allowed gives one notice, and no topic counts as gone.
+    Such a topic is called gone. Either the broker does not have it, with this topic id, at two checks in a
+    row (two, because a broker that has just started may not know its topics yet). Or no worker was assigned
+    any of it for `unread_s`, while workers were assigned other topics. A topic is not checked if it has no
+    open verdicts, or if one of its sessions has moved since the last check. If a request is not allowed,
+    there is one notice, and no topic counts as gone.
 
-    abandoned: ids of these topics that no recorded ruling names yet
-    notices: gets a line for what an operator should know
+    abandoned: ids of gone topics that no recorded ruling names yet
+    notices: receives a line for each event that an operator should know of
     """
 
     def __init__(self, admin: Admin, clock: Clock, config: IndexConfig, notices: list[str]) -> None:
@@ -105,16 +107,16 @@ class InputTopics:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was seen, for another index has judged meanwhile."""
+        """Forget the results of earlier checks, because another index may have judged since."""
         self._looked_s = self._clock.monotonic_s()
         self._waiting: dict[int, Waiting] = {}
         self._absent: set[int] = set()
         self._unread_s: dict[int, float] = {}
-        """Since when no worker was given a topic."""
+        """By topic number: since when no worker was assigned the topic."""
         self.abandoned = frozenset()
 
     def look(self, ledger: Ledger) -> None:
-        """Find out what is gone, every `inputs_s` seconds; return at once in between."""
+        """Find out which topics are gone, every `inputs_s` seconds; return at once in between."""
         now_s = self._clock.monotonic_s()
         if now_s - self._looked_s < self._config.inputs_s:
             return
@@ -138,7 +140,8 @@ class InputTopics:
         self.abandoned = frozenset(ledger.topics[number].topic_id for number in abandoned)
 
     def record(self, given_up: Collection[bytes], ledger: Ledger) -> None:
-        """These stand in a ruling: what was judged of them leads no message any more."""
+        """Note that a ruling names these topic ids: their judged messages that never came out are no longer
+        leaders."""
         self.abandoned = self.abandoned.difference(given_up)
         names = [topic.name for topic in ledger.topics if topic.topic_id in given_up]
         if names:
@@ -155,10 +158,11 @@ class InputTopics:
         return info is None or name_topic(info) != topic.topic_id
 
     def _unread(self, names: Mapping[int, str], now_s: float) -> set[int]:
-        """Those of these existing topics that no worker reads."""
+        """Numbers of the given topics, which exist, that no worker has read for `unread_s`."""
         members = self._answer(lambda: self._admin.members(self._config.workers)) if names else None
         read = {partition.topic for member in (members or {}).values() for partition in member.partitions}
-        # Nobody has a share while shares are dealt, or while no worker runs: that says nothing.
+        # If no member has any partition, a rebalance is in progress or no worker runs. That does not show
+        # that a topic is not read.
         self._unread_s = {
             number: self._unread_s.get(number, now_s)
             for number, name in names.items()
@@ -171,13 +175,15 @@ class InputTopics:
         }
         if not overdue:
             return set()
-        # What a seed reads is out already; a seed that was stopped continues when it is run again.
+        # Do not give up topics that `seed` reads: their messages are in the output already, and a seed that
+        # was stopped continues when it is run again.
         offsets = self._answer(lambda: self._admin.group_offsets(self._config.seeders, stable=False))
         seeded = {partition.topic for partition in offsets} if offsets is not None else set(names.values())
         return {number for number in overdue if names[number] not in seeded}
 
     def _answer(self, ask: Callable[[], _T]) -> _T | None:
-        """The answer, None if the request is not allowed. raises: BrokerError without an answer"""
+        """The answer to a request, None if the request is not allowed. raises: BrokerError if no broker
+        answers"""
         try:
             return ask()
         except BrokerError as error:

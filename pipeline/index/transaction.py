@@ -1,4 +1,4 @@
-"""What an index writes at once: decisions, answers and the log offset, together or not at all."""
+"""Writes the decisions, the answers and the log offset of an index in one transaction."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _MAX_STEPS = 16
 class Pace:
     """How many blocks an index judges for one transaction.
 
-    Fewer after one that was refused, and as many as time allowed where judging takes long; more again with
-    those that are recorded. It outlives the index, which ends with a refused transaction.
+    The limit is halved after a refused transaction. If judging takes long, it falls to the number of blocks
+    for which there was time. It grows again with recorded transactions. A refused transaction ends the index,
+    so this object is handed to the next one.
 
-    blocks: of the next step, at most
+    blocks: limit for the next step
 
     >>> pace = Pace(32)
     >>> pace.refused(20)
@@ -38,14 +39,15 @@ class Pace:
         self._max_blocks = max_blocks
         self.blocks = max_blocks
         self._steps = 0
-        """Recorded since the last change."""
+        """Number of steps recorded since `blocks` last changed."""
         self._steps_needed = 1
-        """Steps to record before more is tried; doubled by each refusal, for that costs a restore."""
+        """Number of steps to record before `blocks` grows. Each refusal doubles it, because a refusal costs a
+        restore."""
 
     def recorded(self, count: int, *, in_time: bool, cut: bool) -> None:
-        """A step of `count` blocks is on record.
+        """Note that a step of `count` blocks was recorded.
 
-        in_time: more would have been possible; cut: more was there
+        in_time: whether there was time for more blocks; cut: whether the step left out blocks that were read
         """
         self._steps += 1
         if cut:
@@ -56,17 +58,17 @@ class Pace:
                 self._steps_needed = 1
 
     def refused(self, count: int) -> None:
-        """A transaction for `count` blocks was refused."""
+        """Note that a transaction for `count` blocks was refused."""
         self.blocks, self._steps = max(1, min(self.blocks, count) // 2), 0
         self._steps_needed = min(_MAX_STEPS, 2 * self._steps_needed)
 
 
 class DecisionWriter:
-    """The right to record decisions. A new one takes it from all others of the app.
+    """Records decisions. Only the newest writer of an app can do so: making one fences all earlier ones.
 
-    decisions_end: the decisions reach at least to here. When this is made, no other index records any more:
-        those on record then are all there is to follow.
-    behind_snapshots: the log is deleted behind snapshots; on record from the next commit on
+    decisions_end: the decisions topic reaches at least to this offset. Once this object is made, no other
+        index can record decisions, so that it is enough to follow them up to here.
+    behind_snapshots: whether the part of the log that snapshots contain is deleted; each commit records this
     """
 
     def __init__(self, broker: Broker, config: IndexConfig, hook: Hook, reader: Reader) -> None:
@@ -88,11 +90,12 @@ class DecisionWriter:
         membership: Membership,
         unreachable: Collection[int],
     ) -> None:
-        """One transaction.
+        """Write one transaction with decisions, answers and the log offset.
 
-        rulings: each with the partition its answer goes to; log_offset: log offset behind them
-        unreachable: verdict partitions that get no answers; workers ask again for theirs
-        raises: AbortableError when nothing of it counts
+        rulings: each with the number of the verdicts partition for its answer
+        log_offset: log offset after the blocks of the rulings
+        unreachable: verdicts partitions that cannot be written; workers ask again for those answers
+        raises: AbortableError if the transaction failed, so that nothing in it counts
         """
         config = self._config
         decisions = Messages()
@@ -100,10 +103,10 @@ class DecisionWriter:
         for ruling, reply in rulings:
             decision, answer = encode_ruling(ruling, config.scheme)
             decisions.add(None, decision)
-            # One that cannot be written would fail the whole transaction.
+            # An answer that cannot be written would make the whole transaction fail.
             if reply not in unreachable:
                 answers.setdefault(reply, Messages()).add(None, answer)
-        # The marker of the transaction takes an offset too.
+        # The transaction's commit marker takes one offset, too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
         record = committed_record(
             log_offset, decisions_end, config.output, behind_snapshots=self.behind_snapshots
@@ -114,8 +117,8 @@ class DecisionWriter:
     def prove(self, committed: Committed, membership: Membership) -> None:
         """Commit an empty transaction: it succeeds only while no other index has taken the right to write.
 
-        committed: what the group has committed, which is committed again
-        raises: AbortableError when somebody else has the right, or the log's partition, by now
+        committed: what the group has committed; the same is committed again
+        raises: AbortableError if another index has taken that right, or the log's partition
         """
         try:
             self._transact(Messages(), {}, committed, membership)

@@ -1,4 +1,4 @@
-"""Administration, as the clients of either library ask for it."""
+"""The administration client that the other Kafka clients of both libraries use."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from twinsieve.pipeline.kafka.client import Client
 
 
 class KafkaAdmin(Client, Admin):
-    """`ports.Admin`, and what the other clients of a process need of it."""
+    """`ports.Admin`, with further calls that the other clients of a process need."""
 
     @abstractmethod
     def require(self, topics: Collection[str], operations: Collection[str]) -> None:
         """Check that every topic exists and that these operations on it are allowed.
 
-        Without this check a consumer of kafka-python would return nothing, forever and without an error,
-        both for a topic that does not exist and for one that may not be read.
-        raises: BrokerError(retryable=False)
+        Without this check a consumer of kafka-python would return nothing, forever and without an error, if
+        a topic does not exist or reading it is not allowed.
+        raises: BrokerError(retryable=False) if a topic is missing or an operation is not allowed
         """
 
     @abstractmethod
     def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each: where a read-committed reader waits. Gives up early."""
+        """Last stable offset of each partition: a read-committed reader cannot read past it.
+
+        Has a short time limit, because the caller asks often.
+        """
 
     @abstractmethod
     def remove_member(self, group: str, name: str, member_id: str) -> None:
-        """The group forgets this static member, unless the name belongs to another id by now."""
+        """Remove this static member from the group, unless another member id has the name by now."""

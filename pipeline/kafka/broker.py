@@ -1,4 +1,4 @@
-"""`ports.Broker` on either client library: what is common to both."""
+"""`ports.Broker` for Kafka: the part that both client libraries share."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ C = TypeVar("C", bound=Client)
 
 
 class Access:
-    """What every client of a process is made with.
+    """What every client of a process gets when it is made.
 
-    options: of its library, that all kinds of client share; admin: the administration client of the process,
-    connected at the first call; clock: the broker's, as the clients learn it; limits: of topics;
-    nulls: as `Limits`
+    options: the library's options that consumers, producers and admin clients share
+    admin: returns the administration client of the process, and connects it at the first call
+    clock: the broker's clock, as far as the clients have learned it from answers
+    limits: the size and time limits of topics; nulls: as in `Limits`
     """
 
     def __init__(
@@ -43,9 +44,9 @@ class Access:
 
 
 class KafkaBroker:
-    """Keeps the clients that it made with one set of settings, and closes them. Subclasses make them.
+    """Keeps a list of the clients made with one set of settings, and closes them. Subclasses make them.
 
-    make_admin: an administration client that has reached a broker
+    make_admin: returns a new administration client that has reached a broker
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class KafkaBroker:
         nulls: bool,
     ) -> None:
         self.clock = BrokerClock(time.monotonic)
-        # What roles write to each other is compressed already, as far as that pays (docs/WIRE.md).
+        # The blocks that roles send to each other are already compressed where that helps (docs/WIRE.md).
         plain = settings.model_copy(update={"compression": "none"})
         self._access, self._plain = (
             Access(variant, options, self._shared_admin, self.clock, nulls=nulls)
@@ -79,7 +80,7 @@ class KafkaBroker:
             self._own_admin = None
 
     def _kept(self, client: C) -> C:
-        # A process that lives for months makes new clients at every rebalance.
+        # Drop closed clients: a process that runs for months makes new clients at every rebalance.
         self._clients = [client for client in self._clients if not client.closed]
         self._clients.append(client)
         return client

@@ -1,4 +1,4 @@
-"""The end of a client."""
+"""The base class of every Kafka client: it can be closed, and shows that it was."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 
 
 class Client(ABC):
-    """A client that shows whether it was closed; its broker forgets it then.
+    """A client of a `KafkaBroker`, which drops its reference to the client once `closed` is True.
 
-    closed: set by its `close`
+    closed: True after `close`
     """
 
     closed = False

@@ -1,4 +1,4 @@
-"""Calls that may never return, given a limit."""
+"""Time limits for calls of a client library that may never return."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 COMMITTED_S = 2.0
-"""How long a request for committed offsets may take. A running transaction frees its offsets within
-milliseconds; for others `committed_offsets` acts after this time."""
+"""How long a request for committed offsets may take. The broker answers only after an open transaction that
+holds offsets has ended. A live worker ends it within milliseconds; if the request still takes longer than
+this, `committed_offsets` handles the transaction."""
 METADATA_S = 20.0
-"""Greatest age of a consumer's metadata. Messages of new partitions of a topic arrive only after this time;
-the clients' own defaults are minutes."""
+"""Greatest age of a consumer's metadata. A consumer may notice new partitions of a topic only after this
+time, and delivers none of their messages before; the default of the libraries is minutes."""
 _T = TypeVar("_T")
 _Calls = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
@@ -23,19 +24,19 @@ class DeadlineError(Exception):
 
 
 class CallThread:
-    """Makes the calls of one client in a thread beside the client's own, one at a time, each with a limit.
+    """Makes the calls of one client in a helper thread, one call at a time, each with a time limit.
 
-    A call that outlives its limit keeps its thread until the call returns, and the next call gets a new
-    thread. The threads are daemons: a call that hangs does not stop the process from exiting.
+    A call that exceeds its limit keeps its thread until the call returns, and the next call gets a new
+    thread. The threads are daemons, so a call that hangs does not stop the process from exiting.
     """
 
     def __init__(self) -> None:
         self._calls: _Calls | None = None
 
     def within(self, seconds: float, call: Callable[[], _T]) -> _T:
-        """What `call()` returns or raises, if that takes no longer than `seconds`.
+        """The result of `call()`, or the error that it raises, within `seconds`.
 
-        raises: DeadlineError
+        raises: DeadlineError if the call takes longer
         """
         if self._calls is None:
             self._calls = SimpleQueue()
@@ -48,7 +49,8 @@ class CallThread:
         try:
             in_time = bool(wait([answer], seconds).done)
         finally:
-            # Also where a signal handler raises: the next call must not wait behind this one.
+            # In a finally block, because a signal handler may raise in wait(): the next call must not queue
+            # behind this one.
             if not in_time:
                 self.close()
         if not in_time:
@@ -56,7 +58,7 @@ class CallThread:
         return answer.result()
 
     def close(self) -> None:
-        """End the thread as soon as it has nothing to do; a call after this gets a new thread."""
+        """End the thread after its current call; a later call gets a new thread."""
         if self._calls is not None:
             self._calls.put(None)
             self._calls = None
@@ -70,16 +72,16 @@ def _serve(calls: _Calls) -> None:
         answer, call = item
         try:
             answer.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+        except BaseException as error:  # noqa: BLE001 - passed to the caller, which raises it
             answer.set_exception(error)
-        # Else a thread that waits keeps alive what the last call was about, a producer for instance.
+        # Otherwise the waiting thread would keep objects of the last call alive, for instance a producer.
         del item, answer, call
 
 
 def within(seconds: float, call: Callable[[], _T]) -> _T:
-    """Make one call in a thread of its own, and wait for it no longer than `seconds`.
+    """The result of `call()`, made in its own thread, within `seconds`.
 
-    raises: DeadlineError
+    raises: DeadlineError if the call takes longer
 
     >>> within(5.0, lambda: 6 * 7)
     42

@@ -1,4 +1,4 @@
-"""What the errors of a client library mean, in the port's errors; the same words for both clients."""
+"""Translation of a client library's errors into the port's errors, with the same texts for both libraries."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Fatal
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
 REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
 UNREADABLE_NAME = "\udcff"
-"""Stands for header names that are not UTF-8 where a client does not hand them out: no client can send it,
-so that the message becomes a dead letter (`DeadLetterReason.BAD_HEADER`) and nothing of it passes for what it
-was."""
+"""Replaces a header name that is not UTF-8, if the client cannot return the original bytes. No client can
+send this name, so the message becomes a dead letter (`DeadLetterReason.BAD_HEADER`) instead of being
+forwarded with an altered header."""
 
 
 class Meaning(Enum):
-    """What an error of a library means for the client that met it; the value ends the line of the error."""
+    """What an error of a library means for the client that met it; the value is the end of the error text."""
 
     MEMBER_FENCED = "; another process runs as this member, so this one ends"
     DENIED = f"; {GRANT}"
@@ -26,16 +26,19 @@ class Meaning(Enum):
     FINISHED = "; the client is finished"
     MOVED_ON = "; its group has moved on"
     FAILED = ""
-    """This attempt failed; the client is good for another one."""
+    """This attempt failed; the client can be used for another attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRules:
-    """How to read the errors of one library.
+    """How to classify the errors of one library.
 
-    raised: their classes; reason: one line that says what happened
-    may_be_fenced: the error is what a producer meets whose slot another process took, and others meet too
-    too_large: a topic refused a batch for its size
+    raised: the classes of errors that the library raises
+    reason: one line that says what happened
+    meaning: what the error means for the client
+    may_be_fenced: whether a producer gets this error when another process took its slot (transactional id);
+        a producer may get the same error for other causes too
+    too_large: whether a topic refused a batch for its size
     """
 
     raised: tuple[type[Exception], ...]
@@ -45,7 +48,7 @@ class ErrorRules:
     too_large: Callable[[Exception], bool]
 
     def translated(self, error: Exception, doing: str) -> BrokerError:
-        """The port's error for one of the library's; `doing` says what failed where."""
+        """The port's error for this error of the library; `doing` names the action that failed, and where."""
         meaning = self.meaning(error)
         message = f"{doing}: {self.reason(error)}{meaning.value}"
         if meaning is Meaning.MOVED_ON:
@@ -56,7 +59,10 @@ class ErrorRules:
 
     @contextmanager
     def translating(self, doing: str) -> Iterator[None]:
-        """Raises the port's error for any of the library's; `doing` says what failed where."""
+        """Context manager: raises the port's error in place of any error of the library.
+
+        doing: names the action inside, and where it happens
+        """
         try:
             yield
         except self.raised as error:
@@ -64,10 +70,11 @@ class ErrorRules:
 
 
 def undecodable(partition: Partition, offset: int, why: str, after: int | None = None) -> BrokerError:
-    """The error that ends the process: to read the batch again fails again, to skip it would lose it
-    silently.
+    """The error for a batch that cannot be decoded; it ends the process.
 
-    why: one line; after: first offset behind the damage, where that is known
+    It is not retryable: reading the batch again would fail again, and skipping it would lose it silently.
+
+    why: one line; after: the first offset after the damaged batch, None if it is not known
     """
     past = "OFFSET" if after is None else after
     return BrokerError(

@@ -1,4 +1,4 @@
-"""Leaving a group for good: neither client does that for a static member when it closes."""
+"""Remove a static member from its group. Neither library does that when a consumer closes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _log = logging.getLogger(__name__)
 
 
 def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str) -> None:
-    """Has the group give this closed member's share to the others at once, not when its session ends.
+    """Remove this closed member, so that other members get its partitions before its session times out.
 
-    A member that is alone stays known: no other member could take over, and an empty group makes its next
-    member wait for more to come (`group.initial.rebalance.delay.ms`, 3 s). One that was displaced changes
-    nothing. Never fails: in doubt the session ends by itself.
+    The only member of a group is not removed: no other member could take over, and the first member of an
+    empty group must wait for further members (`group.initial.rebalance.delay.ms`, 3 s). If another process
+    has taken the member name, nothing is removed. Never raises a BrokerError: if the removal fails, the
+    session times out by itself.
     """
     try:
         within(_LEAVE_S, partial(_leave, admin, group, name, member_id))

@@ -1,5 +1,7 @@
-"""What a topic refuses, found out before sending: one such message or batch would fail its transaction each
-time."""
+"""Checks before sending: which messages would a topic refuse, and how large may a batch be?
+
+A single refused message or batch fails its transaction, at every attempt.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,13 @@ from twinsieve.pipeline.broker.records import (
 )
 
 BATCH_BYTES = 256 << 10
-"""A producer's batches have no more than this; each costs the broker about the same, however small."""
+"""Greatest size of a producer's batches. A batch costs the broker about the same whatever its size, so small
+batches are slower."""
 _LEAST_BATCH_BYTES = 1 << 10
 _KEEP_S = 60.0
 _BATCH_BYTES = 61 + 64
-"""Header of a record batch, and the lengths and deltas of its one record."""
+"""Bytes of a record batch that holds one message, without the message's key, value and headers: 61 for the
+batch header, 64 for the lengths and deltas of the record."""
 _HEADER_BYTES = 10
 _ANY_BYTES = 1 << 62
 
@@ -41,9 +45,9 @@ _COMPRESS: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 class Limits:
-    """Limits of topics, requested from the broker and kept for a minute.
+    """Limits of topics, requested from the broker and cached for a minute.
 
-    Where describing a topic's settings is not allowed, Kafka's default size is assumed.
+    If the broker does not allow describing a topic's settings, Kafka's default size limit is assumed.
     """
 
     def __init__(
@@ -55,8 +59,11 @@ class Limits:
         *,
         nulls: bool,
     ) -> None:
-        """clock: the broker's, which is the one that counts
-        nulls: the client can send null header values, and records with neither key nor value
+        """admin: returns the administration client that requests the limits
+        clock: the broker's clock, because the broker compares timestamps with its own time
+        client_bytes: largest message that the client itself accepts
+        compression: name of the codec that the client sends with
+        nulls: True if the client can send null header values, and messages with neither key nor value
         """
         self._admin = admin
         self._clock = clock
@@ -67,20 +74,20 @@ class Limits:
         self._infos: dict[str, tuple[float, TopicInfo]] = {}
 
     def of(self, topic: str) -> TopicInfo:
-        """One topic, with its settings as far as they are known."""
+        """The topic with its settings; without settings if the broker did not return them."""
         with self._lock:
             now = time.monotonic()
             queried_s, info = self._infos.get(topic, (-_KEEP_S, TopicInfo(topic, NO_TOPIC_ID, 0)))
             if now - queried_s >= _KEEP_S:
-                # Away or not allowed: what was known, or the default, is the best guess; a wrong one
-                # shows as a failed transaction that names the size.
+                # If the broker is away or refuses, the cached or default limits are the best guess. A wrong
+                # guess leads to a failed transaction whose error names the size.
                 with suppress(BrokerError):
                     info = self._admin().topics([topic], settings=True)[topic] or info
                 self._infos[topic] = (now, info)
             return info
 
     def forget(self, topics: Collection[str]) -> None:
-        """Ask the broker again for these."""
+        """Drop the cached limits of these topics, so that the next use requests them again."""
         with self._lock:
             for topic in topics:
                 self._infos.pop(topic, None)
@@ -124,14 +131,15 @@ class Limits:
             return False
         if size <= max_bytes:
             return True
-        # The broker's limit is on what arrives. A message that came to us compressed must go out again.
+        # The broker's limit applies to the compressed size. An input message that fitted only because it
+        # was compressed must be sendable again.
         if self._compress is None or beside > max_bytes:
             return False
         packed = len(self._compress(value))
         return beside + packed + packed // 50 <= max_bytes
 
     def check(self, partition: Partition, messages: Messages) -> None:
-        """Check that all of these can be sent. raises: AbortableError that names the first which cannot"""
+        """Check that all of these can be sent. raises: AbortableError naming the first that cannot be sent"""
         topic = partition.topic
         for row, why in self.unsendable(topic, messages).items():
             size = len(messages.values[row] or b"")
@@ -143,12 +151,13 @@ class Limits:
 
 
 class BatchBytes:
-    """How large the batches of one producer may be, so that none of its topics refuses one.
+    """How large the batches of one producer may be, so that none of its topics refuses a batch.
 
-    A topic's limit is on batches, as they arrive: many small messages at once are too large for it, though
-    each would pass. What compression saves is not known beforehand, and not counted on.
+    A topic's limit applies to whole batches: a batch of many small messages may be too large, even if each
+    message alone is small enough. The compressed size is not known beforehand, so the size before
+    compression counts.
 
-    now: bytes of a batch, of a producer that is made now; a message that is larger makes a batch of its own
+    now: greatest bytes of a batch, for a producer made now; a larger message gets a batch of its own
     """
 
     def __init__(self, limits: Limits, topics: Collection[str]) -> None:
@@ -160,14 +169,20 @@ class BatchBytes:
         return min([BATCH_BYTES, *(self._limits.of(topic).message_bytes for topic in sorted(self._topics))])
 
     def refused(self) -> None:
-        """A batch of `now` was refused: a topic takes less than before, or does not show what it takes."""
+        """Lower `now`, because a batch of that size was refused.
+
+        Either the limit of a topic was lowered, or the broker does not show the limit.
+        """
         self._limits.forget(self._topics)
         taken = self._taken()
         self.now = taken if taken < self.now else max(_LEAST_BATCH_BYTES, self.now // 2)
 
 
 def _bytes_at_most(key: bytes | None, value: bytes, headers: Sequence[Header]) -> int:
-    """Bytes of a message that every client can send; a very large number where that takes a closer look."""
+    """Upper bound of the message's bytes, without its batch; a huge number if a header needs the slow check.
+
+    Null header values and names that are not ASCII need it.
+    """
     size = len(value) + len(key or b"")
     for name, text in headers:
         if text is None or not name.isascii():

@@ -1,4 +1,4 @@
-"""Consumers: what both clients do the same way, whatever the library."""
+"""The part of a consumer that is the same for both client libraries."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from twinsieve.pipeline.kafka.errors import ErrorRules
 
 
 class PartitionConsumer(Client):
-    """What the consumer of a group and a reader share.
+    """Base class of group consumers and readers.
 
-    An admin client answers the questions for offsets: the consumers' own calls have no isolation level, or
-    ask for a missing topic again and again until their time is up.
+    Beginning and end offsets come from an admin client, because the consumers' own calls have no isolation
+    level, or repeat the request for a missing topic until their time limit.
     """
 
     def __init__(self, admin: Callable[[], KafkaAdmin], errors: ErrorRules) -> None:
@@ -37,7 +37,7 @@ class PartitionConsumer(Client):
 
     def close(self) -> None:
         self.closed = True
-        # RuntimeError: closed before, or the network loop of a consumer that never connected is gone.
+        # RuntimeError: the consumer was already closed, or it never connected and its network loop has ended.
         with suppress(*self._errors.raised, RuntimeError):
             self._end()
 

@@ -1,4 +1,4 @@
-"""Passwords and TLS settings, checked before a client hides what is wrong with them.
+"""Passwords and TLS settings, checked here because the client libraries hide what is wrong with them.
 
 Passwords come from the environment (through the settings) or from files, and are never printed.
 """
@@ -18,9 +18,9 @@ _REFUSAL_S = 1.0
 
 
 def secret_text(security: SecuritySettings, name: Literal["password", "key_password"]) -> str | None:
-    """The secret itself, or None where neither a value nor a file is set; a trailing line end is cut.
+    """The secret, or None if neither a value nor a file is set; the line end of a file is removed.
 
-    raises: ConfigError when the file cannot be read; the text never holds the secret
+    raises: ConfigError if the file cannot be read; the error text never contains the secret
     """
     value, file = getattr(security, name), getattr(security, f"{name}_file")
     if value is not None:
@@ -36,16 +36,17 @@ def secret_text(security: SecuritySettings, name: Literal["password", "key_passw
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
-    """A context with the settings' certificates.
+    """A TLS context with the certificates of the settings.
 
-    raises: ConfigError for a file that cannot be used; both clients report one only as a failed connection
+    raises: ConfigError for a file that cannot be used; both client libraries would report only a failed
+        connection
     """
     security = settings.security
     try:
         context = ssl.create_default_context(cafile=security.ca_file)
         context.check_hostname = security.check_hostname
-        # From Python 3.13 on, the default refuses an authority whose certificate lacks an extension, as those
-        # made with `openssl req -x509` do. No other Kafka client does, librdkafka included.
+        # From Python 3.13 on, the default refuses an authority whose certificate lacks an extension, and
+        # certificates made with `openssl req -x509` lack it. No other Kafka client refuses them.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if security.certificate_file is not None:
             password = secret_text(security, "key_password") or ""
@@ -58,10 +59,13 @@ def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
 
 
 def handshake_problem(settings: KafkaSettings) -> list[str]:
-    """What OpenSSL says of the first broker that answers, or that it speaks TLS where none is asked for.
+    """OpenSSL's error from a TLS handshake with the first bootstrap address that answers, or nothing.
 
-    A client may say only that the connection was lost: of a certificate of ours that the broker refuses, and
-    of a TLS port that is spoken to in plain text.
+    If the settings do not ask for TLS, the result says instead whether the broker speaks TLS.
+    A client library may report only a lost connection in two cases: the broker refuses our certificate, or
+    the client speaks plain text to a TLS port. This handshake finds the cause.
+
+    returns: one text, or an empty list if no problem was found or no address answers
     """
     wants_tls = "ssl" in settings.security.protocol
     context = tls_context(settings) if wants_tls else _unverified()
@@ -74,7 +78,8 @@ def handshake_problem(settings: KafkaSettings) -> list[str]:
             ):
                 if not wants_tls:
                     return ["incorrect security.protocol: it speaks TLS"]
-                # From TLS 1.3 on a server refuses our certificate, or the lack of one, after the handshake.
+                # With TLS 1.3 the server checks our certificate only after the handshake, so the refusal of a
+                # wrong or missing certificate arrives with the first read.
                 tls.settimeout(_REFUSAL_S)
                 tls.recv(1)
                 return []

@@ -1,4 +1,4 @@
-"""Transactions: what both clients do the same way, whatever the library."""
+"""The part of a transactional producer that is the same for both client libraries."""
 
 from __future__ import annotations
 
@@ -30,32 +30,34 @@ _FENCED_POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class KafkaMembership(Membership):
-    """A membership, and what its library wants to know of it.
+    """A membership, with what the client library needs to commit offsets for it.
 
-    metadata: the library's own form, for the offsets of a transaction
-    poll_fenced: polls the consumer, and returns whether another process displaced this member; what the poll
-        brought is dropped
+    metadata: the group metadata as the library's own object, sent with the offsets of a transaction
+    poll_fenced: polls the consumer, and returns whether another process displaced this member (joined under
+        its name); messages of that poll are dropped
     """
 
     metadata: Any
     poll_fenced: Callable[[], bool]
 
     def is_stale(self) -> bool:
-        """Whether the consumer has another member id now, or soon: it lost its session and joined again."""
+        """Whether the member id is outdated, because the consumer lost its session and joined again."""
         return False
 
 
 class KafkaTransactionalProducer(Client):
-    """The rules of `ports.TransactionalProducer`: what is refused before the library does anything, what ends
-    the client, and whether its slot was taken.
+    """The rules of `ports.TransactionalProducer` that do not depend on the library.
 
-    Subclasses make `_producer`, and say what its calls are. It is made again, with smaller batches, if
-    a topic refused a batch for its size.
+    They decide which calls are refused before the library sees them, which errors make the client unusable,
+    and whether another process has taken the slot (the transactional id).
+
+    Subclasses make `_producer` and implement its calls. If a topic refused a batch for its size, a new
+    `_producer` with smaller batches is made for the next transaction.
     """
 
     _producer: Any
     _raised: tuple[type[Exception], ...]
-    """What calls of the producer raise, also where a message or partition was at fault."""
+    """Error classes that calls of the producer raise, including those for a bad message or partition."""
 
     def __init__(
         self, access: Access, transactional_id: str, errors: ErrorRules, topics: Collection[str]
@@ -64,15 +66,15 @@ class KafkaTransactionalProducer(Client):
         self._limits = access.limits
         self._batches = BatchBytes(access.limits, topics)
         self._is_too_large = False
-        """The producer makes batches that a topic has refused."""
+        """True if a topic has refused a batch of this producer's size."""
         self._clock = access.clock
         self._errors = errors
         self._unfinished: tuple[type[Exception], ...] = (*errors.raised, DeadlineError)
         self._name = f"transaction {transactional_id}"
         self._deadline_s = settings.request_timeout_ms / 1000
-        # A transaction that is older than its time-out is lost, so nothing is gained by waiting longer for
-        # its offsets or its abort. After an outage their answer may never come, above all when their
-        # coordinator has died.
+        # The broker aborts a transaction that is older than its time-out, so waiting longer for the answer
+        # to its offsets or its abort is useless. After an outage that answer may never come, above all if
+        # the coordinator has died.
         self._life_s = min(self._deadline_s, settings.transaction_timeout_ms / 1000)
         self._heartbeats_s = settings.session_timeout_ms / 2000
         self._open = False
@@ -99,8 +101,8 @@ class KafkaTransactionalProducer(Client):
 
     def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
         self._require_open("send_offsets")
-        # With what a consumer that has left its group says of itself the broker asks no questions: it would
-        # commit for a process that no longer owns the partition.
+        # Refuse the membership of a consumer that has left its group: the broker does not check such a
+        # membership, and would commit for a process that no longer owns the partition.
         if membership.generation < 0 or not isinstance(membership, KafkaMembership):
             raise MovedOnError("offsets: not a member of the group any more")
         self._membership = membership
@@ -118,19 +120,22 @@ class KafkaTransactionalProducer(Client):
         try:
             self._abort(self._life_s)
         except self._unfinished as error:
-            # The library may be in a state from which no abort leads out; a new producer of the same
-            # transactional id aborts for this one.
+            # The library may be in a state in which every abort fails, so the client is finished. A new
+            # producer of the same transactional id aborts the transaction.
             displaced = self._errors.may_be_fenced(error) and self._is_displaced()
             raise self._finished("abort", self._errors.reason(error), fenced=displaced) from error
         self._open = False
 
     @abstractmethod
     def _make(self) -> None:
-        """Make `_producer` with batches as they are to be now, and hold the slot. raises: BrokerError"""
+        """Make `_producer` with batches of `_batches.now` bytes, and take over the slot.
+
+        raises: BrokerError
+        """
 
     @abstractmethod
     def _end(self) -> None:
-        """Give `_producer` up, if there is one; None stands in its place."""
+        """Close `_producer` if there is one, and set it to None."""
 
     @abstractmethod
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None: ...
@@ -145,15 +150,21 @@ class KafkaTransactionalProducer(Client):
     def _abort(self, seconds: float) -> None: ...
 
     def _first(self, error: Exception) -> Exception:
-        """What failed the transaction, where a later call says only that something has; else `error`."""
+        """The error that made the transaction fail; `error` itself if the library holds no earlier one.
+
+        After a failure, later calls may report only that the transaction has failed, without the cause.
+        """
         return error
 
-    def _where(self, doing: str, error: Exception) -> str:  # noqa: ARG002 - for a library that tells it too late
-        """What was being done when this error arose."""
+    def _where(self, doing: str, error: Exception) -> str:  # noqa: ARG002 - a library may report errors late
+        """The action that caused this error: `doing`, unless the library reports errors of earlier calls."""
         return doing
 
     def _call(self, doing: str, call: Callable[[], object], seconds: float | None = None) -> None:
-        """Make a call of the producer; `seconds`: no longer than that, for one that keeps no limit itself."""
+        """Make a call of the producer, and translate its errors.
+
+        seconds: time limit, for a call that has no limit of its own; None: no limit here
+        """
         self._alive()
         try:
             if seconds is None:
@@ -175,7 +186,8 @@ class KafkaTransactionalProducer(Client):
         if isinstance(broker_error, FatalError):
             stale = self._membership is not None and self._membership.is_stale()
             if broker_error.fenced and stale:
-                # Under the id of before, that is; whether another process has its name, the consumer learns.
+                # The broker fenced the old member id, which the consumer has replaced. If another process
+                # has taken the member name, the consumer gets an error of its own.
                 why = f"{self._errors.reason(error)}; it joined again"
                 raise AbortableError(f"{self._name}: {doing}: {why}") from error
             self._dead = True
@@ -202,12 +214,13 @@ class KafkaTransactionalProducer(Client):
             raise FatalError(f"{self._name}: closed, or finished by an earlier error; new clients are needed")
 
     def _is_displaced(self) -> bool:
-        """Whether another process of the same member name displaced the consumer whose offsets this commits.
+        """Whether another process took over the member name of the consumer whose offsets this commits.
 
-        Kafka says "producer fenced" both when another process has taken over a transactional id and when a
-        transaction merely timed out, for instance while the broker was away. A process must end in the first
-        case and continue in the second. The membership is conclusive: a process that takes a slot over takes
-        its member name too. A consumer learns of it by a heartbeat, so a few heartbeats are waited for.
+        Kafka reports "producer fenced" both if another process has taken over the transactional id and if the
+        transaction merely timed out, for instance while the broker was away. The process must end in the
+        first case and continue in the second. The member name decides: a process that takes over a
+        transactional id takes over the member name too. The consumer learns that by a heartbeat, so this
+        call waits for a few heartbeats.
         """
         if self._membership is None:
             return False

@@ -1,4 +1,4 @@
-"""Why a broker cannot be reached, in one line that says what to do."""
+"""The error for a broker that cannot be reached: one line with the cause and what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-# All reports are searched; the first match wins.
+# Each key is a regular expression that is searched in all reports of the client; the first match wins.
+# The causes in _CERTAIN do not go away by waiting, those in _MAY_PASS may.
 _CERTAIN = {
     "authentication failed|invalid credentials": (
         "refused user {user!r} or its password; check kafka.security.username and the password"
@@ -16,7 +17,7 @@ _CERTAIN = {
     "unsupported sasl|unsupportedsasl|not enabled in the server|unsupported mechanism": (
         "does not offer {mechanism}; set kafka.security.mechanism to one that it offers"
     ),
-    # An alert is what the other side says of ours.
+    # A TLS "alert" comes from the broker, so it is about our certificate.
     "alert certificate|alert bad certificate|alert unknown ca": (
         "{shown}; set kafka.security.certificate_file and key_file to one of an authority that it trusts"
     ),
@@ -53,7 +54,7 @@ def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
         "shown": "does not accept our TLS certificate"
         if security.certificate_file
         else "asks for a TLS certificate",
-        # A broker that refuses a login may close the connection before its answer was read.
+        # A broker that refuses a login may close the connection before the client has read the refusal.
         "step": f"login; user {security.username!r} or its password is probably wrong"
         if "sasl" in security.protocol
         else "once; check kafka.security.protocol",

@@ -1,1 +1,1 @@
-"""Raw messages as columns: the one way in, for files and for Kafka."""
+"""Reads raw messages into columns. Both inputs, files and Kafka, use this code."""

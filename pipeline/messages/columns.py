@@ -1,4 +1,4 @@
-"""Some rows of a column, and the words and numbers of a verdict."""
+"""Helpers for columns and verdicts: selecting rows, the words in which two bodies differ, similarities."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ def pick(column: list[Item], rows: Sequence[int]) -> list[Item]: ...
 @overload
 def pick(column: Sequence[Item], rows: Sequence[int]) -> Sequence[Item]: ...
 def pick(column: Sequence[Item], rows: Sequence[int]) -> Sequence[Item]:
-    """The items of these ascending rows; the column itself where that is all of them, as nearly always."""
+    """The items of these rows (ascending). If these are all rows, as is usual, the column itself."""
     return column if len(rows) == len(column) else [column[row] for row in rows]
 
 
 def differing_words(verdicts: Verdicts, row: int) -> tuple[str, str] | None:
-    """The words of the earlier and of the later body in the one place that keeps them apart, if one does."""
+    """The words of the earlier and the later body at the place that makes them no duplicates.
+
+    None if the verdict has no such place.
+    """
     place = int(verdicts.detail_rows[row])
     if place < 0:
         return None
@@ -38,10 +41,12 @@ def ten_thousandths(matched: NDArray[np.int64], compared: NDArray[np.int64]) -> 
 def ten_thousandths(
     matched: int | NDArray[np.int64], compared: int | NDArray[np.int64]
 ) -> int | NDArray[np.int64]:
-    """The similarity out of SIMILARITY_SCALE, as every output has it: rounded down, so that it is never 1 for
-    bodies that differ, and never at a threshold that it does not reach.
+    """The similarity in units of 1/SIMILARITY_SCALE, as in every output.
 
-    compared: above 0
+    It is rounded down, so that it is never 1 for different bodies, and never equals a threshold that the
+    exact similarity does not reach.
+
+    matched, compared: numbers of features; compared is above 0
 
     >>> ten_thousandths(29999, 30000), ten_thousandths(2, 3)
     (9999, 6666)
@@ -50,6 +55,6 @@ def ten_thousandths(
 
 
 def similarity_at(verdicts: Verdicts, row: int) -> float:
-    """`ten_thousandths` of one row from 0 to 1; 0.0 where nothing was compared by text."""
+    """The similarity of one row, 0 to 1, rounded as by `ten_thousandths`; 0.0 if no text was compared."""
     compared = int(verdicts.compared[row])
     return ten_thousandths(int(verdicts.matched[row]), compared) / SIMILARITY_SCALE if compared else 0.0

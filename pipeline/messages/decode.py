@@ -1,4 +1,4 @@
-"""Raw messages as text or as JSON documents, or the reason why not."""
+"""Decodes raw messages to text or JSON documents, or gives the reason why that is not possible."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from twinsieve.pipeline.settings.values import size_text
 _T = TypeVar("_T")
 
 _MAX_LEVELS = 500
-"""Of what orjson refuses: how deep Python reads depends on its version and on the calls that are open."""
+"""Deepest nesting of JSON that Python's own reader may decode. How deep that reader can go depends on the
+Python version and the depth of the call stack; this limit makes the result the same everywhere."""
 _TEXT = re.compile(rb'"[^"]*"')
 _BRACKET = re.compile(rb"[\[\]{}]")
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A message that cannot be judged: its row in what was read, the reason, and what was found.
+    """A message that cannot be judged.
 
-    setting: that names the field in question
-    no_text: nothing is wrong with it, but that its text is null or missing
+    row: its index among the rows that were read together
+    reason: one of a fixed list; detail: what is wrong with this message, for the user
+    setting: the settings key that names the field in question
+    no_text: True if the only problem is that the text is null or missing
     """
 
     row: int
@@ -38,7 +41,10 @@ class Unreadable:
 
 
 class UnreadableError(Exception):
-    """One message cannot be decoded: a short fixed reason, and what was found."""
+    """One message cannot be decoded.
+
+    reason: one of a fixed list; detail: what is wrong with this message, for the user
+    """
 
     def __init__(self, reason: DeadLetterReason, detail: str) -> None:
         super().__init__(detail)
@@ -49,7 +55,11 @@ class UnreadableError(Exception):
 def decode_rows(
     rows: Sequence[bytes | None], decode: Callable[[bytes | None], _T], bad: dict[int, Unreadable]
 ) -> list[_T | None]:
-    """What `decode` makes of each row, None of those in `bad`, which those join that it refuses."""
+    """The result of `decode` for each row, None for unreadable rows.
+
+    decode: may raise UnreadableError for a row, which is then added to `bad`
+    bad: rows known to be unreadable, by index; they are not decoded
+    """
     contents: list[_T | None] = [None] * len(rows)
     for row, content in enumerate(rows):
         if row not in bad:
@@ -63,7 +73,9 @@ def decode_rows(
 
 
 def too_large(row: int, size: int, limit: int, where: str = "") -> Unreadable:
-    """A row of that many bytes; where: in which of its columns, if it has some.
+    """The entry for a row that exceeds the limit.
+
+    size: bytes of the row, or of one of its columns; where: names that column in the text, "" for the row
 
     >>> too_large(7, 6_000_021, 4 << 20).detail
     'has 6,000,021 bytes, more than the 4MiB of input.max_bytes; raise it, as with --set input.max_bytes=8MiB'
@@ -76,7 +88,7 @@ def too_large(row: int, size: int, limit: int, where: str = "") -> Unreadable:
 
 
 def decode_text(message: bytes | None) -> str:
-    """The message as text."""
+    """The message as text. raises: UnreadableError"""
     if message is None:
         raise UnreadableError(DeadLetterReason.NULL, "has no value")
     if not message.strip():
@@ -88,10 +100,11 @@ def decode_text(message: bytes | None) -> str:
 
 
 def decode_json(message: bytes | None) -> Any:
-    """The message as a document.
+    """The message as a decoded JSON document.
 
-    What orjson refuses is read too: lone surrogates in escapes, and the NaN, Infinity and -Infinity that
-    Python's own writer makes.
+    Also accepts some JSON that orjson refuses: escaped lone surrogates, and NaN, Infinity and -Infinity,
+    which Python's own JSON writer produces.
+    raises: UnreadableError
     """
     text = decode_text(message)
     try:
@@ -108,7 +121,7 @@ def decode_json(message: bytes | None) -> Any:
 
 
 def _refuse_deep(message: bytes) -> None:
-    """Refuse what not every Python would read. raises: ValueError"""
+    """Refuse JSON that is nested too deeply for some versions of Python. raises: ValueError"""
     if message.count(b"[") + message.count(b"{") <= _MAX_LEVELS:
         return
     depth = 0
@@ -119,5 +132,8 @@ def _refuse_deep(message: bytes) -> None:
 
 
 def _as_orjson(digits: str) -> int | float:
-    """Beyond 64 bits a float, as orjson has it; Python refuses integers of very many digits."""
+    """An integer from its digits; a float from 20 characters on, as orjson decodes integers beyond 64 bits.
+
+    Python itself refuses to convert integers of very many digits.
+    """
     return int(digits) if len(digits) < 20 else float(digits)

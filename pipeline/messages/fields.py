@@ -1,4 +1,4 @@
-"""Values of one decoded message: times, ids, and values as bytes that cannot be mistaken for others."""
+"""Interprets values of a decoded message: times, ids, and values as unambiguous bytes for keys."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from twinsieve.pipeline.settings.values import moment_ms
 from twinsieve.stages.contract import NO_TIME
 
 _MAX_LEVELS = 200
-"""orjson reads 1,024 levels but writes 254, and Python's own writer fewer than its recursion limit."""
+"""Deepest nesting of a value. orjson reads 1,024 levels but writes only 254, and Python's own JSON writer
+writes fewer levels than its recursion limit."""
 
 
 def is_deep(value: object) -> bool:
-    """Whether lists and objects stand in each other deeper than is written out again.
+    """Whether lists and objects are nested too deeply to be written as JSON again.
 
     >>> import json
     >>> is_deep({"a": [1]}), is_deep(json.loads("[" * 300 + "]" * 300))
@@ -32,7 +33,7 @@ def is_deep(value: object) -> bool:
 
 
 def time_ms(value: object) -> int | None:
-    """The time that `moment_ms` reads; a field that is missing, null or empty is NO_TIME, None any other.
+    """The time in ms, as `moment_ms` reads it; NO_TIME if missing, null or empty; None if it is not a time.
 
     >>> time_ms("2020-02-12"), time_ms(""), time_ms("soon")
     (1581465600000, -9223372036854775808, None)
@@ -43,9 +44,10 @@ def time_ms(value: object) -> int | None:
 
 
 def as_bytes(value: object) -> bytes:
-    """The value with its kind and length in front: no two different (lists of) values give the same bytes.
+    """The value as bytes that begin with its type and length.
 
-    Numbers differ when their spellings do, strings when their characters do.
+    So different values, or different sequences of values joined together, never give the same bytes.
+    Numbers are different if their spelling is, strings if their characters are.
 
     >>> as_bytes("1") == as_bytes(1), as_bytes(Written(b"1.50")) == as_bytes(Written(b"1.5"))
     (False, False)
@@ -60,7 +62,7 @@ def as_bytes(value: object) -> bytes:
 
 
 def id_text(value: object) -> str | None:
-    """An id as text, None where there is none; the number 7 and the text "7" are one id."""
+    """An id as text; None if it is missing, null or empty. The number 7 and the text "7" are the same id."""
     if value is MISSING or value is None or value == "":
         return None
     if isinstance(value, (str, Written)):

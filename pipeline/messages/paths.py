@@ -1,4 +1,4 @@
-"""Names of fields as paths: `user.name`, `entities[0].text`, `["a.b"]`."""
+"""Converts field names in settings to paths and back: `user.name`, `entities[0].text`, `["a.b"]`."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import Any
 from twinsieve.stages.errors import UsageError
 
 Path = tuple[str | int, ...]
-"""Where a value stands: names of members and indexes of elements, from the outside in."""
+"""Place of a value in a document: member names and list indices, the outermost first."""
 
 MISSING = object()
-"""Stands for a field that is not there; a field that is null is None."""
+"""Returned for a field that does not exist; a field with the value null is None."""
 
 _BRACKET = re.compile(r"""\[(?:([0-9]{1,9})|"((?:[^"\\]|\\.)*)"|'([^']*)')\]""", re.DOTALL)
 _ESCAPED = re.compile(r"\\([.\\\[\]])")
 _BARE = re.compile(r"(?:\\[.\\\[\]]|[^.\[\]])+")
-"""Before anything else than these four a backslash is a character of the name."""
+"""A name without quotes. A backslash escapes only a dot, a backslash or a bracket; before any other character
+it is part of the name."""
 _PLAIN = re.compile(r"[^.\[\]\\]+")
 
 
 def path_of(name: str) -> Path:
-    r"""The path that a name spells: `user.name` is `name` inside `user`, `tags[0]` the first of `tags`.
+    r"""The path that a name stands for: `user.name` is `name` in `user`, `tags[0]` the first item of `tags`.
 
-    A name with a dot or a bracket in it is quoted in brackets, `["a.b"]`, or has a backslash before each.
-    raises: UsageError naming the column
+    If a member's name contains a dot or a bracket, it is written as `["a.b"]`, or as `a\.b`.
+    raises: UsageError with the column of the mistake
 
     >>> path_of("user.name"), path_of("entities[0].text"), path_of(r"a\.b"), path_of('user["a.b"]')
     (('user', 'name'), ('entities', 0, 'text'), ('a.b',), ('user', 'a.b'))
@@ -50,7 +51,7 @@ def path_of(name: str) -> Path:
 
 
 def name_of(path: Path) -> str:
-    """The path as `path_of` reads it.
+    """The name of a path, in the form that `path_of` reads.
 
     >>> name_of(("user", "a.b", 0, "text"))
     'user["a.b"][0].text'
@@ -67,7 +68,7 @@ def name_of(path: Path) -> str:
 
 
 def field_at(document: Any, path: Path) -> Any:
-    """The value there, or MISSING."""
+    """The value at a path of the document, or MISSING."""
     for part in path:
         if isinstance(part, int):
             if not isinstance(document, list) or part >= len(document):
@@ -79,7 +80,7 @@ def field_at(document: Any, path: Path) -> Any:
 
 
 def _bare(name: str, column: int) -> tuple[str, int]:
-    """The name that begins there, without its backslashes, and where it ends."""
+    """The unquoted name that begins at this column, without escaping backslashes, and the column after it."""
     written = _BARE.match(name, column)
     if written is None:
         raise _refused(name, column, "a name is missing")

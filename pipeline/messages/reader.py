@@ -1,4 +1,4 @@
-"""Raw messages as columns, and columns as a batch for the sieve: the one way in for files and for Kafka."""
+"""Reads raw messages into columns, and columns into a batch for the sieve; used for files and for Kafka."""
 
 from __future__ import annotations
 
@@ -24,28 +24,31 @@ from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 
 KEYS_BY = "spelling"
-"""How numbers in ids, scopes and exact keys are compared; another word where that changes."""
+"""How numbers in ids, scopes and exact keys are compared. This word must change whenever the comparison does,
+so that saved keys are not compared with new ones."""
 
 _ID_SEED = 0x7D1
 _SCOPE_SEED = 0x5C0
 _KNOWN_TIMES = 4096
 _MAX_KNOWN_LENGTH = 64
-"""Characters of a time that is remembered; strangers write them."""
+"""Longest text of a time that is cached, because messages from outside may hold texts of any length."""
 
 
 @dataclass(slots=True)
 class MessageColumns:
-    """m readable messages out of n raw ones.
+    """The m readable messages among n raw messages, as columns.
 
-    rows: list of m rows among the n, ascending
-    texts, ids: of each readable message; an id is as it came (`Written` where the value alone does not have
-        its spelling), None for none
-    id_hashes, scopes: uint64[m], 0 for none; times_ms: int64[m] or NO_TIME
-    keys: exact keys of `exact.fields`, None where the key text decides
-    unreadable: the other rows, ascending, without those of `no_text`
-    no_text: rows that come out though their text is null or missing; they are compared with nothing
-    bad_times: how many times could not be understood; they count as none
-    unseen: fields that no message has had so far, reported now and then
+    rows: indices of the m readable messages among the n, ascending
+    texts: the text of each readable message
+    ids: the id of each readable message as in the input, None without one; a `Written` if the decoded value
+        does not keep its spelling
+    id_hashes: uint64[m], 0 without an id; scopes: uint64[m], 0 if no scope is configured
+    times_ms: int64[m], ms since 1970 or NO_TIME
+    keys: exact keys made of `exact.fields`; None if that setting is empty, so the key text decides
+    unreadable: the other rows, ascending, except those in `no_text`
+    no_text: rows that are kept although their text is null or missing; they are not compared
+    bad_times: number of times that could not be parsed; they count as NO_TIME
+    unseen: fields that no message has had so far, if it is time to report them (see `FieldWatch`)
     """
 
     rows: list[int]
@@ -65,10 +68,10 @@ class MessageColumns:
 
 
 class Reads(Protocol):
-    """What `make_batch` needs of a scheme."""
+    """Interface of a scheme that turns texts into bodies and fingerprints."""
 
     def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
-        """Bodies and fingerprints of a batch."""
+        """Bodies and fingerprints of a batch; keys: exact keys, None if the text decides."""
 
 
 def make_batch(
@@ -78,9 +81,10 @@ def make_batch(
     positions: NDArray[np.int64],
     arrivals_ms: int,
 ) -> Batch:
-    """The readable messages, ready to be judged.
+    """The readable messages as a batch that the sieve can judge.
 
-    positions: int64[m], names of the readable messages; arrivals_ms: clock at which they came, or NO_TIME
+    positions: int64[m], a unique number for each readable message, which verdicts use to name it
+    arrivals_ms: time at which the messages arrived, ms since 1970, or NO_TIME
     """
     return Batch(
         positions=positions,
@@ -94,13 +98,13 @@ def make_batch(
 
 
 class MessageReader:
-    """Turns raw messages into columns by the settings: which fields, which scope, which exact key.
+    """Turns raw messages into columns; the settings say which fields are text, id, time, scope and exact key.
 
-    flat: field names are names (of CSV columns), not paths
-    ids_shown: ids go to an output, where they stand byte for byte: escapes of their strings are kept too
-    passes_null: a message whose text is null or missing is in `no_text`; else it is unreadable
-    text_roots: names at the top of a message that a text is in or below
-    raises: UsageError for a name that is not a path, with its setting and column
+    flat: field names are plain names (of CSV columns), not paths
+    ids_shown: ids are written to an output byte for byte, so string ids keep their escapes
+    passes_null: if True, a message whose text is null or missing is in `no_text`, otherwise in `unreadable`
+    text_roots: names of the top-level members that hold the text
+    raises: UsageError for a field name that is not a path, with its setting and column
     """
 
     def __init__(
@@ -108,7 +112,7 @@ class MessageReader:
     ) -> None:
         source = settings.input
         self._json = source.encoding == "json"
-        # A plain text is the one field of its message.
+        # A plain text message is treated as a document with one field.
         flat = flat or not self._json
 
         def paths(setting: str, names: Sequence[str | None]) -> list[Path]:
@@ -131,7 +135,10 @@ class MessageReader:
         self._watch = FieldWatch(self._watched(source.model_fields_set), flat=flat)
 
     def _watched(self, given: set[str]) -> list[tuple[str, Path]]:
-        """Fields that some message should have: a default that the settings do not write may be missing."""
+        """The fields that some message should have.
+
+        id_field and time_field count only if the user set them; by default messages need not have them.
+        """
         watched = [("scope", path) for path in self._scope]
         watched += [("exact.fields", path) for path in self._key]
         if self._json and self._text_needed:
@@ -143,16 +150,17 @@ class MessageReader:
 
     @property
     def roots(self) -> set[str]:
-        """Names at the top of a message of everything that is looked at."""
+        """Names of all top-level members that the reader uses."""
         paths = [*self._texts, self._id or (), self._time or (), *self._scope, *self._key]
         return {str(path[0]) for path in paths if path}
 
     def read(
         self, messages: Sequence[bytes | None], unreadable: Mapping[int, Unreadable] | None = None
     ) -> MessageColumns:
-        """Columns of raw messages, JSON or plain text by `input.encoding`; None is one without value.
+        """Columns of raw messages, which are JSON or plain text (`input.encoding`).
 
-        unreadable: rows that are unreadable whatever they hold
+        messages: None for a message without a value
+        unreadable: rows already known to be unreadable, by index; they are not decoded
         """
         bad = dict(unreadable or {})
         if max(map(len, filter(None, messages)), default=0) > self._max_bytes:
@@ -167,10 +175,11 @@ class MessageReader:
         bad: Mapping[int, Unreadable],
         messages: Sequence[bytes | None] | None = None,
     ) -> MessageColumns:
-        """Columns of decoded messages but for the rows in `bad`, which are unreadable already.
+        """Columns of decoded messages.
 
-        documents: one a row, of any kind; messages are mappings
-        messages: the JSON they were decoded from; None: they hold text alone, which has one spelling
+        documents: one decoded value for each row; those that are not mappings become unreadable
+        bad: rows already known to be unreadable, by index
+        messages: the JSON that the documents were decoded from; None if their values have only one spelling
         """
         rows = [row for row in range(len(documents)) if row not in bad]
         wanted = pick(documents, rows)
@@ -276,7 +285,7 @@ class MessageReader:
 
 
 def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
-    """uint64[n] of ids as they came, 0 where there is none; 7 and "7" are one id."""
+    """uint64[n]: hashes of ids, 0 for a missing id; the number 7 and the text "7" are the same id."""
     texts = map(id_text, ids)
     return _hashes(
         (text if text is None else text.encode("utf-8", "surrogatepass") for text in texts), _ID_SEED
@@ -284,7 +293,7 @@ def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
 
 
 def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]:
-    """uint64[n] of scopes, each the values of its fields; 0 for None alone."""
+    """uint64[n]: hashes of scopes, each given as the values of its fields; 0 only for None."""
     return _hashes(
         [None if scope is None else b"".join(map(as_bytes, scope)) for scope in scopes], _SCOPE_SEED
     )
@@ -294,7 +303,7 @@ _known_time_ms = lru_cache(_KNOWN_TIMES)(time_ms)
 
 
 def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
-    """int64[n] of times, NO_TIME for none, and how many could not be understood."""
+    """int64[n]: times in ms since 1970, NO_TIME for none; and the number of values that are not times."""
     times = [
         _known_time_ms(value) if type(value) is str and len(value) <= _MAX_KNOWN_LENGTH else time_ms(value)
         for value in values
@@ -303,7 +312,7 @@ def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
 
 
 def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable]:
-    """Rows whose value cannot be written out again, as it is nested too deeply."""
+    """The rows whose value in this column is nested too deeply to be written as JSON again."""
     if not {list, dict} & set(map(type, column)):
         return []
     return [
@@ -314,9 +323,9 @@ def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable
 
 
 def _one_text(*parts: Any) -> Any:
-    """The parts as one text, a line each, without empty ones; MISSING where there is none.
+    """The parts joined by newlines, without empty parts; MISSING if all are missing or null.
 
-    A part that is not text is returned instead.
+    If a part is not text, that part is returned instead.
     """
     given = [part for part in parts if part is not MISSING and part is not None]
     if not given:
@@ -341,7 +350,7 @@ def _kind(value: object) -> str:
 
 
 def _hashes(values: Iterable[bytes | None], seed: int) -> NDArray[np.uint64]:
-    """64 bits of each, 0 for None alone."""
+    """uint64[n]: 64-bit hashes of the values; 0 only for None."""
     hash64: Callable[..., tuple[int, int]] = mmh3.hash64
     hashes = [0 if value is None else hash64(value, seed, signed=False)[0] or 1 for value in values]
     return np.array(hashes, np.uint64)

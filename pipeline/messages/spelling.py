@@ -1,4 +1,4 @@
-"""Values as their row of JSON spells them: decoding rounds numbers and forgets how a value was written."""
+"""Keeps values exactly as their JSON row has them, because decoding rounds numbers and loses the spelling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 from twinsieve.pipeline.messages.paths import Path
 
 _TOKEN = re.compile(rb'"[^"]*"|[\[\]{},:]|[^\s\[\]{},:"]+')
-"""Of JSON without escapes."""
+"""One token of JSON; the JSON must have no escapes."""
 _OPEN, _CLOSE, _COMMA, _COLON = b"[{", b"]}", ord(","), ord(":")
 _ROUNDED = frozenset({float, list, dict})
 _NEEDLESS_ESCAPE = re.compile(rb"\\(?:u00[2-7]|/)")
@@ -21,7 +21,9 @@ _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value as it stands in its row; json: its bytes there.
+    """A value as written in its row.
+
+    json: the bytes of the value in the row
 
     >>> str(Written(b"1.50")), str(Written(b'"\\\\u0061"'))
     ('1.50', 'a')
@@ -35,9 +37,10 @@ class Written:
 
 
 def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
-    """The values, `Written` where the value alone does not have the spelling of its row; not for strings.
+    """The values; a value that does not keep the spelling of its row is replaced by a `Written`.
 
-    values: of one field, decoded; path: where it stands in its row of JSON; rows: one for each value
+    Strings stay as they are; see `spelled_strings`.
+    values: decoded values of one field; path: the field's path; rows: the JSON row of each value
     """
     if _ROUNDED.isdisjoint(map(type, values)) and 0 not in values:
         return values
@@ -48,7 +51,7 @@ def spelled(values: list[object], path: Path, rows: Sequence[bytes | None]) -> l
 
 
 def spelled_strings(values: list[object], path: Path, rows: Sequence[bytes | None]) -> list[object]:
-    """The values, strings `Written` where their row spells them with needless escapes."""
+    """The values; a string that its row spells with needless escapes is replaced by a `Written`."""
     spellings: list[object] = []
     for value, row in zip(values, rows, strict=True):
         if type(value) is str and row and b"\\" in row and _may_be_escaped(value, row):
@@ -60,10 +63,10 @@ def spelled_strings(values: list[object], path: Path, rows: Sequence[bytes | Non
 
 
 def written_at(row: bytes, path: Path) -> bytes:
-    """The bytes of a value that the row is known to have; of members with one name the last counts.
+    """The bytes of the value at a path of the row. If a member's name occurs twice, the last one counts.
 
     row: valid JSON
-    raises: ValueError when it is not there
+    raises: ValueError if the row has no such value
 
     >>> written_at(b'{"a": {"b.c": [1, 1.50 ]}}', ("a", "b.c", 1))
     b'1.50'
@@ -83,8 +86,9 @@ def written_at(row: bytes, path: Path) -> bytes:
 
 
 def without_escapes(content: bytes) -> bytes:
-    r"""As many bytes, with `__` for every escaped backslash and quote: those left begin and end texts.
+    r"""The content with `__` in place of every escaped backslash and every escaped quote.
 
+    Its length stays the same, and every quote in the result begins or ends a string.
     content: JSON that does not begin inside an escape
 
     >>> without_escapes(rb'["a\\", "\"b\n"]')
@@ -94,8 +98,9 @@ def without_escapes(content: bytes) -> bytes:
 
 
 def same_value(written: Written) -> bytes:
-    """Bytes that are equal for equal values: strings by their characters, numbers by their spelling, objects
-    in any order.
+    """Bytes that are the same for equal values.
+
+    Strings are equal if their characters are, numbers if their spelling is, objects in any order of members.
 
     >>> same_value(Written(b'{"b": [1.50, "\\\\u0061"], "a": 1e3}'))
     b'{"a":1e3,"b":[1.50,"a"]}'
@@ -108,7 +113,7 @@ def same_value(written: Written) -> bytes:
 
 
 def to_json(value: object, *, sort_keys: bool = False) -> bytes:
-    """JSON in one line. Lone surrogates, which UTF-8 cannot carry, come out as escapes."""
+    """The value as JSON in one line. Lone surrogates, which UTF-8 cannot encode, are written as escapes."""
     try:
         sorting = orjson.OPT_SORT_KEYS if sort_keys else 0
         return orjson.dumps(value, _fragment, orjson.OPT_PASSTHROUGH_DATACLASS | sorting)
@@ -124,7 +129,7 @@ def to_json(value: object, *, sort_keys: bool = False) -> bytes:
 
 
 def decoded(content: bytes) -> object:
-    """The value of JSON that was read before, lone surrogates included."""
+    """The value of valid JSON, which may contain lone surrogates."""
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -138,7 +143,7 @@ def _fragment(value: object) -> orjson.Fragment:
 
 
 def _is_rounded(value: object, row: bytes) -> bool:
-    # -0 is read as 0; every other integer that is read as an integer has one spelling.
+    # JSON's -0 is decoded as 0. Every other integer that is decoded as an integer has only one spelling.
     return type(value) in _ROUNDED or (type(value) is int and value == 0 and b"-0" in row)
 
 
@@ -149,7 +154,7 @@ def _may_be_escaped(value: str, row: bytes) -> bool:
 def _members(row: bytes, plain: bytes, start: int) -> Iterator[tuple[str | int, int, int]]:
     """(name or index, start, end) of every member of the object or list that begins at `start`.
 
-    plain: the row without escapes
+    row: the JSON row; plain: the same row without escapes; start, end: byte positions of the value in the row
     """
     depth, index, begin, end = 0, 0, -1, -1
     name: object = None

@@ -1,4 +1,4 @@
-"""Fields that settings name and no message has had so far: misspelt, most likely."""
+"""Detects fields that the settings name but that no message has had so far, probably because of a typo."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of
 
 STOPPING = frozenset({"scope", "exact.fields"})
-"""Settings whose misspelt field would lose messages of others: on files the run ends."""
+"""If a field in one of these settings is misspelt, messages that are no duplicates would be dropped. So a run
+over files ends with an error."""
 
 TEXT = "input.text_field"
 
@@ -23,19 +24,22 @@ _EFFECTS = {
     "input.time_field": "so none has a time",
 }
 ENOUGH_ROWS = 1000
-"""A field that none of this many has is missing; where fewer were seen it may still come."""
+"""If none of this many messages has a field, the field counts as missing; with fewer messages it may still
+come."""
 
 _LOOKED_AT = 100
 _SHOWN_NAMES, _SHOWN_CHARACTERS = 12, 60
 _MAX_NAMES = 1_000
-"""Names of strangers that are looked at: a message may have as many as its bytes allow."""
+"""At most this many field names are examined, because a message from outside may have any number of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
     """A field that none of `count` messages has.
 
-    setting: that names the field; there: names beside which it would stand; meant: the nearest name, or None
+    setting: the settings key that names the field; name: the field's name
+    there: names that messages have at that place instead
+    meant: the most similar name that messages have, or None
     """
 
     setting: str
@@ -45,7 +49,10 @@ class Unseen:
     meant: str | None
 
     def line(self, messages: str) -> str:
-        """What is wrong and what to do, in one line; messages: what they are called."""
+        """One line with the problem and what to do.
+
+        messages: the word for them in the text, such as "rows"
+        """
         advice = f"did you mean {_shown(self.meant)}?" if self.meant else f"name another in {self.setting}"
         effect = _EFFECTS[self.setting]
         none = (
@@ -55,7 +62,7 @@ class Unseen:
 
 
 def but_these(names: Sequence[str]) -> str:
-    """What there is instead, behind what there is not; nothing where no name is known.
+    """The end of an error text that lists the names which exist instead; "" for no names.
 
     >>> but_these(["id", "body"])
     " but 'id', 'body'"
@@ -66,14 +73,17 @@ def but_these(names: Sequence[str]) -> str:
 
 
 def _shown(name: str) -> str:
-    """The name, quoted and escaped: strangers write as long names as they like, and anything into them."""
+    """The name cut short, quoted and escaped, because names in messages from outside may hold anything."""
     return repr(name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…")
 
 
 class FieldWatch:
-    """Looks for the fields until each was seen once; tells of the others at first, and with every tenfold.
+    """Watches fields until each was seen once, and reports the fields not seen so far.
 
-    fields: (setting, path) of each; flat: paths are names of one part
+    It reports after the first messages, and whenever their number has passed another power of ten.
+
+    fields: the settings key and the path of each field
+    flat: every path is one plain name
     """
 
     def __init__(self, fields: Sequence[tuple[str, Path]], *, flat: bool) -> None:
@@ -83,7 +93,10 @@ class FieldWatch:
         self._next = 1
 
     def look(self, documents: Sequence[Any]) -> list[Unseen]:
-        """What is to be told now, mostly nothing; documents: of any kind, messages are mappings."""
+        """The fields to report now; usually none.
+
+        documents: the next decoded messages; those that are not mappings are ignored
+        """
         if not self._unseen:
             return []
         objects = [document for document in documents if isinstance(document, dict)]
@@ -113,7 +126,10 @@ class FieldWatch:
         )
 
     def _nearest(self, path: Path, paths: list[Path]) -> str | None:
-        """A key that is called as the whole path is written comes first: its dots were meant as such."""
+        """The name most similar to the path, or None.
+
+        A member whose name is the whole path, with its dots, comes first: the user probably meant that one.
+        """
         written = ".".join(map(str, path))
         names = {
             self._name(candidate).lower(): self._name(candidate) for candidate in reversed(paths[:_MAX_NAMES])
@@ -131,7 +147,7 @@ class FieldWatch:
 
 
 def _below(objects: list[Any], path: Path) -> list[Path]:
-    """Paths of what stands directly in the value there, over all of the messages, in order; not all."""
+    """Paths of the members directly below a path, over all messages, in order; at most _MAX_NAMES."""
     paths: dict[Path, None] = {}
     for document in objects:
         value = field_at(document, path)

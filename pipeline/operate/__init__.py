@@ -1,1 +1,1 @@
-"""What an operator does on a broker: topics, rights, offsets."""
+"""Tasks of an operator on a broker: check and create topics, list permissions, move offsets."""

@@ -1,4 +1,4 @@
-"""The least that a twinsieve process must be allowed to do on a broker, as commands to copy."""
+"""The fewest permissions that a twinsieve process needs on a broker, as commands to copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twinsieve.pipeline.settings.model import Settings
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One permission; `prefix`: for every name that begins so."""
+    """Permission for operations on a resource. prefix: it is for all names that begin with `name`"""
 
     resource: Literal["topic", "group", "transactional-id"]
     name: str
@@ -23,11 +23,13 @@ class Grant:
 
 
 def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
-    """The rights `run` needs. Grant them to no other user: a writer of internal topics can suppress messages.
+    """The permissions that `run` needs. Grant them to no other user, because a user that can write to
+    internal topics can suppress messages.
 
-    The index needs Delete on log and decisions to trim them behind shared snapshots; Kafka has no smaller
-    right.
-    dry_run: those of `run --dry-run`, which makes its own internal topics and writes to no output
+    If snapshots are shared, the index deletes the parts of log and decisions that the snapshots cover. For
+    this it needs Delete on both topics; Kafka has no smaller permission.
+
+    dry_run: the permissions of `run --dry-run`, which creates its own internal topics and writes to no output
     """
     settings = shadow(settings) if dry_run else settings
     names = Names(settings.app)
@@ -55,10 +57,10 @@ def acls(
     *,
     dry_run: bool = False,
 ) -> list[str]:
-    """`kafka-acls.sh` commands, one line each, that let `principal` run these settings.
+    """`kafka-acls.sh` commands, one line each, that give `principal` the permissions for these settings.
 
-    command_config: a properties file of Kafka with an administrator's connection; not used where the
-        protocol is plaintext
+    command_config: a properties file of Kafka with an administrator's connection; not used if the protocol
+        is plaintext
     dry_run: as for `grants`
 
     >>> print(acls(Settings(), "User:sieve")[0])  # doctest: +ELLIPSIS

@@ -1,4 +1,4 @@
-"""How many bytes topics take on a broker's disk, queried once a minute in the background."""
+"""Query how many bytes topics take on a broker's disk, once a minute in the background."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _EVERY_S = 60.0
 
 
 class LogSizes:
-    """Bytes of these topics, of one replica of each partition.
+    """Queries the bytes of topics; counts one replica of each partition.
 
-    connect: a broker for one query; background: runs the queries, after its other work
+    connect: makes a broker client for one query; background: runs the queries, after its other tasks
     """
 
     def __init__(
@@ -32,9 +32,10 @@ class LogSizes:
         self._is_refusal_logged = False
 
     def newest(self) -> Mapping[str, int] | None:
-        """Sizes that arrived since the last call, else None; starts a query each minute.
+        """Bytes by topic if a query has ended since the last call, else None. Starts a query once a minute.
 
-        Empty where no broker reports them: this process may not describe the cluster, or no broker answers.
+        Empty if no broker reports sizes: this process may lack the permission to describe the cluster, or no
+        broker answers.
         """
         now_s = self._clock.monotonic_s()
         sizes = None

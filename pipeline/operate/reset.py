@@ -1,7 +1,8 @@
-"""`twinsieve reset`: an operator moves the offsets from which the workers read on.
+"""`twinsieve reset`: move the offsets from which the workers continue to read.
 
-Offsets move, the marks of what was emitted stay (`broker/mark.py`). So nothing that was emitted is emitted
-again: messages that the workers read a second time are `replayed`; skipped ones are judged now.
+A reset moves the offsets, but not the marks that record what was emitted (`broker/mark.py`). So no message is
+emitted twice: an emitted message that the workers read again gets the verdict `replayed`. A message that an
+earlier reset had skipped is judged when the workers read it now.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from twinsieve.pipeline.settings.model import Settings
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One partition's offset, before and after.
+    """The change of the committed offset of one partition.
 
-    mark: of what was emitted last, in this very topic; recreated: the offset is of an earlier topic of that
-        name
+    before: None if no offset was committed
+    mark: what was emitted of this partition; None if unknown, or if the topic was recreated
+    recreated: whether `before` belongs to an earlier topic of the same name, which was deleted
     """
 
     partition: Partition
@@ -35,7 +37,7 @@ class Move:
 
     @property
     def changes(self) -> bool:
-        """Whether anything is to be committed."""
+        """Whether `apply` has to commit this move."""
         return self.before != self.after
 
     def __str__(self) -> str:
@@ -57,12 +59,12 @@ class Move:
 
 
 def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move]:
-    """The moves that take the worker group of these settings to the targets, in order of partitions.
+    """The moves that bring the worker group to the targets, in order of partitions. Commits nothing.
 
-    Partitions without a target are left out. Nothing is changed.
+    Partitions without a target are left out.
 
-    raises: BrokerError when the broker is away or a topic is missing; ConfigError with a line for each target
-        that does not fit, or partition that no reset can help
+    raises: BrokerError if no broker answers or a topic is missing; ConfigError with one line for each target
+        that does not fit its partition, and for each partition that a reset cannot repair
     """
     admin, reader = broker.admin(), broker.reader()
     infos = _described(settings, admin)
@@ -83,7 +85,7 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
         elif kind is TargetKind.LATEST:
             offset = end
         elif kind is TargetKind.TIME:
-            # The end of a partition may lie behind open transactions; readers wait before them.
+            # The offset of a time may be behind an open transaction, but readers stop before it, at `end`.
             offset = min(by_time[partition], end)
         elif not first <= offset <= end:
             wrong.append(f"--to {offset}: {partition} holds {first} to {end}; choose from these")
@@ -103,9 +105,9 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
 
 
 def apply(settings: Settings, broker: Broker, moves: Sequence[Move]) -> None:
-    """Commit them.
+    """Commit the moves.
 
-    raises: BrokerError while workers of this app run
+    raises: BrokerError, also while workers of this app are running
     """
     group = Names(settings.app).workers
     admin = broker.admin()

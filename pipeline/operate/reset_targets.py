@@ -1,4 +1,4 @@
-"""What `--to` of `twinsieve reset` means."""
+"""Read the values of `--to` of `twinsieve reset`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twinsieve.stages.errors import UsageError
 
 
 class TargetKind(Enum):
-    """What `--to` names."""
+    """What a value of `--to` can name."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -23,7 +23,7 @@ class TargetKind(Enum):
 
 
 class Target(NamedTuple):
-    """The new offset of a partition. number: the offset, or the time in ms since 1970"""
+    """The new offset of a partition. number: the offset, or the time in ms since 1970; else 0"""
 
     kind: TargetKind
     number: int = 0
@@ -37,7 +37,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class ResetTargets:
-    """A default target, and targets of single partitions.
+    """A target of all partitions, and targets of single partitions, which override it.
 
     >>> targets = read_targets(["earliest", "posts[2]=2020-02-12"])
     >>> targets.of(Partition("posts", 0)).kind, targets.of(Partition("posts", 2)).number
@@ -48,14 +48,14 @@ class ResetTargets:
     named: Mapping[Partition, Target] = field(default_factory=dict)
 
     def of(self, partition: Partition) -> Target | None:
-        """The partition's target; None: its offset stays."""
+        """The partition's target; None if its offset must not change."""
         return self.named.get(partition, self.everywhere)
 
 
 def read_targets(texts: Sequence[str]) -> ResetTargets:
-    """Targets of one or more `--to`; a partition's own target wins over the one for all.
+    """The targets of one or more values of `--to`.
 
-    raises: UsageError for anything else, and for two targets of one partition
+    raises: UsageError if a value is not a target, or if one partition, or all partitions, have two targets
     """
     everywhere: Target | None = None
     named: dict[Partition, Target] = {}

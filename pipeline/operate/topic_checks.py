@@ -1,7 +1,8 @@
-"""`twinsieve topics check | create`: do all topics exist, with settings that lose nothing?
+"""`twinsieve topics check | create`: check that all topics exist, with settings under which no message is
+lost, and create missing topics.
 
-`run` makes the same checks at start. A finding is one line (what is wrong, where, what to do); its severity
-tells whether `run` stops.
+`run` makes the same checks at its start. A finding is one line (what is wrong, where, what to do); its
+severity decides whether `run` stops.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from twinsieve.pipeline.operate.topic_plan import (
 from twinsieve.pipeline.settings.model import Settings
 
 _HEADERS_BYTES = 4 << 10
-"""What the headers of a duplicate or dead letter may add to the message that came in."""
+"""The most bytes that the headers of a duplicate or dead letter add to the input message."""
 _LEAST_BYTES = 1024
-"""A dead letter without its message: batch, reason and origin."""
+"""The most bytes of a dead letter without the input message: record batch, reason and origin."""
 _FOREVER = -1
 _HOUR_MS = 3_600_000
 _STAMPED_BY = "message.timestamp.type"
@@ -38,19 +39,19 @@ _NOT_THERE = "does not exist; run: twinsieve topics create"
 
 
 class Severity(Enum):
-    """What `run` does about a finding."""
+    """What `run` does after a finding."""
 
     STOPS = "stops"
-    """Messages would be lost, or nothing could work."""
+    """`run` stops, because messages would be lost or nothing could work."""
     WARNS = "warns"
-    """`run` can continue; some messages may become dead letters or lose their order, or disks may fill up."""
+    """`run` warns; some messages may become dead letters or lose their order, or disks may fill up."""
     COSTS = "costs"
-    """Nothing is wrong; the settings ask for it, and it takes more and more disk."""
+    """`run` warns, but nothing is wrong: under these settings the topic grows without limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicFinding:
-    """Something that is wrong with a topic; as a string it is the line to show.
+    """A problem of a topic; `str` gives the line to show.
 
     text: what is wrong, and what to do
     """
@@ -64,14 +65,14 @@ class TopicFinding:
 
 
 def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[TopicFinding]:
-    """Everything that is wrong with the topics; empty if nothing is.
+    """All findings on the topics; empty if there are none.
 
-    A missing topic, and what is wrong with an internal one, stops `run`: the log and the answers must
-    not lose anything. So does an output that takes only tiny messages. Other findings on an output are
-    warnings, and so are those on retention: an index passes over what retention took.
+    A missing topic stops `run`. So does an internal topic under whose settings messages could be lost, and an
+    output that accepts only tiny messages. Other findings on outputs are warnings. Findings on retention are
+    warnings too, because an index can continue after retention has deleted messages.
 
-    emits: False where nothing is ever written to the outputs
-    raises: BrokerError when the broker is away or describing a topic is not allowed
+    emits: False if the process never writes to the outputs
+    raises: BrokerError if no broker answers, or if describing a topic is not allowed
     """
     plan = plan_of(settings, emits=emits)
     infos = admin.topics(plan.names, settings=True)
@@ -98,10 +99,10 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
 
 
 def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]:
-    """Creates every missing topic but the input ones; returns the names of those it made.
+    """Create all missing topics except input topics; returns the names of the created topics.
 
-    emits: False where nothing is ever written to the outputs, and none are made
-    raises: BrokerError when an input topic is missing or the broker refuses
+    emits: False if the process never writes to the outputs; then outputs are not created
+    raises: BrokerError if an input topic is missing, or if the broker refuses
     """
     plan = plan_of(settings, emits=emits)
     infos = admin.topics(plan.names, settings=True)
@@ -172,7 +173,7 @@ def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
 
 
 def _kept(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
-    """Findings on how long messages are kept: too short, or too costly."""
+    """Findings on the retention of a topic: it is too short, or longer than needed."""
     retention = info.number("retention.ms", _FOREVER)
     is_forever = retention == _FOREVER
     if not is_forever and (need.retention_ms is None or retention < need.retention_ms):
@@ -201,7 +202,7 @@ def _kept(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Sev
 
 
 def endless(settings: Settings) -> list[TopicFinding]:
-    """Topics that the settings keep forever, and how much they grow a day. Needs no broker."""
+    """Findings on topics that these settings keep forever, with their growth per day. Needs no broker."""
     return [
         TopicFinding(need.name, severity, text)
         for need in plan_of(settings).internal
@@ -210,7 +211,7 @@ def endless(settings: Settings) -> list[TopicFinding]:
 
 
 def _endless(settings: Settings, need: Need) -> Iterator[tuple[Severity, str]]:
-    # Where the index trims log and decisions behind its snapshots, they are kept only while they are needed.
+    # Log and decisions do not grow forever if the index deletes the parts that its snapshots cover.
     if need.retention_ms is None and not trims_log(settings):
         yield (
             Severity.COSTS,
@@ -221,7 +222,7 @@ def _endless(settings: Settings, need: Need) -> Iterator[tuple[Severity, str]]:
 
 
 def _daily_bytes(settings: Settings, need: Need) -> str:
-    """How much the log grows a day; the other topics are small beside it."""
+    """Text on the growth of the log per day; empty for other topics, which are small beside the log."""
     if need.name != Names(settings.app).fingerprints:
         return ""
     taken = log_bytes_a_day(settings) / 1e9

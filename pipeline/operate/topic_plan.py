@@ -1,4 +1,4 @@
-"""Which topics a deployment needs, how each must be set up, and how long it is kept."""
+"""Which topics a deployment needs, which settings each topic must have, and how long its messages stay."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import BandLayout
 
 ASSUMED_RATE = 5_000.0
-"""Messages a second where no rate is given."""
+"""Messages a second, if the caller gives no rate."""
 LOG_ROW_BYTES = 350
-"""A message in the fingerprint log, compressed, with text and offsets: the mean of real posts, rounded up.
-Under the default layout; keys of bands are hashes, which no compression makes smaller."""
+"""Compressed bytes of a message in the fingerprint log, with text and offsets: the mean of real posts under
+the default layout, rounded up."""
 _BAND_KEY_BYTES = 4
+"""Bytes of a message for each further band of the layout; its key is a hash, which cannot be compressed."""
 _DAY_S = 86_400
 _ANSWERS_KEPT_MS = _DAY_S * 1000
 _PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
-"""Protocols of fsspec that reach this machine alone."""
+"""Protocols of fsspec whose files only this machine can reach."""
 FRAME_BYTES = 64 << 10
-"""What headers, batch framing and a block's own frame may add to its payload."""
+"""The most bytes that headers, the record batch and the block's own frame add to the payload of a block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One internal topic.
+    """What one internal topic needs.
 
-    partitions: what it is created with; is_one_order: it must have just these; max_bytes: of a message
-    retention_ms: this at least; kept_ms: this is enough, and what it is created with; None: forever
+    partitions: number of partitions to create; is_one_order: whether the topic must have exactly this number
+    retention_ms: the least retention; kept_ms: sufficient retention, which `create` sets; None: forever
+    max_bytes: size of the largest message
     why_retention: ends the sentence "messages are deleted after …, but …"
     why_enough: the middle of the sentence "messages are kept for …, but … <kept_ms>"
     """
@@ -47,7 +49,8 @@ class Need:
 class Plan:
     """All topics of a deployment.
 
-    inputs: must be there already; outputs: written to; internal: twinsieve's own
+    inputs: topics that must exist already; outputs: topics that workers write to
+    internal: topics of twinsieve's own
     """
 
     inputs: tuple[str, ...]
@@ -56,12 +59,12 @@ class Plan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every topic, each once."""
+        """The names of all topics, without repetition."""
         return tuple(dict.fromkeys([*self.inputs, *self.outputs, *(need.name for need in self.internal)]))
 
 
 def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
-    """Topics that these settings need; without outputs where nothing is emitted."""
+    """The topics that these settings need. emits: if False, the plan has no outputs"""
     names = Names(settings.app)
     output = settings.output
     outputs = (output.topic, output.duplicates, output.dead_letter) if emits else ()
@@ -90,7 +93,7 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
 
 
 def remembered_ms(settings: Settings) -> int | None:
-    """How far back a restore may have to read; None where a window has no age, only a count."""
+    """How far back a restore may have to read: the longest age limit of a window; None if one has none."""
     ages = [
         window.age_ms
         for method, window in (
@@ -104,10 +107,11 @@ def remembered_ms(settings: Settings) -> int | None:
 
 
 def trims_log(settings: Settings) -> bool:
-    """Whether the index deletes log and decisions behind its snapshots: only where all processes can read
-    them.
+    """Whether the index deletes the parts of log and decisions that its snapshots cover. It does this only if
+    all processes can read the snapshots.
 
-    An address of one machine is private, and so is one of several parts, as a cache before a store.
+    They cannot if the snapshots are in a local folder. An address chained with `::`, as a cache before a
+    store, counts as local too.
 
     >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
     [False, True]
@@ -117,10 +121,10 @@ def trims_log(settings: Settings) -> bool:
 
 
 def log_kept_ms(settings: Settings) -> int | None:
-    """How long log and decisions are kept: the longest age of a window and a quarter; None: forever.
+    """Retention of log and decisions in ms: the longest age limit of a window plus a quarter; None: forever.
 
-    Forever where a window has no age, because a restore may have to read everything; and where the index
-    trims both behind its snapshots.
+    Forever if a window has no age limit, because a restore may have to read everything. Also forever if the
+    index itself deletes what its snapshots cover.
 
     >>> log_kept_ms(Settings()) / 86_400_000
     8.75
@@ -130,17 +134,17 @@ def log_kept_ms(settings: Settings) -> int | None:
 
 
 def log_row_bytes(settings: Settings) -> int:
-    """Bytes of a message in the fingerprint log."""
+    """Mean bytes of a message in the fingerprint log under these settings."""
     return LOG_ROW_BYTES + _BAND_KEY_BYTES * (settings.near.layout.bands - BandLayout().bands)
 
 
 def log_bytes_a_day(settings: Settings, rate: float = ASSUMED_RATE) -> int:
-    """What the fingerprint log takes a day on each replica, at `rate` messages a second."""
+    """Bytes by which the fingerprint log grows per day on each replica, at `rate` messages a second."""
     return round(rate * _DAY_S * log_row_bytes(settings))
 
 
 def internal_topic(settings: Settings, need: Need) -> NewTopic:
-    """An internal topic as it should be created."""
+    """The partitions and settings with which to create an internal topic."""
     return NewTopic(
         need.name,
         need.partitions,
@@ -157,7 +161,8 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
 
 
 def output_topic(settings: Settings, name: str, input_partitions: int, max_bytes: int) -> NewTopic:
-    """An output topic as it should be created: the input's partitions, and room for its largest message."""
+    """The partitions and settings with which to create an output topic: by default as many partitions as the
+    input, and room for messages of `max_bytes`."""
     return NewTopic(
         name,
         settings.topics.output_partitions or input_partitions,

@@ -1,1 +1,1 @@
-"""`run` and `seed` as processes: roles, loops, pages, metrics."""
+"""The processes of `run` and `seed`: their roles, the loops that run them, HTTP pages and metrics."""

@@ -1,4 +1,4 @@
-"""The roles of one process, made from settings."""
+"""Make the roles (worker, index) of one process from its settings."""
 
 from __future__ import annotations
 
@@ -44,15 +44,20 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
 
 ALIVE_S = 120.0
-"""A role without progress for this long is not alive; settings may allow longer calls."""
+"""A role without progress for this long counts as hanging, unless settings allow longer calls to a broker
+(`Builder.alive_s`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Makes roles, and makes them again after failures; the scheme is costly and is made once.
+    """Makes the roles of a process, at the start and again after failures.
 
-    connect: a broker of these settings; emit: False in shadow mode; background: writes snapshots
-    job: task of the worker: `seed` reads an existing output, in a group of its own
+    scheme: shared by all roles, because making it is slow
+    connect: makes a broker client for settings
+    slot: name of this process, unique among the processes of the app
+    emit: False in shadow mode, which writes to no output
+    background: runs the writing of snapshots
+    job: task of the worker; `seed` reads an existing output in its own consumer group
     needs_snapshots: as in `IndexConfig`
     """
 
@@ -126,7 +131,7 @@ class Builder:
         )
 
     def worker(self, hook: Hook) -> Worker:
-        """A worker with clients of its own. raises: BrokerError"""
+        """A new worker with its own clients. raises: BrokerError"""
         settings, source = self.settings, self.settings.input
         config = self.worker_config()
         reader = RecordReader(
@@ -143,19 +148,19 @@ class Builder:
         return worker
 
     def log_sizes(self) -> LogSizes:
-        """Queries the sizes of this app's topics."""
+        """An object that queries the sizes of this app's internal topics."""
         names = Names(self.settings.app)
         topics = (names.fingerprints, names.decisions, names.verdicts)
         return LogSizes(partial(self.connect, self.settings), topics, self.background, self.clock)
 
     @property
     def alive_s(self) -> float:
-        """Seconds without progress after which a role counts as hanging. `kafka.request_timeout` bounds each
-        call to a broker, and others may follow one that failed."""
+        """Seconds without progress after which a role counts as hanging. Long enough for three calls to a
+        broker of `kafka.request_timeout` each, because a role may make more calls after a failed one."""
         return max(ALIVE_S, 3 * self.settings.kafka.request_timeout_ms / 1000)
 
     def index(self, hook: Hook, watch: Watch = no_watch, pace: Pace | None = None) -> Index:
-        """An index with clients of its own, restored from the newest snapshot. raises: BrokerError,
+        """A new index with its own clients, restored from the newest snapshot. raises: BrokerError,
         StateError
 
         watch, pace: as for `Index`
@@ -163,7 +168,7 @@ class Builder:
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
         store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep, store_error)
-        # Rulings are compressed already.
+        # The client must not compress: rulings, the messages of an index, are already compressed.
         plain = settings.kafka.model_copy(update={"compression": "none"})
         with ExitStack() as stack:
             broker = self.connect(settings.model_copy(update={"kafka": plain}))
@@ -188,7 +193,8 @@ class Builder:
 
 
 def _salvage(config: SieveConfig, saved: BinaryIO) -> BatchSieve:
-    """The near stage of a saved sieve if it fits; the exact stage begins empty."""
+    """A sieve with the near stage of the saved one and an empty exact stage. If the near stage does not fit
+    the configuration either, the whole sieve is empty."""
     try:
         return BatchSieve.load(saved, config, forget_exact=True)
     except StateError:
@@ -196,10 +202,11 @@ def _salvage(config: SieveConfig, saved: BinaryIO) -> BatchSieve:
 
 
 def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
-    """16 bytes that blocks, decisions and snapshots carry: the fingerprint scheme, and which fields are keys
-    and scopes. With other ones, old and new keys would never be equal, or wrong messages compared.
+    """16-byte hash of the fingerprint scheme and of the fields that are keys and scopes. Blocks, decisions
+    and snapshots carry it, because after a change of these, old and new keys would never be equal, or
+    messages of different scopes would be compared.
 
-    Where fields or ids count, the way they are hashed is named too: it changed once.
+    If fields or ids are hashed, the hash also covers how (`KEYS_BY`), because that has changed once.
     """
     named: list[object] = [settings.exact.fields, settings.scope]
     if settings.exact.fields or settings.scope or settings.near.same_id == "pass":
@@ -208,7 +215,7 @@ def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
 
 
 def make_scheme(settings: Settings) -> Scheme:
-    """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a field's name"""
+    """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a bad field name"""
     MessageReader(settings)
     return scheme_of(settings)
 

@@ -1,4 +1,4 @@
-"""Kinds of metrics that prometheus_client lacks."""
+"""Metric types that prometheus_client does not have."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Value = float | Callable[[], float]
 
 
 class OptionalGauge(Collector):
-    """A gauge with series only for the values set last, and with none while `is_available` returns False.
+    """A gauge that exports the values of the last `set` only, and nothing while `is_available` returns False.
 
-    A value that is a function is called for each page.
+    A value may be a function; it is called at each scrape.
     """
 
     def __init__(
@@ -36,15 +36,15 @@ class OptionalGauge(Collector):
         registry.register(self)
 
     def set(self, values: Mapping[tuple[str, ...], Value]) -> None:
-        """Replace all series; keys: the values of the labels."""
+        """Replace all series. values: each key is a tuple of label values, in the order of `labels`"""
         self._values = dict(values)
 
     def describe(self) -> list[Metric]:
-        """The name, for the registry."""
+        """The metric without series, from which the registry reads the name."""
         return [self._family()]
 
     def collect(self) -> list[Metric]:
-        """The present series."""
+        """The metric with its current series."""
         family = self._family()
         for labels, value in self._values.items() if self._is_available() else ():
             family.add_metric(labels, value() if callable(value) else value)
@@ -56,7 +56,7 @@ class OptionalGauge(Collector):
 
 
 class DelayHistogram(Collector):
-    """A histogram that takes many values at once."""
+    """A histogram of delays that counts a whole array of values in one call."""
 
     def __init__(self, registry: CollectorRegistry, name: str, text: str, bounds: Sequence[float]) -> None:
         self._description = name, text
@@ -65,18 +65,18 @@ class DelayHistogram(Collector):
         registry.register(self)
 
     def observe(self, seconds: NDArray[np.float64]) -> None:
-        """Count these; a value below 0, from a clock that runs ahead, counts as 0."""
+        """Count these delays. A delay below 0, which comes from a clock that runs ahead, counts as 0."""
         taken = np.maximum(seconds, 0.0)
         counts, total = self._counts_and_sum
         places = np.searchsorted(self._bounds, taken)
         self._counts_and_sum = counts + np.bincount(places, minlength=len(counts)), total + float(taken.sum())
 
     def describe(self) -> list[Metric]:
-        """The name, for the registry."""
+        """The metric without counts, from which the registry reads the name."""
         return [HistogramMetricFamily(*self._description)]
 
     def collect(self) -> list[Metric]:
-        """All counts up to now."""
+        """The metric with the counts of all values so far."""
         counts, total = self._counts_and_sum
         names = [*map(floatToGoString, self._bounds.tolist()), "+Inf"]
         buckets = list(zip(names, np.cumsum(counts).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""What settings cost: memory at worst, the time that windows cover, the size of the log."""
+"""Compute what settings cost: worst-case memory, the time that the windows cover, the size of the log."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _HOUR_S = 3600
 class Cover:
     """How far back a window reaches at some rate, if every message is kept (the worst case).
 
-    hours: what it really covers; asked_hours: its age limit, None without one
-    by: what ends it, `messages` or `age`; max_messages: that such a window may hold, None without limit
+    hours: time that the window covers; asked_hours: its age limit in the settings, None if it has none
+    by: the limit that is reached first, `messages` or `age`
+    max_messages: the largest value that the setting `messages` may have, None if there is no maximum
     """
 
     name: str
@@ -36,7 +37,7 @@ class Cover:
     max_messages: int | None = None
 
     def shortfall(self, rate: float) -> str | None:
-        """One line where the window ends before its age, and what to do; None where it does not.
+        """One line with advice if the window covers less time than its age limit, else None.
 
         >>> print(Cover("near", 0.8, 24.0, "messages", 16_000_000).shortfall(1250.0))
         near: 48 min of 24 h; raise near.window.messages (24 h hold 108,000,000, at most 16,000,000: 3.56 h)
@@ -54,10 +55,13 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Memory by part in bytes at worst; windows; bytes a message and a day in the log on Kafka.
+    """What settings cost.
 
-    log_kept_ms: how long `topics create` has the log kept, None: forever
-    log_trimmed: the index deletes it behind its snapshots
+    memory: worst-case bytes of the sieve, by part
+    covers: the time that each window covers
+    log_row_bytes, log_bytes_a_day: bytes in the log on Kafka, per message and per day
+    log_kept_ms: retention that `topics create` gives the log; None: forever
+    log_trimmed: whether the index deletes the part of the log that its snapshots cover
     """
 
     memory: dict[str, int]
@@ -69,7 +73,7 @@ class Cost:
 
     @property
     def log_said(self) -> str:
-        """The log's space on disk, in one line."""
+        """One line about the disk space of the log."""
         a_day = f"{self.log_bytes_a_day / 1e9:,.1f} GB a day, at {self.log_row_bytes} bytes a message"
         if self.log_trimmed:
             return f"{a_day}; the index deletes it behind its snapshots"
@@ -81,12 +85,12 @@ class Cost:
 
     @property
     def total_bytes(self) -> int:
-        """All parts of the memory."""
+        """Sum of the memory of all parts."""
         return sum(self.memory.values())
 
 
 def cost_of(settings: Settings, rate: float) -> Cost:
-    """What these settings cost at `rate` messages a second. raises: UsageError if they cannot be kept"""
+    """What these settings cost at `rate` messages a second. raises: UsageError if no sieve can have them"""
     windows = [
         (name, stage.window)
         for name, stage in (("exact", settings.exact), ("near", settings.near))
@@ -112,7 +116,7 @@ def _cover(name: str, window: WindowSettings, rate: float, max_messages: int | N
 
 
 def _shown(hours: float) -> str:
-    """The time in the largest unit that fits."""
+    """The time as text in the largest suitable unit: d (from 72 h on), h, min or s."""
     for unit, in_hours, least in (("d", 24.0, 72.0), ("h", 1.0, 1.0), ("min", 1 / 60, 1 / 60)):
         if hours >= least:
             amount = hours / in_hours
@@ -121,21 +125,26 @@ def _shown(hours: float) -> str:
 
 
 WRITING_FACTOR = 2.6
-"""Peak of a process that writes a snapshot, in sizes of its sieve: the sieve, its copy, and the largest
-section of the copy compressed. Measured with content that no compression makes smaller
-(bench/snapshot_memory.py)."""
+"""Peak memory of a process that writes a snapshot, as a multiple of its sieve's size. The memory holds the
+sieve, its copy, and the largest section of the copy in compressed form. Measured with content that cannot be
+compressed (bench/snapshot_memory.py)."""
 
 FORGOTTEN_BYTES = 24
-"""Bytes of a kept message that is no longer a leader, until the exact window has passed it."""
+"""Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
+exact window, so that the next copy of the message is kept (`stages/exact/forgotten.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Bytes by part, of each role in a process.
+    """Worst-case memory of the roles of one process, in bytes by part.
 
-    waiting: originals that wait for their answers
-    reading: memory for reading texts, with the most costly characters
-    forgotten: digests of kept messages that are never emitted, if all open verdicts are passed over once
+    sieve: the index's sieve
+    waiting: original messages that wait for answers of the index
+    reading: working memory while texts are read, for the characters that need the most
+    open_verdicts: verdicts whose messages are not yet known to be emitted
+    forgotten: digests of kept messages that are never emitted, if this happens once to all open verdicts
+    worker_fetched, index_fetched: records that the clients of a role have fetched
+    producer: queue of one producer
     """
 
     sieve: int
@@ -149,7 +158,7 @@ class Held:
 
     @property
     def worker(self) -> int:
-        """All of a worker: with two producers, of blocks and of transactions."""
+        """Memory of a worker. It has two producers: one for blocks, one for transactions."""
         return self.waiting + self.reading + self.worker_fetched + 2 * self.producer
 
     @property
@@ -159,22 +168,23 @@ class Held:
 
     @property
     def index(self) -> int:
-        """All of an index, while it writes a snapshot; a restore takes less."""
+        """Memory of an index while it writes a snapshot; a restore takes less."""
         kept = self.sieve + self.open_verdicts + self.forgotten
         return kept + self.writing + self.index_fetched + self.producer
 
     @property
     def process(self) -> int:
-        """All of a process that has both roles."""
+        """Memory of a process that has both roles."""
         return self.worker + self.index
 
 
 def held_by(settings: Settings, partitions: int) -> Held:
-    """What one process may hold that serves all of these input partitions. raises: UsageError
+    """Worst-case memory of one process that serves this number of input partitions. raises: UsageError
 
-    Partitions are paused once all their originals together reach `kafka.pending_bytes`. One poll may bring
-    more, or single messages up to a spare part of that. The index keeps a verdict until it knows that its
-    message was emitted: as many as wait in all workers.
+    A worker pauses partitions when the waiting messages of all of them reach `kafka.pending_bytes`. One poll
+    may exceed this limit. Partitions without waiting messages still read one message at a time, up to a
+    quarter (SPARE_PART) above the limit. The index keeps a verdict until it knows that the message was
+    emitted, so it may keep one for each message that waits in any worker.
     """
     kafka = settings.kafka
     rows = kafka.pending_messages + kafka.poll_messages
@@ -191,14 +201,17 @@ def held_by(settings: Settings, partitions: int) -> Held:
         worker_fetched=fetched_bytes(kafka, partitions)
         + fetched_bytes(kafka, answers, own=True)
         + POLL_BYTES,
-        # The log, and the reader of log and decisions that follows.
+        # One reader for the log, and one for log and decisions together, which follows another index.
         index_fetched=fetched_bytes(kafka, 1, own=True) + fetched_bytes(kafka, 2, own=True) + 2 * POLL_BYTES,
         producer=queue_bytes(kafka),
     )
 
 
 def verdict_bytes(*, details: bool) -> int:
-    """Bytes of one open verdict, its offset and its tag; details: with what differs, at its longest."""
+    """Bytes of one open verdict with its offset and its tag.
+
+    details: whether the verdict also has the differing words, at their greatest length
+    """
     verdict = Verdicts.blank(1)
     if details:
         verdict.details, verdict.detail_rows[0] = np.zeros((1, 2, DETAIL_LENGTH), np.uint32), 0

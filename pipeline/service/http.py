@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics."""
+"""HTTP server for the pages /healthz, /readyz and /metrics."""
 
 from __future__ import annotations
 
@@ -33,16 +33,18 @@ _INDEX = "".join(
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each connection; beyond MAX_CONNECTIONS the oldest connection is closed for the next one.
+    """Serves each connection in a thread. If MAX_CONNECTIONS are open, the oldest is closed for a new one.
 
-    So clients that open connections and send nothing, or one byte every nine seconds, do not block others.
+    Therefore clients that open connections and send nothing, or one byte every nine seconds, cannot block
+    other clients.
     """
 
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         addresses = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        # A name may have addresses of both families; scrapers use 127.0.0.1 more often than ::1.
+        # A host name may have IPv4 and IPv6 addresses. Prefer IPv4, because scrapers use 127.0.0.1 more often
+        # than ::1.
         self.address_family, _, _, _, chosen = min(addresses, key=lambda info: info[0] != socket.AF_INET)
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
@@ -50,9 +52,9 @@ class _Server(ThreadingHTTPServer):
         super().__init__((str(chosen[0]), int(chosen[1])), handler)
 
     def server_bind(self) -> None:
-        """Bind without the base class's lookup of this host's name: a name server may be slow.
+        """Bind the address, without the base class's lookup of the host name: a name server may be slow.
 
-        `[::]` takes IPv4 as well, whatever the system's default is.
+        With `[::]` accept IPv4 connections too, whatever the system's default is.
         """
         if self.server_address[0] == "::" and socket.has_dualstack_ipv6():
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -60,7 +62,7 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Called for each connection, one at a time."""
+        """Start the thread of a new connection; the base class calls this for one connection at a time."""
         if not self._room.acquire(blocking=False):
             with self._lock, suppress(IndexError, OSError):
                 self._open[0].shutdown(socket.SHUT_RDWR)
@@ -72,7 +74,7 @@ class _Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Called at the end of each connection."""
+        """Close a connection and free its place; the base class calls this at the end of each connection."""
         with self._lock:
             ours = request in self._open
             if ours:
@@ -82,16 +84,16 @@ class _Server(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log nothing: clients break connections as they like, and a line each time would fill the log."""
+        """Log nothing: a client may break connections often, and one line for each would fill the log."""
 
 
 class HealthServer:
-    """Serves health, readiness and metrics in a thread of its own; an answer needs no role's lock.
+    """Serves health, readiness and metrics in its own threads. No answer waits for a lock of a role.
 
-    address: host and port; port 0: a free one
-    why_not_healthy, why_not_ready: one line that the page shows beside its status; empty where all is well
-    remark: one line beside that of a process that is ready
-    raises: UsageError where it cannot listen there
+    address: host and port; port 0 means any free port
+    why_not_healthy, why_not_ready: return one line, shown with status 503; an empty line means status 200
+    remark: returns one line to show on the page of a process that is ready
+    raises: UsageError if the server cannot listen on the address
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class HealthServer:
             timeout = 10
 
             def version_string(self) -> str:
-                """Hide the version of Python, which only helps attackers."""
+                """The `Server` header, without the version of Python, which would only help attackers."""
                 return "twinsieve"
 
             def do_GET(self) -> None:
@@ -141,7 +143,7 @@ class HealthServer:
                     self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
-                """Requests are not logged."""
+                """Log no requests."""
 
         try:
             self._server = _Server(address, Handler)
@@ -156,7 +158,7 @@ class HealthServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which the server listens."""
         return int(self._server.server_address[1])
 
     def close(self) -> None:

@@ -1,4 +1,5 @@
-"""The loop that drives an index, which judges, stands by, or leaves its group after failures in a row."""
+"""The loop that runs the role "index". An index judges, or stands by to replace the one that judges. After
+several failures in a row it leaves its consumer group for a while."""
 
 from __future__ import annotations
 
@@ -18,20 +19,20 @@ from twinsieve.pipeline.service.metrics import Metrics
 
 _log = logging.getLogger("twinsieve")
 _LOAD_S = 60.0
-"""The most time, for each GiB of a snapshot, that filling the sieve takes after the last byte."""
+"""The most time, per GiB of a snapshot, that it takes to fill the sieve after the last byte was read."""
 _BEHIND_S = 10.0
 _LOG_BEHIND_S = 60.0
-"""An index that judges blocks older than _BEHIND_S logs it every _LOG_BEHIND_S."""
+"""While the index judges blocks that are older than _BEHIND_S, it logs this every _LOG_BEHIND_S."""
 _ASIDE_AFTER = 3
-"""Failures in a row after which an index leaves its group, and comes back after a pause."""
+"""Number of failures in a row after which an index leaves its group for a pause."""
 _ASIDE = Pauses(first_s=30.0, longest_s=600.0)
-"""Lengths of these pauses; after a recorded decision they begin with the first again."""
+"""Lengths of these pauses. After the index has judged a block, the next pause is `first_s` long again."""
 _LOG_EVERY_S = 10.0
-"""Seconds between two lines on how far a snapshot has been read or written."""
+"""Seconds between two log lines about the progress of reading or writing a snapshot."""
 
 
 class IndexLoop(Loop):
-    """Drives an index, judging or standing by."""
+    """Runs an index, whether it judges or stands by."""
 
     def __init__(self, builder: Builder, clock: Clock, metrics: Metrics) -> None:
         super().__init__("index", clock, metrics, builder.alive_s)
@@ -42,12 +43,12 @@ class IndexLoop(Loop):
         self._seen_block = 0
         self._seen_s = 0.0
         self._moved_from: tuple[int, float] | None = None
-        """Bytes and time of the last line on a snapshot that is being read or written."""
+        """Bytes and time of the last log line about reading or writing a snapshot; None before the first."""
         self._pace = Pace(MAX_BLOCKS)
         self._refused = 0
-        """Failures in a row, without those where another index took over."""
+        """Number of failures in a row; does not count a failure because another index took over."""
         self._aside_s = 0.0
-        """The last pause, 0.0 once a decision was recorded."""
+        """Length of the last pause outside the group; 0.0 after the index has judged a block."""
         self._aside_until_s: float | None = None
         self._why_aside = ""
         self._log_behind_s = 0.0
@@ -126,7 +127,8 @@ class IndexLoop(Loop):
         return index
 
     def _moved(self, moved: Moved) -> None:
-        """Record that bytes of a snapshot were read or written, while the role waits for all of them."""
+        """Record how many bytes of a snapshot were read or written. The role's step ends only after the last
+        byte, so until then this is the only sign of progress."""
         now_s = self._turned_s = self._clock.monotonic_s()
         self._is_offline = True
         if moved.doing == "reading":
@@ -143,7 +145,7 @@ class IndexLoop(Loop):
             self._moved_from = moved.done, now_s
 
     def _take_notes(self, index: Index) -> None:
-        """Log and count what the index has noted."""
+        """Log and count the events that the index has collected since the last call."""
         for line in index.log_lines:
             _log.info("index: %s", line)
         index.log_lines.clear()
@@ -160,14 +162,14 @@ class IndexLoop(Loop):
         self._metrics.set_index_state(self._index)
         if self._index.live:
             self._log_lag(self._index)
-            # Only the process that judges shows the sizes.
+            # Only the process that judges exports the sizes of the topics.
             self._sizes = self._sizes or self._builder.log_sizes()
             sizes = self._sizes.newest()
             if sizes is not None:
                 self._metrics.set_log_bytes(sizes)
         stood_by, self._stood_by = self._stood_by, self._index.ready and not self._index.live
-        # An index that stands by from one query to the next is at work. One query is not enough:
-        # a rebalance leaves every member without its share for a moment.
+        # An index that stands by at two queries in a row counts as working. One query is not enough: during a
+        # rebalance every member is without its partitions for a moment.
         if stood_by and self._stood_by:
             self._worked()
         if self._index.ready:
@@ -185,7 +187,7 @@ class IndexLoop(Loop):
         )
 
     def _log_lag(self, index: Index) -> None:
-        """Log now and then how far behind the index is, and once that it has caught up."""
+        """Log at intervals how far behind the index is; when it has caught up, log this once."""
         behind_s, now_s = index.behind_s, self._clock.monotonic_s()
         if behind_s < _BEHIND_S:
             if self._is_lag_logged:
@@ -214,5 +216,5 @@ class IndexLoop(Loop):
 
 
 def _left_s(left: int, rate: float) -> str:
-    """The time that `left` takes, for a log line."""
+    """The time that `left` bytes or blocks take at this rate per second, as text for a log line."""
     return f"{left / rate:.0f}s" if rate > 0 else "unknown"

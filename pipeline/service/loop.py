@@ -1,4 +1,4 @@
-"""What drives a role: step, query lags, start again after a failure, stop cleanly."""
+"""The loop that runs one role: run its steps, query lags, retry after a failure, stop cleanly."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _STEPS_FIRST = 20
 """After a step slower than _STALL_S, run this many steps before the next lag query, so that queued messages
 go first."""
 _SILENT_S = 25.0
-"""A role without an answer for this long is not ready: longer than the time between two queries, but less
-than half a minute after the first failure."""
+"""A role that has had no answer of a broker for this long is not ready. This is longer than the time between
+two queries, and short enough to notice within half a minute that brokers have failed."""
 _ANSWERED = frozenset(
     {
         WorkerStep.OFFSETS_SENT,
@@ -39,25 +39,25 @@ _ANSWERED = frozenset(
         IndexStep.RESTORED,
     }
 )
-"""Steps that end with a broker's answer."""
+"""Steps that succeed only if a broker has answered."""
 _FAILED = Pauses(first_s=0.1, longest_s=6.4)
-"""After a step that failed, until one succeeds."""
+"""Lengths of the pauses after failed steps; they grow until a step succeeds."""
 _NEW_CLIENTS_S = 300.0
-"""After this long without an answer a role makes new clients: brokers may have other addresses, and a client
+"""After this long without an answer a role makes new clients. Brokers may have new addresses, and a client
 reads the bootstrap addresses only when it is made (reason: `kafka/confluent/options.py`)."""
 
 
 class LoopPhase(StrEnum):
-    """What a loop does with its role; docs/DESIGN.md draws the ways."""
+    """What a loop does with its role; docs/DESIGN.md has a table of the transitions."""
 
     STARTING = "starting"
-    """the role has not emitted, judged or stood by yet: a missing permission ends the process"""
+    """the role has not emitted, judged or stood by yet; now a missing permission ends the process"""
     WORKING = "working"
     """the role has emitted, judged or stood by, and the last step succeeded"""
     RETRYING = "retrying"
-    """the last step failed; a missing permission may be granted again"""
+    """the last step failed; the role retries even after a missing permission, which may be granted again"""
     STOPPING = "stopping"
-    """the role begins nothing new"""
+    """the role finishes its open work and begins no new work"""
 
 
 LOOP_WAYS: dict[LoopPhase, set[LoopPhase]] = {
@@ -69,7 +69,7 @@ LOOP_WAYS: dict[LoopPhase, set[LoopPhase]] = {
 
 
 class LagQueries:
-    """Decides when a role queries lags: every few seconds, but not before messages that waited."""
+    """Decides when a role queries lags: every few seconds, but after a stall queued messages go first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -83,14 +83,15 @@ class LagQueries:
         return self._clock.monotonic_s() - self._queried_s >= every_s
 
     def queried(self) -> None:
-        """Record the end of a query; the time to the next counts from here, also after a slow one."""
+        """Record the end of a query. The time until the next query begins here, so that slow queries do not
+        follow each other at once."""
         self._queried_s = self._clock.monotonic_s()
 
 
 class Loop(ABC):
-    """One role in a thread of its own. `run` returns after `stop`, or raises what ends the process.
+    """Runs one role in a thread. `run` returns after `stop`, or raises the error that ends the process.
 
-    error: what ended the loop; set before the loop closes its clients, which may take long or hang
+    error: the error that ended the loop; set before the loop closes its clients, because closing may hang
     """
 
     def __init__(self, name: str, clock: Clock, metrics: Metrics, alive_s: float = ALIVE_S) -> None:
@@ -100,13 +101,13 @@ class Loop(ABC):
         self._alive_s = alive_s
         self._stop = threading.Event()
         self._pause_s = 0.0
-        """The last pause after a failure; 0.0 after a step that succeeded."""
+        """Length of the last pause after a failure; 0.0 after a step that succeeded."""
         self._turned_s = self._answered_s = clock.monotonic_s()
         self._new_clients_s = clock.monotonic_s() + _NEW_CLIENTS_S
         self._is_unanswered = False
-        """The last query was not answered."""
+        """Whether the last query got no answer."""
         self._is_offline = False
-        """The role works without a broker, perhaps for minutes."""
+        """Whether the role works without a broker at present (on a snapshot), perhaps for minutes."""
         self._is_silence_logged = False
         self._queries = LagQueries(clock)
         self._timer = StepTimer(metrics, clock, name, self._on_step)
@@ -117,13 +118,13 @@ class Loop(ABC):
         self.error: BaseException | None = None
 
     def stop(self) -> None:
-        """Finish what is under way, then return from `run`."""
+        """Make `run` finish the open work and return. Called by another thread."""
         self._stop.set()
 
     @property
     def alive(self) -> bool:
-        """Whether the role made progress lately: a round, a step of it, or a part of a snapshot. A round that
-        waits for a broker counts."""
+        """Whether the role made progress in the last `alive_s` seconds: it began a round, ended a step, or
+        read or wrote a part of a snapshot. Rounds count even if no broker answers."""
         return self._clock.monotonic_s() - self._turned_s < self._alive_s
 
     @property
@@ -133,7 +134,7 @@ class Loop(ABC):
 
     @property
     def is_answered(self) -> bool:
-        """Whether brokers answer this role: they answered its last query, and not too long ago."""
+        """Whether brokers answer this role: its last query was answered, and the last answer is recent."""
         return not self._is_unanswered and not self._is_silent
 
     @property
@@ -148,21 +149,21 @@ class Loop(ABC):
 
     @property
     def _works_alone(self) -> bool:
-        """Whether the role sends nothing to a broker, so that no answer can come."""
+        """Whether the role sends nothing to a broker at present, so that it cannot get an answer."""
         return self._is_offline
 
     def log_silence(self) -> None:
-        """Log once that brokers stopped answering. Another thread calls this: the role may hang in the call
-        that has no answer."""
+        """Log once that brokers stopped answering. Another thread must call this, because the role itself may
+        hang in the call that gets no answer."""
         if self._is_silent and not self._is_silence_logged:
             self._is_silence_logged = True
             _log.warning("%s: no broker has answered for %.0f s; the role keeps trying", self.name, _SILENT_S)
 
     def _on_step(self, step: str) -> None:
-        """Record the end of a step; a round may be long."""
+        """Record the end of a step as progress, because a whole round may take long."""
         self._turned_s = self._clock.monotonic_s()
         if step == IndexStep.JUDGED:
-            # Judging sends nothing to a broker.
+            # Judging sends nothing to a broker, so its time does not count as time without an answer.
             self._answered_s = self._turned_s
         if step in _ANSWERED:
             self._on_answer()
@@ -178,7 +179,7 @@ class Loop(ABC):
         self._metrics.set_answered(self.name)
 
     def run(self) -> None:
-        """Run rounds until `stop`. raises: SieveError where another try cannot help"""
+        """Run rounds until `stop`. raises: SieveError if a retry cannot help"""
         try:
             while not self._stop.is_set():
                 self._turned_s = self._clock.monotonic_s()
@@ -218,14 +219,15 @@ class Loop(ABC):
                 self._set_gauges()
                 self._query_broker()
             self._pause_s = 0.0
-            # A step without messages succeeds also where no broker answers: success alone proves no answer.
+            # A step without messages succeeds even if no broker answers, so success alone does not prove that
+            # a broker answers again.
             if self.phase.now is LoopPhase.RETRYING and self.is_answered and not self._is_aside:
                 self._enter(LoopPhase.WORKING)
         except BrokerError as error:
             self._failed(error)
             if isinstance(error, FatalError):
-                # A permission missing from the start ends the process; one that was taken away may be granted
-                # again.
+                # A permission that is missing from the start ends the process. One that was withdrawn later
+                # may be granted again, so the role retries.
                 if error.fenced or (error.denied and self.phase.now is LoopPhase.STARTING):
                     raise
                 self._give_up()
@@ -243,7 +245,7 @@ class Loop(ABC):
             self._stop.wait(self._pause_s)
 
     def _query_broker(self) -> None:
-        """Query a broker for the values that only it knows. raises: BrokerError"""
+        """Query a broker for the values that only a broker knows. raises: BrokerError"""
         try:
             self._query_lag()
         except BrokerError as error:
@@ -259,11 +261,12 @@ class Loop(ABC):
 
     @property
     def _is_aside(self) -> bool:
-        """Whether the role leaves its work to other processes for a while."""
+        """Whether the role has left its group for a while, so that another process can do its work."""
         return False
 
     def _failed(self, error: BrokerError) -> None:  # noqa: ARG002 - for roles that override this
-        """Count the error that ended a round; the role still stands as the error left it."""
+        """Count the error that ended a round. The role is not closed or replaced yet, so that a subclass can
+        examine it."""
         self._metrics.broker_errors.labels(self.name).inc()
 
     @abstractmethod
@@ -272,16 +275,16 @@ class Loop(ABC):
 
     @abstractmethod
     def _set_gauges(self) -> None:
-        """Set the gauges that need no broker; right also while no broker answers, and without a role."""
+        """Set the gauges that need no query to a broker; works while no broker answers and without a role."""
 
     @abstractmethod
     def _query_lag(self) -> None:
-        """Set the gauges and log the progress that need a query to a broker. raises: BrokerError"""
+        """Query a broker, set the gauges that need its answer, and log the progress. raises: BrokerError"""
 
     @abstractmethod
     def _finish(self) -> None:
-        """End the role cleanly."""
+        """Finish the role's open work and close it."""
 
     @abstractmethod
     def _give_up(self) -> None:
-        """Drop the role as it is."""
+        """Close the role, if there is one, without finishing its open work."""

@@ -1,4 +1,5 @@
-"""Every metric of a running service, each name once. A value that is unknown at the moment has no series."""
+"""All metrics of a running service; no other file contains their names. A metric whose value is unknown at
+the moment has no series."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from twinsieve.stages.differ.rules import Rule, counts_by_name
 _STEP_BOUNDS_S = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 _DELAY_BOUNDS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0, 86400.0)
 WAITING_STEPS = frozenset({WorkerStep.POLLED, WorkerStep.ANSWERED, IndexStep.POLLED})
-"""Steps that wait until something arrives or a time has passed."""
+"""Steps that wait until a message arrives or a time limit has passed."""
 OPEN_STEPS = (
     *(WorkerStep.BEGUN, WorkerStep.SENT, WorkerStep.OFFSETS_SENT),
     *(IndexStep.BEGUN, IndexStep.DECIDED, IndexStep.ANSWERED, IndexStep.OFFSETS_SENT),
@@ -39,20 +40,20 @@ _NO_TEXT = "no_text"
 
 
 class ProcessPhase(StrEnum):
-    """How far the start of a process is."""
+    """Phases of the start of a process."""
 
     WAITING = "waiting_for_broker"
     """no broker has answered yet, so the topics are not checked"""
     COMPILING = "compiling"
     """kernels are compiled, or loaded"""
     RUNNING = "running"
-    """its roles have begun"""
+    """the roles of the process have begun"""
 
 
 class Metrics:
-    """One process's metrics in a registry of their own; labels come from settings and fixed words alone.
+    """The metrics of one process in their own registry. Label values are only from settings and fixed words.
 
-    Values that only a broker knows have no series while no broker answers the role.
+    A value that only a broker knows has no series while no broker answers the role.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -264,11 +265,12 @@ class Metrics:
         self._begin_at_zero()
 
     def set_info(self, app: str, role: str, scheme: str = "") -> None:
-        """Set what this process is. scheme: empty until it is known"""
+        """Set the app, the role and the scheme of this process. scheme: empty until it is known"""
         self.info.set({(app, role, program_version(), scheme): 1.0})
 
     def _begin_at_zero(self) -> None:
-        """Create the series of all fixed labels at 0: else the first count would not show as an increase."""
+        """Create the series of all fixed labels with value 0. Without this, a query for increases would miss
+        the first count."""
         labels_of: list[tuple[Counter | Histogram, list[str]]] = [
             (self.messages, [*(kind.name.lower() for kind in Kind), _NO_TEXT]),
             (self.dead_letters, list(DeadLetterReason)),
@@ -285,7 +287,8 @@ class Metrics:
         return role not in self._answered or self._answered[role]()
 
     def begin(self, role: str, is_answered: Condition) -> None:
-        """A role of this process begins. is_answered: called for each page"""
+        """Create the series of a role that begins. is_answered: whether brokers answer it; called at each
+        scrape"""
         self._answered[role] = is_answered
         for metric in (self.rebalances, self.broker_errors):
             metric.labels(role)
@@ -306,7 +309,7 @@ class Metrics:
         )
 
     def count_emission(self, emission: Emission) -> None:
-        """Count the messages of one transaction."""
+        """Count the messages of one committed transaction."""
         counts = {kind.name.lower(): count for kind, count in emission.kinds.items()}
         if emission.no_text:
             counts |= {_NO_TEXT: emission.no_text, "unique": counts["unique"] - emission.no_text}
@@ -320,7 +323,7 @@ class Metrics:
             self.delay.observe(now_s - np.concatenate(emission.stamps) / 1000)
 
     def set_pending(self, worker: Worker | None) -> None:
-        """Set the gauges of a worker that need no broker; None: there is no worker."""
+        """Set the gauges of a worker that need no query to a broker. worker: None if there is none"""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
         self.held_partitions.set(worker.waiting_for_leader if worker is not None else 0)
         self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
@@ -331,7 +334,8 @@ class Metrics:
             self.lag.set({})
 
     def set_lags(self, progress: Mapping[Partition, tuple[int, int]]) -> None:
-        """Set the lags of a worker. progress: by partition, the offset emitted up to and the end"""
+        """Set the lags of a worker. progress: for each partition, the offset after the last emitted message,
+        and the end offset"""
         self.lag.set(
             {
                 (partition.topic, str(partition.number)): max(0, end - emitted)
@@ -340,7 +344,7 @@ class Metrics:
         )
 
     def set_judging(self, index: Index | None) -> None:
-        """Set the gauges of an index that need no broker; None: the index is not made yet."""
+        """Set the gauges of an index that need no query to a broker. index: None if it is not made yet"""
         self._judges = index is not None and index.live
         self.phase.state(index.phase.now if index is not None else IndexPhase.RESTORING)
         if index is None:
@@ -356,12 +360,12 @@ class Metrics:
         return self._clock.monotonic_s() - since_s
 
     def set_restore(self, moved: Moved | None) -> None:
-        """Set how far the snapshot of a restore has been read; None: no snapshot is being read."""
+        """Set how much of a snapshot has been read. moved: None if no snapshot is being read"""
         self.restore_bytes.set({} if moved is None else {(): moved.size})
         self.restored_bytes.set({} if moved is None else {(): moved.done})
 
     def set_index_state(self, index: Index) -> None:
-        """Set the gauges of an index that need a broker, and those of its sieve."""
+        """Set the gauges of an index that need a query to a broker, and those of its sieve."""
         self.log_lag.set({(): max(0, index.follower.log_end() - index.state.next_offset)})
         stats = index.state.sieve.stats()
         self.window_messages.set(stats.held)
@@ -372,7 +376,7 @@ class Metrics:
             self.window_seconds.set({(): (newest_ms - oldest_ms) / 1000})
 
     def count_index(self, index: Index) -> None:
-        """Count what the index has noted since the last call, and reset its notes."""
+        """Add the index's own counts since the last call to the metrics, and set them back to 0."""
         self.unjudged.inc(index.unjudged)
         self.sessions.inc(index.sessions)
         for reason, count in index.given_up.items():
@@ -384,18 +388,18 @@ class Metrics:
         index.given_up.clear()
 
     def count_worker(self, worker: Worker) -> None:
-        """Count what the worker has noted since the last call, and reset its notes."""
+        """Add the worker's own counts since the last call to the metrics, and set them back to 0."""
         self.resyncs.inc(worker.resyncs)
         self.trimmed.inc(worker.trimmed)
         self.rebalances.labels("worker").inc(worker.rebalances)
         worker.resyncs = worker.trimmed = worker.rebalances = 0
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
-        """Set the sizes of topics, as far as they are known."""
+        """Set the sizes of topics in bytes. sizes: by topic, without topics of unknown size"""
         self.log_bytes.set({(topic,): size for topic, size in sizes.items()})
 
     def count_ruling(self, ruling: Ruling) -> None:
-        """Count what an index has judged; verdicts that it only repeats were counted the first time."""
+        """Count the new verdicts of a ruling. Verdicts that the index only repeats were counted before."""
         unconfirmed = (ruling.verdicts.flags & Flag.UNCONFIRMED) != 0
         count = int(np.count_nonzero(unconfirmed & (ruling.sources == Source.NEW)))
         if count:

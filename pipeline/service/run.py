@@ -1,9 +1,10 @@
-"""`twinsieve run`: both roles in one process, until a stop or an error that waiting cannot repair.
+"""`twinsieve run`: run both roles in one process until a stop, or until an error that waiting cannot repair.
 
-Order of a start: pages open, the process gets its name, a broker is queried until it answers, kernels are
-compiled, roles begin. A stop works during each of them, and the pages show the present one.
-Order of a clean stop: the worker sends no more blocks, emits the answered messages, reports its progress and
-leaves; then the index writes a snapshot and leaves. Either may be killed at any moment instead.
+Steps of a start: open the HTTP pages, choose the name of the process, query a broker until it answers,
+compile kernels, begin the roles. A stop works during each step, and the pages show the current step.
+Steps of a clean stop: the worker sends no more blocks, emits the answered messages, reports its progress and
+leaves its group; then the index writes a snapshot and leaves its group. Either role may also be killed at any
+moment instead.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ Role = Literal["worker", "index", "both"]
 
 
 class SystemClock:
-    """The real time."""
+    """The clock of the operating system."""
 
     def now_ms(self) -> int:
         """Wall clock, ms since 1970."""
         return time.time_ns() // 1_000_000
 
     def monotonic_s(self) -> float:
-        """Seconds since some start."""
+        """Seconds since an arbitrary start; never goes back."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this time."""
         time.sleep(seconds)
 
 
@@ -67,20 +68,22 @@ def run_service(
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Run until `stop` is set, then finish and report everything.
+    """Run the service until `stop` is set; then finish the open work and report the progress.
 
-    member: a stable name of this process, unique in the deployment; without one, `slot_of` finds one
-    dry_run: shadow mode, with groups, internal topics and state of its own (app `<app>-shadow`): judges and
-        counts, emits nothing
-    move_output: from now on the app has this output, whichever it had before
-    without_snapshots: begin from what the log still holds, although the snapshots of older blocks are lost
-    connect: a broker of these settings; clock: for tests
-    raises: ConfigError, UsageError; BrokerError and StateError where another try cannot help, with what to do
+    connect: makes a broker client for settings
+    member: a stable name of this process, unique in the deployment; if None, `slot_of` chooses one
+    dry_run: shadow mode: judge and count, but emit nothing; with groups, internal topics and state of its own
+        (app `<app>-shadow`)
+    move_output: accept that `output.topic` is not the output recorded for the app, and record it
+    without_snapshots: begin with the blocks that the log still holds, although the snapshots that cover older
+        blocks are lost
+    clock: another clock, for tests
+    raises: ConfigError, UsageError; BrokerError and StateError, with advice, if a retry cannot help
     """
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
     stop = stop or threading.Event()
-    scheme_config(settings)  # reports problems of the settings before the slow steps begin
+    scheme_config(settings)  # raises for problems of the settings before the slow steps begin
     metrics = Metrics(clock)
     status = _Status(metrics)
     metrics.set_info(settings.app, role)
@@ -109,7 +112,8 @@ def run_service(
         )
         if stop.is_set():
             return
-        # Before a group is joined: a member that compiles inside a step would keep its share waiting.
+        # Compile before joining a group: a member that compiled during a step would delay the messages of its
+        # partitions.
         status.go(ProcessPhase.COMPILING)
         warm_up(log_progress, stopped=stop.is_set)
         if stop.is_set():
@@ -135,7 +139,7 @@ def run_service(
 
 
 class _Status:
-    """The state of the process, for its pages and its metric."""
+    """The state of the process, for its HTTP pages and its metric."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -151,7 +155,8 @@ class _Status:
         self.go(ProcessPhase.RUNNING)
 
     def why_not_healthy(self) -> str:
-        """Empty while the process starts, which a silent broker or a slow core may make long."""
+        """The roles without progress, or an empty line. A process that is still starting counts as healthy,
+        because a silent broker or a slow CPU may make the start long."""
         return ", ".join(f"{loop.name}: no step for minutes" for loop in self._loops if not loop.alive)
 
     def why_not_ready(self) -> str:
@@ -164,13 +169,13 @@ class _Status:
         )
 
     def remark(self) -> str:
-        """What an operator should know of a process that is ready."""
+        """What an operator should know although the process is ready; empty if nothing."""
         return ", ".join(f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark)
 
 
 @contextmanager
 def process(settings: Settings, member: str | None) -> Iterator[tuple[str, ThreadPoolExecutor]]:
-    """The name of this process, and the thread that writes its snapshots."""
+    """Context manager with the name of this process and the executor that writes its snapshots."""
     slot = slot_of(settings, member)
     try:
         with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background:
@@ -180,7 +185,8 @@ def process(settings: Settings, member: str | None) -> Iterator[tuple[str, Threa
 
 
 def log_progress(progress: CompileProgress) -> None:
-    """Lines for the beginning and each part: a supervisor's log shows why nothing is judged yet."""
+    """Log the start of the compilation and each compiled part, so that the log shows why nothing is judged
+    yet."""
     if progress.done == 0:
         _log.info(
             "run: compiling kernels, once for each version and kind of CPU parts=%d processes=%d",
@@ -205,14 +211,14 @@ def drive(
     snapshot_s: float = _SNAPSHOT_S,
     start_s: float = _START_S,
 ) -> None:
-    """Run all loops; the first that fails ends the others, and its error is raised.
+    """Run all loops until `stop` or until one fails; then end all, and raise the error of the failed one.
 
-    end_s: how long workers may take to end, and indexes too once something has failed: a client that hangs
-        does not keep the process alive
-    snapshot_s: how long indexes may take in a clean stop: a last snapshot may be large
-    start_s: how long a role that is still starting may take to react to a stop: it may wait for a silent
-        broker or read a large snapshot, and has nothing to finish
-    raises: BrokerError where a role does not end in time
+    end_s: limit for workers to end, and for indexes too after a failure, so that a client that hangs cannot
+        keep the process alive
+    snapshot_s: limit for indexes to end in a clean stop, in which they may write a large snapshot
+    start_s: limit for a role that is still starting. It may be waiting for a silent broker or reading a large
+        snapshot, and has no open work
+    raises: BrokerError if a role does not end in time
     """
     running = {loop: _started(loop) for loop in [*workers, *indexes]}
 
@@ -224,7 +230,7 @@ def drive(
             break
         for loop in running:
             loop.log_silence()
-    # Workers first: they need the index for their last answers.
+    # End the workers first, because they need the index for their last answers.
     late = []
     for group, limit_s in ((workers, end_s), (indexes, snapshot_s)):
         for loop in group:
@@ -250,10 +256,10 @@ def drive(
 
 
 def _started(loop: Loop) -> threading.Thread:
-    """A loop in a thread that does not outlive the process."""
+    """The started thread of a loop. It is a daemon, so that a hanging loop cannot keep the process alive."""
 
     def run() -> None:
-        # The loop keeps the error that ended it; `drive` raises it.
+        # `loop.error` has the error that ended the loop; `drive` raises it.
         with suppress(BaseException):
             loop.run()
 

@@ -1,8 +1,9 @@
-"""`twinsieve seed`: the windows are filled from an existing output, before an app goes live.
+"""`twinsieve seed`: fill the windows of an app from an existing output topic, before the app goes live.
 
-The output is read as an input of the app, in a group of its own: sent, judged, recorded and answered like
-any other, by a worker that emits nothing. So a crash costs no more than a crash of a worker, the index
-restores the seed with everything else, and a leader from the seed is named by its position in that topic.
+A worker that emits nothing reads this topic like an input, in its own consumer group. Its messages are sent
+to the index, judged, recorded and answered like all others. Therefore a crash costs no more than a crash of
+a worker, the index restores seeded messages with all others, and a verdict names a seeded leader by its
+position in this topic.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ _POLL_MESSAGES = 2_000
 
 @dataclass(slots=True)
 class SeedResult:
-    """What this run put into the windows. finished: it read everything up to the ends at its start"""
+    """Number of messages that this run has judged.
+
+    finished: whether the run read everything up to the end that the topic had at its start
+    kinds: messages by verdict; no_text: messages without text, counted as unique
+    """
 
     finished: bool = False
     kinds: Counter[Kind] = field(default_factory=Counter)
@@ -47,7 +52,7 @@ class SeedResult:
 
     @property
     def kept(self) -> int:
-        """Messages that are leaders now."""
+        """Number of messages that this run made leaders."""
         return self.kinds[Kind.UNIQUE] - self.no_text
 
     def __str__(self) -> str:
@@ -66,12 +71,12 @@ def run_seed(
     clock: Clock | None = None,
     stop: threading.Event | None = None,
 ) -> SeedResult:
-    """Read `topic` up to its present end, and return; continue an earlier run that was stopped or killed.
+    """Judge the messages of `topic` up to its current end, or continue an earlier run that was interrupted.
 
-    since_ms: begin at the first message of this time or later (a first run only)
+    since_ms: begin at the first message with this time or a later one (only in the first run)
     member, connect, clock, stop: as for `run_service`
-    raises: UsageError for an input topic of the app; BrokerError when the topic is missing or the app is live
-        already; StateError as the service does
+    raises: UsageError if `topic` is an input topic of the app; BrokerError if the topic is missing or the app
+        is already live; StateError as `run_service`
     """
     if topic in settings.input.topics:
         raise UsageError(
@@ -118,10 +123,10 @@ def run_seed(
 
 @dataclass(slots=True)
 class SeedWatch:
-    """Queries the progress of a seed, and whether the app has gone live meanwhile.
+    """Queries the progress of a seed, and checks that the app has not gone live meanwhile.
 
-    ends: where each partition of the topic ended when the seed began
-    left: offsets still to be committed at the last call of `done`
+    ends: end offset of each partition of the topic when the seed began
+    left: number of offsets that were not yet committed at the last call of `done`; -1 before the first call
     """
 
     admin: Admin
@@ -130,9 +135,9 @@ class SeedWatch:
     left: int = -1
 
     def done(self) -> bool:
-        """Whether everything that was there when the seed began is committed.
+        """Whether all messages that the topic held when the seed began are committed.
 
-        raises: BrokerError where the app has gone live, or no broker answers
+        raises: BrokerError if the app has gone live, or if no broker answers
         """
         live = Names(self.app).workers
         if self.admin.group_offsets(live):
@@ -150,7 +155,7 @@ class SeedWatch:
 
 
 class SeedLoop(WorkerLoop):
-    """Drives the worker that seeds until `watch` says that it is done."""
+    """Runs the worker of a seed until `watch.done` returns True."""
 
     def __init__(
         self,
@@ -190,9 +195,9 @@ class SeedLoop(WorkerLoop):
 def begin_seed(
     settings: Settings, topic: str, broker: Broker, since_ms: int | None = None
 ) -> dict[Partition, int]:
-    """Where each partition of the topic ends; a first run's offsets are set to `since_ms`.
+    """End offset of each partition of the topic. If this is the first run, move its group to `since_ms`.
 
-    raises: BrokerError where there is no such topic, or the app is live already
+    raises: BrokerError if the topic does not exist, or if the app is already live
     """
     with closing(broker):
         admin, reader = broker.admin(), broker.reader()

@@ -1,7 +1,9 @@
-"""Partitions read side by side in time: none runs ahead of the slowest by more than a minute.
+"""Read partitions side by side in time: none is ahead of the slowest by more than a minute of message time.
 
-An entry's age counts from stream time, the latest time seen. Read one after the other, the partitions of a
-topic would make everything but the first one look new, and a window would keep the wrong messages.
+Stream time is the latest message time so far. The age of an entry in a window counts from the stream time at
+which it was added. If the partitions of a topic were read one after the other, the first one would move
+stream time to its end. All entries of the others would then look new, and the window would hold the wrong
+messages.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ _NO_LIMIT = 1 << 62
 
 
 def ordered_broker(inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -> Broker:
-    """The broker, but its group consumers keep their partitions together in time up to `ends`."""
+    """The broker `inner` with other group consumers, which keep their partitions together in message time.
+
+    ends: offset of each partition up to which this applies
+    """
     return cast(Broker, _OrderedBroker(inner, clock, ends))
 
 
@@ -27,7 +32,7 @@ def ordered_broker(inner: Broker, clock: Clock, ends: Mapping[Partition, int]) -
 class _OrderedBroker:
     inner: Broker
     local: Clock
-    """Not `clock`: that name is the inner broker's."""
+    """The clock. Its name cannot be `clock`, because callers get that attribute of the inner broker."""
     ends: Mapping[Partition, int]
 
     def group_consumer(self, group: str, topics: Sequence[str], member: str | None = None) -> GroupConsumer:
@@ -39,9 +44,10 @@ class _OrderedBroker:
 
 
 class _OrderedConsumer:
-    """A group consumer that pauses partitions ahead of the slowest one that has not reached its end.
+    """A group consumer that pauses the partitions that are ahead of the slowest one.
 
-    It does not wait for a partition without input for some seconds: order is worth a short wait, not a stop.
+    A partition that has reached its end is not the slowest one, nor is a partition without input for
+    _PATIENCE_S: order is worth a short wait, but not a stop.
     """
 
     def __init__(self, inner: GroupConsumer, clock: Clock, ends: Mapping[Partition, int]) -> None:
@@ -95,6 +101,6 @@ class _OrderedConsumer:
         self._inner.pause(partitions)
 
     def resume(self, partitions: Collection[Partition]) -> None:
-        """Resume these, except those that are ahead."""
+        """Resume these partitions, except those that are ahead."""
         self._paused.difference_update(partitions)
         self._inner.resume(set(partitions) - self._ahead)

@@ -1,9 +1,10 @@
-"""A stable name for this process: a restart in its slot needs no rebalance.
+"""A stable name for this process, called its slot. A restarted process has the same name, so its consumer
+groups need no rebalance.
 
-Without a name of its own a process takes its host's name and the number in the first free lock file,
-drawn when the file was made. The lock goes with the process, however it ends, and the number stays
-for the next one. So two processes never get one name: also where containers or units
-share a host name but no folder, and where the folder was cleaned up.
+Without `--member` the name is the host name and the number in the first free lock file. The number is drawn
+at random when the file is made. The lock ends with the process, however it ends, and the number stays in the
+file for the next process. Because it is random, two processes never get the same name, even if containers
+share a host name but no folder, or if the folder was deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _UNSET = re.compile(r"\$[({]?([A-Za-z_]\w*)")
 
 
 class Slot:
-    """A held slot; `name` is part of member names and transactional ids."""
+    """A slot that this process holds; `name` is part of its member names and transactional ids."""
 
     def __init__(self, name: str, lock: IO[bytes] | None = None) -> None:
         self.name = name
@@ -43,12 +44,12 @@ class Slot:
 
 
 def slot_of(settings: Settings, member: str | None) -> Slot:
-    """The slot of this name, or without one the first that is free.
+    """The slot with the name `member`; if `member` is None, the first free slot.
 
-    Lock files lie where snapshots do, if that is a folder: it outlives the process and often its container.
-    Else they lie in a folder of this user among temporary files.
+    Lock files are in the folder of the snapshots, if that is on this machine, because it outlives the process
+    and often its container. Otherwise they are in a folder of this user below the folder for temporary files.
 
-    raises: UsageError for a name that Kafka does not take, or that several processes are likely to have
+    raises: UsageError if Kafka does not accept the name, or if several processes are likely to have it
     """
     if member is not None:
         return Slot(_checked(member))
@@ -59,8 +60,11 @@ def slot_of(settings: Settings, member: str | None) -> Slot:
 
 
 def _checked(member: str) -> str:
-    """The name, if it is one that Kafka takes. With the rest of an unset variable all processes would have
-    one name, and displace each other again and again."""
+    """The name, if Kafka accepts it. A name with a variable that was not filled in, as `$NAME`, is refused:
+    all processes would have it, and would push each other out of the group again and again.
+
+    raises: UsageError
+    """
     if _NAME.fullmatch(member):
         return member
     shown, unset = f"--member is {member[:80]!r}", _UNSET.search(member)
@@ -76,7 +80,7 @@ def _checked(member: str) -> str:
 def take_slot(app: str, folders: Sequence[Path]) -> Slot:
     """The first free slot in the first of these folders that can hold lock files.
 
-    raises: StateError when none can, or all slots are taken
+    raises: StateError if no folder can, or if all slots are taken
 
     >>> import tempfile; folder = Path(tempfile.mkdtemp())
     >>> first, second = take_slot("a", [folder]), take_slot("a", [folder])
@@ -99,7 +103,7 @@ def _take(app: str, folder: Path) -> Slot:
     _own(folder)
     host = re.sub(r"[^A-Za-z0-9_-]", "-", socket.gethostname())[:100] or "host"
     for number in range(_MAX_SLOTS):
-        # Never through a link: another user may have put it there.
+        # Do not follow a link, because another user may have made it.
         opened = os.open(folder / f"{app}-{number}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         lock = os.fdopen(opened, "r+b", buffering=0)
         try:
@@ -113,7 +117,8 @@ def _take(app: str, folder: Path) -> Slot:
 
 
 def _own(folder: Path) -> None:
-    """Make the folder; among temporary files another user may have made it before. raises: OSError"""
+    """Make the folder if it is missing. In the folder for temporary files, refuse a folder that another user
+    owns or may write to. raises: OSError"""
     for missing in [path for path in (folder, *folder.parents) if not path.is_dir()][::-1]:
         with suppress(FileExistsError):
             missing.mkdir(mode=0o700)
@@ -127,7 +132,8 @@ def _own(folder: Path) -> None:
 
 
 def _number_in(lock: IO[bytes]) -> str:
-    """The number in the lock file, drawn if the file is new; the lock keeps other processes out meanwhile."""
+    """The number in the lock file. If the file is new, draw a number and write it; no other process can do
+    the same meanwhile, because the caller holds the lock."""
     number = lock.read(64)
     if _NUMBER.fullmatch(number) is None:
         number = secrets.token_hex(6).encode()

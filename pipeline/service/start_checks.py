@@ -1,9 +1,9 @@
-"""What `run` and `seed` check at the start: the topics, the output of the app, a seed that still runs.
+"""Checks of `run` and `seed` at the start: the topics, the output of the app, a seed that still runs.
 
-They query until a broker answers, and can be stopped meanwhile. Errors that waiting cannot repair end them.
-One app has one output: with two outputs each pipeline would suppress messages of the other. The
-index writes the output's name beside each log offset that it commits; a second pipeline under the app's name
-finds that name.
+The checks are repeated until a broker answers, and can be stopped meanwhile; an error that waiting cannot
+repair ends them. An app has only one output, because with two outputs each pipeline would suppress messages
+of the other. So the index stores the output's name with each log offset that it commits, and a second
+pipeline with the same app name finds it there.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ def until_answered(
     stop: threading.Event,
     failed: Callable[[BrokerError], None] = lambda _: None,
 ) -> _Answer | None:
-    """The answer of a broker, queried until it comes or another try cannot help; None once `stop` is set.
+    """The result of `question`, which is repeated after each retryable BrokerError; None once `stop` is set.
 
-    Each try has a thread of its own, which is left behind by a stop: a client that waits for a silent broker
-    cannot be interrupted, and the process can.
+    Each try runs in its own thread, because a client that waits for a silent broker cannot be interrupted. A
+    stop does not wait for this thread.
 
-    question: makes its own clients, and closes them; failed: called with each failure, before the next try
-    raises: what the question raises, except a retryable BrokerError
+    question: queries a broker; makes its own clients, and closes them
+    failed: called with each retryable error, before the next try
+    raises: what `question` raises, except a retryable BrokerError
     """
     logged, logged_s = "", 0.0
     while not stop.is_set():
@@ -58,7 +59,7 @@ def until_answered(
             if not error.retryable:
                 raise
             failed(error)
-            # Errors that differ in numbers alone count as the same one.
+            # Errors that differ only in numbers count as the same error.
             kind, now_s = re.sub(r"\d+", "0", str(error)), clock.monotonic_s()
             if kind != logged or now_s - logged_s >= _LOG_AGAIN_S:
                 logged, logged_s = kind, now_s
@@ -68,7 +69,7 @@ def until_answered(
 
 
 def _in_thread(question: Callable[[], _Answer]) -> Future[_Answer]:
-    """The result or error of the question, from a thread that does not outlive the process."""
+    """A future for the result or error of `question`, which runs in a thread that ends with the process."""
     answer: Future[_Answer] = Future()
 
     def ask() -> None:
@@ -90,12 +91,12 @@ def check_topics(
     same_output: bool = True,
     beside_seed: bool = False,
 ) -> None:
-    """Stop on findings that would lose messages, log the others.
+    """Check the topics and close the broker: findings that would lose messages are raised, others are logged.
 
-    auto_create: make what is missing; emits: False where nothing is ever written to the outputs
-    same_output: stop where the app has another output on record
-    beside_seed: do not warn where the app is being seeded
-    raises: BrokerError with a line for every finding that stops; a retryable one where no broker answers
+    auto_create: first create missing topics; emits: False if the process never writes to the outputs
+    same_output: raise an error if another output is recorded for the app
+    beside_seed: do not warn that a seed of the app is running
+    raises: BrokerError with one line for each finding of severity STOPS; a retryable one if no broker answers
     """
     with closing(broker):
         admin = broker.admin()
@@ -116,15 +117,16 @@ def check_topics(
 
 
 def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
-    # No more than a warning: a seed that has just ended stays a member for a session's time, and one that
-    # runs ends by itself once this app has offsets.
+    # This is only a warning. A seed that has just ended stays a member until its session times out. A seed
+    # that still runs ends by itself as soon as this app has committed offsets.
     group = Names(settings.app).seed
     try:
         members = admin.members(group)
     except BrokerError as error:
         if not error.retryable:
             raise
-        # The group's coordinator may be moving; the app's own groups are queried again later anyway.
+        # The broker that coordinates the group may be changing. Continue without this check: the app's own
+        # groups are queried later anyway, and with retries.
         _log.warning("run: cannot tell whether a seed of app %s is still running (%s)", settings.app, error)
         return
     if members:
@@ -137,12 +139,14 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
 
 
 def refuse_another_output(settings: Settings, admin: Admin) -> None:
-    """Refuse to start where the app has another output on record. Input topics may come and go.
+    """Refuse to start if the output topic recorded for this app is not the configured one. Input topics may
+    change.
 
-    raises: BrokerError for another output, with what to do; a retryable one where no broker answers
+    raises: BrokerError, with advice, if another output is recorded; a retryable one if no broker answers
     """
     group = Names(settings.app).index
-    # The index before this one may have died in a transaction, which is open until the next one takes over.
+    # Do not wait for stable offsets: the previous index may have died during a transaction, which stays open
+    # until the next index takes over.
     committed = admin.group_offsets(group, stable=False).get(Partition(Names(settings.app).fingerprints, 0))
     recorded = recorded_output(committed)
     if recorded and recorded != settings.output.topic:

@@ -1,4 +1,4 @@
-"""A role's steps timed, and its transactions that were not committed counted."""
+"""Measure the time of a role's steps, and count its transactions that were not committed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _COMMITTED = frozenset({WorkerStep.COMMITTED, IndexStep.COMMITTED})
 
 
 class StepTimer:
-    """A hook that times the steps of one role, and counts the transactions that it does not commit.
+    """A hook that times the steps of one role, and counts the transactions that the role does not commit.
 
-    step: called after each step too
+    step: another hook, called after each step too
     """
 
     def __init__(self, metrics: Metrics, clock: Clock, role: str, step: Hook) -> None:
@@ -28,11 +28,12 @@ class StepTimer:
             for name in (*WorkerStep, *IndexStep)
         }
         self._open: str | None = None
-        """The last step of the transaction that is open."""
+        """The last step of the open transaction; None if none is open."""
         self._last_s = clock.monotonic_s()
 
     def begin_round(self) -> None:
-        """Begin a round: a transaction still open was not committed; the pause before counts for no step."""
+        """Begin a round. A transaction that is still open counts as not committed; the time between two
+        rounds is not added to any step."""
         self._count_abort()
         self._last_s = self._clock.monotonic_s()
 
@@ -46,7 +47,7 @@ class StepTimer:
         self._observe[step](now_s - self._last_s)
         self._last_s = now_s
         if step in _BEGUN:
-            # A worker makes several transactions in a round, and may continue after one that failed.
+            # A worker may begin several transactions in a round, also after one that failed.
             self._count_abort()
         if step in OPEN_STEPS:
             self._open = step

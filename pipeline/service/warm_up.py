@@ -1,8 +1,8 @@
-"""Kernels compiled in several processes at once, before they are needed.
+"""Compile the kernels in several processes at once, before they are needed.
 
-One process compiles for a minute. Parts that do not need each other (`stages/judge/kernel_parts.py`) are
-given to processes that are started for that, never forked: a program that embeds twinsieve may have threads.
-They share the folder of compiled kernels, from which each loads what another has compiled.
+A single process takes about a minute. So parts that do not need each other (`stages/judge/kernel_parts.py`)
+are compiled in separate processes. These are started, never forked, because a program that embeds twinsieve
+may have threads. All share the folder of compiled kernels, so each loads the parts that another has compiled.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _POLL_S = 0.2
 
 LAST_PART = "verdicts"
-"""The part that needs most of the others."""
+"""Name of the part that depends on most other parts."""
 
 
 class CompileProgress(NamedTuple):
-    """How far the compiling is.
+    """Progress of the compilation.
 
-    done, parts: how many parts are compiled, of how many; processes: how many compile
-    name, seconds: of the part that was compiled last; "" and 0 at the beginning
+    done, parts: number of compiled parts, and of all parts to compile; processes: number of processes
+    name, seconds: name and compile time of the last compiled part; "" and 0 at the beginning
     """
 
     done: int
@@ -54,18 +54,18 @@ def _never() -> bool:
 
 
 def missing_parts() -> list[Part]:
-    """The parts that no process has compiled yet, for these sources and this CPU."""
+    """The parts that are not compiled yet for this version of the sources and this CPU."""
     return [part for part in PARTS if compiled.kept_in(part.name) is None]
 
 
 def warm_up(
     report: Report = ignore_progress, *, processes: int | None = None, stopped: Callable[[], bool] = _never
 ) -> bool:
-    """Whether all kernels are compiled now and kept; what is missing was compiled, in the order of PARTS.
+    """Whether all kernels are stored now. Missing parts are compiled first, in the order of PARTS.
 
-    report: called at the beginning and after each part; not called where nothing is missing
-    processes: how many compile at once, one for each core by default. With one, and where kernels cannot be
-        kept (one warning says so), this process compiles by itself
+    report: called at the beginning and after each part; not called if no part is missing
+    processes: number of processes that compile at once (default: one per core). This process itself compiles
+        if the number is 1, or if it cannot write to the folder of kernels (which is logged once)
     stopped: called several times a second; once it returns True, unfinished parts are abandoned
 
     A part whose process ends early is compiled later, by the first process that needs its kernels.
@@ -98,7 +98,8 @@ def compile_part(part: Part) -> None:
 
 
 def serve(requests: TextIO, answers: TextIO) -> None:
-    """Compile each part that a line names, answer with its name; until there are no more lines."""
+    """Compile each part whose name is a line of `requests`, then write its name to `answers`; return at the
+    end of `requests`."""
     parts = {part.name: part for part in PARTS}
     for line in requests:
         compile_part(parts[line.strip()])
@@ -106,7 +107,8 @@ def serve(requests: TextIO, answers: TextIO) -> None:
 
 
 def _compile_in(count: int, missing: Sequence[Part], report: Report, stopped: Callable[[], bool]) -> None:
-    """Give each part to an idle process once its callees are compiled, until `stopped` or all end."""
+    """Give each part to an idle process as soon as the parts it needs are compiled. Return when all parts are
+    compiled, when no process is left, or when `stopped` returns True."""
     waiting, done = list(missing), 0
     under_way: dict[subprocess.Popen[str], tuple[Part, float]] = {}
     processes = [_worker() for _ in range(count)]
@@ -118,7 +120,7 @@ def _compile_in(count: int, missing: Sequence[Part], report: Report, stopped: Ca
                 waiting.remove(part)
                 process = idle.pop()
                 under_way[process] = part, time.perf_counter()
-                with suppress(OSError):  # a worker that died shows as the end of its output below
+                with suppress(OSError):  # a process that died is recognized below, by the end of its output
                     print(part.name, file=process.stdin, flush=True)
             if not under_way:
                 return
@@ -141,9 +143,9 @@ def _compile_in(count: int, missing: Sequence[Part], report: Report, stopped: Ca
 
 
 def warm_up_command(*options: str, **variables: str) -> tuple[list[str], dict[str, str]]:
-    """Words and environment of a process that runs `warm-up` of this very package, from any folder.
+    """Command line and environment that run `warm-up` of this copy of the package, from any folder.
 
-    variables: of the environment, beside those that this process has
+    variables: environment variables to add to those of this process
     """
     path = os.pathsep.join(filter(None, [str(_PACKAGE), os.environ.get("PYTHONPATH")]))
     words = [sys.executable, "-P", "-m", "twinsieve", "warm-up", *options]
@@ -151,7 +153,7 @@ def warm_up_command(*options: str, **variables: str) -> tuple[list[str], dict[st
 
 
 def _worker() -> subprocess.Popen[str]:
-    """A process that compiles the parts it reads from stdin (`serve`)."""
+    """A new process that compiles the parts whose names it reads from stdin (`serve`)."""
     words, environment = warm_up_command("--serve")
     return subprocess.Popen(
         words,
@@ -164,7 +166,7 @@ def _worker() -> subprocess.Popen[str]:
 
 
 def cores() -> int:
-    """Cores that this process may use: by its affinity, and by the limit of its control group."""
+    """Number of cores that this process may use, by its CPU affinity and the limit of its control group."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, _, period = _QUOTA.read_text().partition(" ")

@@ -1,4 +1,4 @@
-"""The loop that drives a worker, and makes new clients where input no longer arrives."""
+"""The loop that runs the role "worker", and makes new clients if input no longer arrives."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from twinsieve.pipeline.worker.worker import Worker
 _log = logging.getLogger("twinsieve")
 _FINISH_S = 20.0
 _CHECKS = 4
-"""A partition has stalled when this many checks in a row, some seconds apart, find it at one position."""
+"""A partition has stalled if so many checks in a row, some seconds apart, find the same read position."""
 
 
 class WorkerLoop(Loop):
-    """Drives a worker.
+    """Runs a worker.
 
-    index: of the same process; if it has failed, a stop does not wait for more answers
+    index: the loop of the index in the same process; if that has failed, a stop waits for no more answers
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class WorkerLoop(Loop):
         self._take_notes(worker)
 
     def _take_notes(self, worker: Worker) -> None:
-        """Log and count what the worker has noted."""
+        """Log and count the events that the worker has collected since the last call."""
         self._log_notices(worker.notices)
         self._metrics.count_worker(worker)
 
@@ -83,7 +83,7 @@ class WorkerLoop(Loop):
                     worker.leave()
                     return
                 if self._index is not None and self._index.error is not None and not emission.kinds:
-                    break  # no index here answers the rest, and all answered messages are emitted
+                    break  # the failed index answers no more blocks, and all answered messages are emitted
         except BrokerError as error:
             _log.warning(
                 "worker: stopped before it reported to the index how far it emitted (%s); nothing is lost",
@@ -101,7 +101,7 @@ class WorkerLoop(Loop):
 
 
 class StallDetector:
-    """Finds partitions that have input and wait for no answer, but whose position does not move.
+    """Finds partitions that have input, but whose read position does not move although no answer is awaited.
 
     >>> detector, at = StallDetector(), Partition("posts", 0)
     >>> [detector.stalled({at: (5, 9)}, waiting=False) for _ in range(4)][-1]
@@ -114,7 +114,8 @@ class StallDetector:
     def stalled(self, progress: Mapping[Partition, tuple[int, int]], *, waiting: bool) -> list[Partition]:
         """Partitions whose position did not move in the last _CHECKS checks, this one included.
 
-        progress: each one's read position and end; waiting: whether answers are awaited
+        progress: read position and end offset of each partition
+        waiting: whether the worker waits for answers of the index
         """
         before = self._seen
         self._seen = {

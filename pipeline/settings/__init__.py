@@ -1,4 +1,4 @@
-"""One YAML file to typed settings, every problem at its line."""
+"""Read a YAML file into typed settings, and report every problem with its line."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ class ConfigError(SieveError):
         self.findings = [without_secrets(one) for one in findings]
 
     def lines(self) -> list[str]:
-        """The findings: each begins with its own place."""
+        """The findings, one line each; a line begins with the place of its problem."""
         return self.findings

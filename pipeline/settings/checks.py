@@ -1,4 +1,4 @@
-"""Settings against each other: what no single key can tell."""
+"""Check settings against each other, for problems that no single key shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Problem = tuple[str, str]
 _POLL_LIMIT_MS = 300_000
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::", "*"})
 SHADOW = "-shadow"
-"""Ends the app's name in `run --dry-run`."""
+"""Suffix of the app's name in `run --dry-run`."""
 _LEAST = (
     ("answer_timeout", "1s", 1_000, "every answer would come too late"),
     ("idle_report", "10ms", 10, "each round would write a block"),
@@ -25,16 +25,16 @@ _LEAST = (
     ("transaction_timeout", "1s", 1_000, "every transaction would be given up"),
     ("request_timeout", "1s", 1_000, "no broker answers so fast"),
 )
-"""Times of the section kafka: the least that makes sense, as written and in ms, and what less would do."""
+"""Times of the section kafka: key, least useful value (as written, and in ms), effect of a smaller value."""
 
 
 def shadow(settings: Settings) -> Settings:
-    """The same settings under an app of their own: own groups, own internal topics, own state."""
+    """The same settings for the app's shadow, which has its own groups, internal topics and state."""
     return settings.model_copy(update={"app": f"{settings.app}{SHADOW}"})
 
 
 def cross_check(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
-    """Problems as (dotted key, what is wrong and what to do); `written` is what was set explicitly."""
+    """Problems as (dotted key, what is wrong and what to do). written: the values that were set explicitly"""
     yield from _windows(settings)
     yield from _near(settings.near)
     yield from _stages(settings, written)
@@ -149,7 +149,8 @@ def _topics(settings: Settings) -> Iterator[Problem]:
 
 
 def missing_secrets(settings: Settings) -> list[Problem]:
-    """What is needed to connect and is not there; asked on connecting, as lint runs without secrets."""
+    """Problems with secrets that are needed to connect, but missing. Not part of `cross_check`, because lint
+    must work without secrets."""
     security = settings.kafka.security
     if security.protocol.startswith("sasl") and security.password is None:
         variable = "TWINSIEVE_KAFKA__SECURITY__PASSWORD"
@@ -159,7 +160,8 @@ def missing_secrets(settings: Settings) -> list[Problem]:
 
 
 def open_doors(settings: Settings) -> list[Problem]:
-    """What works and lets strangers in, or look on; told by lint, and by each start that connects."""
+    """Problems with settings that work, but let strangers in or let them read data. Shown as warnings by lint
+    and by each command that connects."""
     security, said = settings.kafka.security, []
     if security.protocol == "sasl_plaintext" and security.mechanism == "plain":
         advice = "use sasl_ssl, or scram-sha-512 at least"
@@ -184,7 +186,8 @@ def open_doors(settings: Settings) -> list[Problem]:
 
 
 def refused_on_kafka(settings: Settings) -> list[Problem]:
-    """What goes on files alone; asked on connecting, as lint does not know where settings will be used."""
+    """Problems with settings that are allowed only on files. Not part of `cross_check`, because lint does not
+    know where the settings will be used."""
     said = settings.input.null_text
     if said == "fail":
         return [("input.null_text", "is fail, which is for files alone; use pass or dead_letter")]
@@ -226,7 +229,8 @@ def _others(settings: Settings) -> Iterator[Problem]:
     if listen is not None and settings.http.address is None:
         yield "http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"
     if "://" in settings.state.dir:
-        # Every command checks settings; few are to wait for what serves remote addresses.
+        # Only for remote addresses, because this imports fsspec, which is slow, and every command checks
+        # settings.
         from twinsieve.pipeline.settings.named_files import known_store
 
         try:

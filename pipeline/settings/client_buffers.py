@@ -1,88 +1,89 @@
-"""How much the clients may hold of what was fetched and not polled, or was sent and not acknowledged."""
+"""Memory of the Kafka clients for records that are fetched and not polled, or sent and not acknowledged."""
 
 from __future__ import annotations
 
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 QUEUE_BYTES = 64 << 20
-"""What a producer may hold; with confluent at least two of the largest messages."""
+"""The most bytes in the queue of a producer, unless two of the largest messages need more (`queue_bytes`)."""
 POLL_BYTES = 16 << 20
-"""A poll ends behind the batch with which it has that much, unpacked."""
+"""A poll ends after the batch with which it has this number of unpacked bytes."""
 ASIDE_BYTES = 2 << 20
-"""Of an unpacked batch that kafka-python keeps for a paused partition; a larger one is fetched again."""
+"""The most bytes of an unpacked batch that kafka-python keeps for a paused partition. A larger batch is
+dropped and fetched again."""
 PREFETCH_BYTES = 64 << 20
-"""What a consumer of confluent may hold before it stops to fetch; kafka-python has no such bound."""
+"""A confluent consumer stops fetching when it holds this number of bytes; kafka-python has no such limit."""
 RESPONSE_BYTES = 50 << 20
-"""Of one answer to a fetch, with both clients; one batch may be larger."""
+"""The most bytes of one answer to a fetch, with both clients; a single batch may be larger."""
 ANSWER_BYTES = 16 << 10
-"""Of one answer to a fetch of a group's consumer on confluent. librdkafka unpacks all of an answer at once: a
-small one bounds what that may be. A batch that is larger comes by itself."""
+"""The most bytes of one answer to a fetch of a group's consumer on confluent. It is small because librdkafka
+unpacks all of an answer at once. A larger batch is alone in its answer."""
 SLICE_MESSAGES = 32
-"""Confluent takes so few out of librdkafka's queue at a time, and ends a poll at POLL_BYTES."""
+"""Number of messages (a slice) taken out of librdkafka's queue at a time. A poll ends after the slice with
+which it has POLL_BYTES."""
 _ZSTD_RATIO = 1 << 15
-"""128 KiB of one byte take a block of four."""
+"""The largest ratio of unpacked to packed bytes: zstd packs 128 KiB of one repeated byte into 4 bytes."""
 _PARTITION_BYTES = 4 << 20
 _RESPONSE_HEAD_BYTES = 512
 _LEAST_RECEIVED_BYTES, _MAX_RECEIVED_BYTES = 1 << 20, (1 << 31) - 1
-"""librdkafka takes no less, and no more."""
+"""The smallest and the largest limit that librdkafka accepts in `max_received`."""
 
 
 def response_bytes(kafka: KafkaSettings) -> int:
-    """Bytes of one answer to a fetch; one batch may be larger.
+    """The most bytes of one answer to a fetch; a single batch may be larger.
 
-    librdkafka has one limit for the whole answer and for what a batch of zstd unpacks to: see
-    `consumer_options`.
+    librdkafka has one common limit for a whole answer and for an unpacked zstd batch: see `consumer_options`.
     """
     return min(RESPONSE_BYTES, max_received(kafka) - _RESPONSE_HEAD_BYTES)
 
 
 def max_received(kafka: KafkaSettings) -> int:
-    """Bytes of one answer, or of one unpacked batch of zstd, beyond which confluent fails.
+    """The limit in bytes of an answer and of an unpacked zstd batch; beyond it confluent fails.
 
-    Where a frame does not say its size, librdkafka tries three times as much after each guess that was too
-    little, and gives up once that is above its limit: so it has three times the limit.
+    If a zstd frame does not state its size, librdkafka guesses the size, and triples the guess until it is
+    large enough. It fails if a guess is above the limit. So the limit is three times `max_unpacked_bytes`.
     """
     return max(min(3 * kafka.max_unpacked_bytes, _MAX_RECEIVED_BYTES), _LEAST_RECEIVED_BYTES)
 
 
 def partition_bytes(kafka: KafkaSettings) -> int:
-    """Bytes of one partition in one answer to a fetch."""
+    """The most bytes of one partition in one answer to a fetch."""
     return max(_PARTITION_BYTES, kafka.message_bytes)
 
 
 def queue_bytes(kafka: KafkaSettings) -> int:
-    """Bytes that a producer holds at most; kafka-python holds less where messages may be very large."""
+    """The most bytes in the queue of a producer. kafka-python holds less if messages may be very large."""
     return max(QUEUE_BYTES, 2 * kafka.message_bytes)
 
 
 def largest_batch(kafka: KafkaSettings) -> int:
-    """Bytes of one batch, unpacked."""
+    """The most bytes of one unpacked batch."""
     return max(kafka.max_unpacked_bytes, kafka.message_bytes)
 
 
 def answer_batches(kafka: KafkaSettings) -> int:
-    """Batches of zstd in one answer to confluent that unpack to as much as may be."""
+    """The most zstd batches in one answer to confluent that can each unpack to the largest allowed size."""
     return 1 + ANSWER_BYTES * _ZSTD_RATIO // max_received(kafka)
 
 
 def polled_bytes(kafka: KafkaSettings) -> int:
-    """Bytes of the messages of one poll: of one batch beyond its end, or on confluent of a slice, which may
-    be all that was fetched."""
+    """The most bytes of the messages of one poll. It may exceed POLL_BYTES by one batch; on confluent by one
+    slice, which may be everything that was fetched."""
     beyond = largest_batch(kafka) if kafka.client == "kafka-python" else fetched_bytes(kafka, 1)
     return POLL_BYTES + beyond
 
 
 def fetched_bytes(kafka: KafkaSettings, partitions: int, *, own: bool = False) -> int:
-    """Bytes that a consumer holds at most before they are polled, as they come from one broker.
+    """The most bytes that a consumer has fetched from one broker and that are not polled yet.
 
-    own: of internal topics, whose batches are not packed
+    own: whether the topics are internal topics, whose batches are not packed
 
-    kafka-python fetches a partition again once what it has of it is polled: one answer's share of each,
-    packed. It unpacks one batch at a time, which takes twice its size on the way, and keeps a small one for
-    each paused partition.
+    kafka-python fetches a partition again only after all that it holds of it was polled. So it holds one
+    answer's share of each partition, packed. It unpacks one batch at a time, which for a moment takes twice
+    the batch's size, and keeps one small unpacked batch for each paused partition.
 
-    Confluent fetches ahead until it holds PREFETCH_BYTES, unpacked, and one answer goes
-    beyond that: with zstd as many batches as it has room for, each as large as one may be.
+    Confluent fetches ahead until it holds PREFETCH_BYTES, unpacked. The last answer may exceed this: with
+    zstd by as many batches as fit into an answer, each of the largest allowed size.
     """
     shares = partitions * partition_bytes(kafka)
     if kafka.client == "kafka-python":

@@ -1,4 +1,5 @@
-"""The example settings that come with the program: the files of `config/`, as data of the package."""
+"""The example settings that come with the program: the files of `config/`, which the package contains as
+data."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def example_names() -> list[str]:
 
 
 def example_bytes(name: str) -> bytes:
-    """The example's file as it is, comments and all. raises: UsageError for an unknown name"""
+    """The example's file, unchanged, with its comments. raises: UsageError for an unknown name"""
     found = _files()
     if name not in found:
         close = get_close_matches(name.lower().removesuffix(_ENDING), found, n=1)
@@ -37,7 +38,7 @@ def example_about(name: str) -> str:
 
 
 def example_meant(path: str) -> str | None:
-    """The example with the name of this missing settings file; None if there is no such example.
+    """The example that a user probably meant with this missing settings file; None if none has its name.
 
     >>> example_meant("config/kafka.yaml"), example_meant("kafka"), example_meant("my.yaml")
     ('kafka', 'kafka', None)

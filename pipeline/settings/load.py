@@ -1,7 +1,8 @@
-"""File < environment < flag, then every problem at once, each at its place.
+"""Read settings from a file, the environment and flags, and report all problems at once, each with its place.
 
-`TWINSIEVE_NEAR__SIMILARITY=0.9` sets `near.similarity`. In variables and flags a list is written `a,b` and a
-mapping `8:3,64:5`, or both as in the file.
+Environment variables override the file, and flags override both. `TWINSIEVE_NEAR__SIMILARITY=0.9` sets
+`near.similarity`. In variables and flags a list is written `a,b` and a mapping `8:3,64:5`, or both as in the
+file.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _PREFIX = "TWINSIEVE_"
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A value from outside the file: its key, its text, and the variable or flag it came by."""
+    """A value from outside the file. key: dotted key; source: the variable or flag that sets it"""
 
     key: str
     text: str
@@ -55,10 +56,11 @@ def load_settings(
     *,
     on_files: bool = False,
 ) -> Settings:
-    """The settings, or every problem with them.
+    """The settings from file, environment and flags.
 
-    path: a YAML file, None for defaults alone; environ: variables, of which `TWINSIEVE_*` count
-    on_files: the input is finite: a window has no age limit unless one is set
+    path: a YAML file; None: no file, only defaults
+    environ: environment variables; only `TWINSIEVE_*` are used
+    on_files: whether the input is files; then a window has no age limit unless one is set
     raises: ConfigError with all findings
     """
     settings, findings = check_tree(tree_of_file(path), environ, flags, on_files=on_files)
@@ -68,7 +70,7 @@ def load_settings(
 
 
 def tree_of_file(path: Path | None) -> Tree:
-    """What stands in the file, before environment and flags; empty without a file."""
+    """The values of the file, without environment and flags; an empty tree if `path` is None."""
     tree = read_yaml(path) if path is not None else Tree()
     for key in sorted(SECRETS):
         place = tree.key_places.get(tuple(key.split(".")))
@@ -84,9 +86,13 @@ def check_tree(
     *,
     on_files: bool = False,
 ) -> tuple[Settings | None, list[Finding]]:
-    """Settings as far as they can be read, and all findings in the order of their places.
+    """The settings and all findings, in the order of their places.
 
-    tree: values that were read already; it holds all values afterwards, and the place that each came from
+    A value with a finding has its default in the settings. The settings are None if they are still not
+    valid then.
+
+    tree: values from a file or a mapping. Afterwards it also holds those of environment and flags, and the
+        place from which each value came
     """
     overrides, misspelt = _from_environment(environ or {})
     flags = list(flags)
@@ -109,7 +115,7 @@ def check_tree(
 
 
 def _leave_out_auto(tree: Tree) -> None:
-    """`auto` in a key of AUTO is the same as nothing."""
+    """Remove the keys of AUTO that have the value `auto`, because `auto` means the same as no value."""
     for key in AUTO:
         *above, name = key.split(".")
         section: object = tree.values
@@ -120,21 +126,22 @@ def _leave_out_auto(tree: Tree) -> None:
 
 
 def _of_profile(settings: Settings) -> Settings:
-    """What the profile says of the near stage, where nothing else is written."""
+    """The settings with the profile's values for the near stage, except for keys that are set explicitly."""
     near = settings.near
     own: dict[str, object] = {}
     for name, value in PROFILES[settings.profile].items():
         if name not in near.model_fields_set:
             own[name] = value
         elif isinstance(value, Section):
-            # Of a section, what is written counts key by key.
+            # Below a section, only the keys that are set explicitly override the profile's.
             section = getattr(near, name)
             own[name] = value.model_copy(update=section.model_dump(include=section.model_fields_set))
     return settings.model_copy(update={"near": near.model_copy(update=own)})
 
 
 def _near_off_with_fields(settings: Settings, written: dict[str, Raw]) -> Settings:
-    """Another id is another message, however alike their texts: `near` must be asked for."""
+    """The settings, with the near stage switched off if `exact.fields` is set and `near.method` is not.
+    Messages with different ids are different messages, however similar their texts."""
     near = written.get("near")
     if not settings.exact.fields or (isinstance(near, dict) and "method" in near):
         return settings
@@ -142,7 +149,8 @@ def _near_off_with_fields(settings: Settings, written: dict[str, Raw]) -> Settin
 
 
 def _no_age_unless_set(settings: Settings) -> Settings:
-    """A stream without end needs an age limit; on files it would keep equal rows far apart."""
+    """The settings without the default age limits of windows. An endless stream needs an age limit, but on
+    files equal rows with times far apart would all be kept."""
     stages: dict[str, ExactSettings | NearSettings] = {"exact": settings.exact, "near": settings.near}
     changed = {
         name: stage.model_copy(update={"window": stage.window.model_copy(update={"age_ms": None})})
@@ -153,12 +161,12 @@ def _no_age_unless_set(settings: Settings) -> Settings:
 
 
 def _flag_findings(flags: Sequence[Override]) -> Iterator[Finding]:
-    """Secrets in flags, and flags that set a key to something else than an earlier one did."""
+    """Findings on secrets in flags, and on flags that set one key to different values."""
     first: dict[str, Override] = {}
     for flag in flags:
         key, place, before = flag.key, Location(flag.source), first.setdefault(flag.key, flag)
         if key in SECRETS:
-            # A list of processes shows flags to other users; a keyword argument is no flag.
+            # Other users can see flags in the list of processes, but not keyword arguments of `Sieve`.
             if flag.source.startswith("-"):
                 seen = "other users can see command lines"
                 yield Finding(place, f"{key} is a secret, and {seen}; {_elsewhere(key)}")
@@ -182,7 +190,8 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[
             if problem is not None:
                 findings.append(Finding(Location(name), problem))
                 continue
-            # Other variables of this name belong to others (a service's address in Kubernetes).
+            # Ignore a variable that names no key below a section: it may have another use, such as the
+            # address of a service in Kubernetes.
             if "." not in key:
                 continue
         overrides.append(Override(key, environ[name], name))
@@ -190,7 +199,7 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[list[Override], list[
 
 
 def _stray(key: str) -> str | None:
-    """Why a variable with the name of a section or of `-c` sets nothing; None for any other."""
+    """Why a variable with the name of a section or of `-c` sets nothing; None for any other variable."""
     if key == "config":
         return "sets nothing; name the settings file with -c"
     if schema().get(key) == "section":
@@ -237,7 +246,7 @@ def _put(tree: Tree, override: Override) -> None:
 
 
 def _place_value(tree: Tree, key: str, value: Raw, place: Location) -> None:
-    """Put a value in the place of the one that is there; of a section each key that is given."""
+    """Replace the value of a key. If the key is a section, replace only the keys that `value` contains."""
     if schema().get(key) == "section" and isinstance(value, dict):
         for name, below in value.items():
             if f"{key}.{name}" in schema():
@@ -256,7 +265,7 @@ def _place_value(tree: Tree, key: str, value: Raw, place: Location) -> None:
 
 
 def _section(values: dict[str, Raw], names: Sequence[str]) -> dict[str, Raw] | None:
-    """The mapping below these names, made where there is none; None where something else stands there."""
+    """The mapping below these names, made if it is missing; None if one of the names has another value."""
     for name in names:
         if values.get(name) is None:
             values[name] = {}
@@ -268,7 +277,8 @@ def _section(values: dict[str, Raw], names: Sequence[str]) -> dict[str, Raw] | N
 
 
 def _validate(tree: Tree) -> Settings | None:
-    """Settings with every wrong value left at its default; what was wrong goes to the findings."""
+    """The settings, in which every wrong value is replaced by its default and added to the findings. None if
+    they are still not valid."""
     try:
         return Settings.model_validate(tree.values)
     except ValidationError as error:
@@ -285,7 +295,7 @@ def _validate(tree: Tree) -> Settings | None:
 
 
 def _in_file(tree: Tree) -> set[KeyPath]:
-    """Paths of values that stand in the file, and were not set anew outside it."""
+    """Paths of the values that come from the file and are not overridden."""
     return {path for path, place in tree.places.items() if place.line}
 
 
@@ -298,7 +308,8 @@ def _known_part(loc: KeyPath) -> KeyPath:
 
 
 def _as_written(values: object, path: KeyPath) -> KeyPath:
-    """The path without the place in a list, where a single value was given for one."""
+    """The path of the value as the user wrote it: without the list index if the user wrote a single value
+    instead of a list."""
     for depth, part in enumerate(path):
         if isinstance(values, dict):
             values = values.get(part)
@@ -324,7 +335,7 @@ def _place_of(tree: Tree, path: KeyPath, *, key: bool = False) -> Location:
 
 
 def _drop(values: dict[str, Raw], path: KeyPath) -> None:
-    """Take out what stands at `path`; of a list or mapping, all of it."""
+    """Remove the value at `path`. If it is inside a list or mapping, remove the whole list or mapping."""
     for depth, part in enumerate(path, start=1):
         name = str(part)
         below = values.get(name)
@@ -379,19 +390,19 @@ def _shown(value: object) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    # Before it is cut: half an address looks like none.
+    # Hide secrets before the text is cut, because half an address would not be recognized.
     said = repr(shown(value) if isinstance(value, str) else value)
     return said if len(said) <= 80 else said[:77] + "…'"
 
 
 SOURCE = "settings"
-"""What findings name in place of a file."""
+"""The name that findings show instead of a file's."""
 
 _MAX_DEPTH = 20
 
 
 def tree_of(mapping: Mapping[str, object]) -> Tree:
-    """The mapping as a tree. Keys may be nested or dotted; None is `none`, a timedelta is a duration.
+    """The mapping as a tree. Keys may be nested or dotted; None becomes `none`, a timedelta a duration.
 
     >>> tree_of({"near.similarity": 0.9, "near": {"window": {"age": None}}}).values
     {'near': {'similarity': '0.9', 'window': {'age': 'none'}}}

@@ -2,11 +2,11 @@
 
 `Settings` is the schema: the same keys stand in the YAML file, in the environment
 (`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. A key is declared once, by `setting`:
-`lint --show`, the examples in `config/` and the page of settings come from there (`python -m scripts.pages`).
-What the stages take has its default in their configuration.
-Values are checked one by one here and against each other in `checks.py`; `load.py` reads them,
-`stage_config.py` hands them to the stages. Durations are held in milliseconds and sizes in bytes, whatever
-unit they came in.
+`lint --show`, the examples in `config/` and the page of settings are made from this declaration
+(`python -m scripts.pages`). Settings of the stages have the defaults of the stages' own configuration.
+Values are checked one by one here, and against each other in `checks.py`. `load.py` reads them, and
+`stage_config.py` converts them for the stages. Durations are stored in milliseconds and sizes in bytes,
+whatever unit they were written in.
 """
 
 from __future__ import annotations
@@ -41,15 +41,17 @@ _HEARTBEAT_MS = 500
 
 
 class Section(BaseModel):
-    """A frozen mapping of settings; a key that is not here is an error."""
+    """A section of settings. It is frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, populate_by_name=True)
 
 
 def setting(default: Any, line: str, *, alias: str | None = None, expert: bool = False) -> Any:
-    """One key: its default, what it does in a line for people, its name in a file where that is another one.
+    """Declare one key.
 
-    expert: hardly anybody needs it; it stands on the page of settings, in no example
+    line: what the key does, in one line for people
+    alias: name of the key in a file, if it differs from the name of the attribute
+    expert: whether the key is rarely needed; then it is on the page of settings, but in no example
     """
     extra: dict[str, Any] = {"expert": True} if expert else {}
     return Field(default=default, description=line, alias=alias, json_schema_extra=extra)
@@ -57,13 +59,13 @@ def setting(default: Any, line: str, *, alias: str | None = None, expert: bool =
 
 _EXACT, _NEAR, _TIME, _LAYOUT = ExactConfig(), NearConfig(), TimeConfig(), BandLayout()
 _TEXT, _FEATURES, _DIGEST = TextConfig(), FeatureConfig(), DigestConfig()
-"""Defaults of what the stages take stand there."""
+"""The stages' own configurations, from which the settings of the stages take their defaults."""
 
 _AGE = "none older than this; none: no limit, and the log is kept for ever"
 
 
 class WindowSettings(Section):
-    """How much is remembered."""
+    """How many kept messages a stage remembers, and for how long."""
 
     messages: Count = setting(
         _NEAR.window.messages, "kept messages that later ones are compared with, at most 16000000"
@@ -72,14 +74,15 @@ class WindowSettings(Section):
 
 
 class ExactWindowSettings(WindowSettings):
-    """A Bloom filter remembers longer than the ring, for a few bytes a message."""
+    """The window of the exact stage. It is larger than that of the near stage, because a Bloom filter takes
+    only a few bytes for each message."""
 
     messages: Count = setting(_EXACT.window.messages, "kept messages remembered")
     age_ms: OptionalDurationMs = setting(_EXACT.window.age_ms, _AGE, alias="age")
 
 
 class TextSettings(Section):
-    """How a body is made of a text, beside the profile."""
+    """How a body is made from a text, in addition to the rules of the profile."""
 
     fold_variants: Literal["none", "simplified", "traditional"] = setting(
         _TEXT.fold_variants, "turn Chinese variants into one form; needs OpenCC"
@@ -93,7 +96,7 @@ class TextSettings(Section):
 
 
 class FeatureSettings(Section):
-    """What the SimHash is made of."""
+    """The features from which the SimHash is made."""
 
     kind: Literal["chars", "shingles", "keywords"] = setting(
         _FEATURES.features,
@@ -118,7 +121,7 @@ class FeatureSettings(Section):
 
 
 class DigestSettings(Section):
-    """The 128-bit digest of a key text; the seed is a secret and never stands in the file itself."""
+    """The 128-bit digest of a key text. The seed is a secret, so it must not be in the settings file."""
 
     method: Literal["mmh3", "blake2b"] = setting(
         _DIGEST.method, "mmh3: fast; blake2b: keyed, where strangers could search for equal digests"
@@ -130,7 +133,7 @@ class DigestSettings(Section):
 
 
 class ExactSettings(Section):
-    """Stage one: equal key texts, or equal fields."""
+    """Stage one: drop messages with equal key texts, or with equal fields."""
 
     method: Literal["bloom", "trie", "none"] = setting(_EXACT.method, "trie: never wrong, more memory")
     error_rate: Ratio = setting(_EXACT.error_rate, "bloom: share of new messages taken for old ones")
@@ -143,7 +146,7 @@ class ExactSettings(Section):
 
 
 class LayoutSettings(Section):
-    """Shape of the candidate index, part of the fingerprint scheme: a change needs a new state."""
+    """Shape of the candidate index. It is part of the fingerprint scheme, so a change needs a new state."""
 
     bands: Annotated[Whole, Field(ge=1, le=64)] = setting(_LAYOUT.bands, "MinHash bands", expert=True)
     rows: Annotated[Whole, Field(ge=1, le=8)] = setting(_LAYOUT.rows, "MinHash values a band", expert=True)
@@ -165,7 +168,7 @@ class LayoutSettings(Section):
 
 
 def _limits() -> type[Section]:
-    """A key for each limit of `Differences`, with its bounds, default and line."""
+    """A section with a key for each limit of `Differences`, with its bounds, default and line of help."""
     keys: dict[str, Any] = {}
     for name, hint in get_type_hints(Differences, include_extras=True).items():
         for bound in getattr(hint, "__metadata__", ()):
@@ -186,7 +189,7 @@ else:
 
 
 class NearSettings(Section):
-    """Stage two: alike bodies."""
+    """Stage two: drop messages with similar bodies."""
 
     method: Literal["text", "hamming", "none"] = setting(
         _NEAR.method, "text: compares texts; hamming: bits of SimHash, recall guaranteed"
@@ -220,7 +223,7 @@ class NearSettings(Section):
 
 
 class TimeSettings(Section):
-    """Stream time."""
+    """How message times count. Stream time is the latest message time so far."""
 
     max_ahead_ms: DurationMs = setting(
         _TIME.max_ahead_ms, "how far a message's time may lie ahead of its arrival", alias="max_ahead"
@@ -234,10 +237,10 @@ class TimeSettings(Section):
 
 
 class InputSettings(Section):
-    """Where messages come from and where text, id and time stand in them.
+    """Where messages come from, and where in a message its text, id and time are.
 
     Field names are paths: `user.name`, `entities[0].text`; `["a.b"]` or `a\\.b` for a name with a dot in it.
-    Several text fields are one text, a line each; a message needs one of them.
+    Several text fields are joined into one text, one line for each; a message needs at least one of them.
     """
 
     topics: tuple[Text, ...] = setting(("posts",), "Kafka topics to read; they must exist")
@@ -264,7 +267,7 @@ class InputSettings(Section):
 
 
 class OutputSettings(Section):
-    """Where messages go."""
+    """The topics to which messages are written, and their headers."""
 
     topic: Text = setting("posts.unique", "topic for kept messages, as they came")
     duplicates: OptionalText = setting(
@@ -346,12 +349,13 @@ class KafkaSettings(Section):
 
     @property
     def heartbeat_ms(self) -> int:
-        """How often a group member speaks up; by the answer it learns of a rebalance, and of a namesake."""
+        """Time between two heartbeats of a group member. From the answer the member learns of a rebalance, or
+        that another process has its name."""
         return min(_HEARTBEAT_MS, self.session_timeout_ms // 3)
 
 
 class TopicSettings(Section):
-    """The internal topics `<app>.fingerprints`, `.verdicts`, `.decisions`, and who makes topics."""
+    """The internal topics `<app>.fingerprints`, `.verdicts` and `.decisions`, and how topics are created."""
 
     auto_create: Flag = setting(False, "make missing topics at the start; else `twinsieve topics create`")
     verdict_partitions: Annotated[Whole, Field(ge=1, le=1_000)] = setting(4, "of <app>.verdicts")
@@ -365,7 +369,7 @@ class TopicSettings(Section):
 
 
 class StateSettings(Section):
-    """Where snapshots go."""
+    """Where snapshots are stored, how often, and how many are kept."""
 
     dir: Text = setting("./state", "a folder or an fsspec address, as s3://bucket/twinsieve")
     snapshot_every_ms: DurationMs = setting(300_000, "how often", alias="snapshot_every")
@@ -373,7 +377,7 @@ class StateSettings(Section):
 
 
 class HttpSettings(Section):
-    """Where /healthz, /readyz and /metrics answer."""
+    """The address of the pages /healthz, /readyz and /metrics."""
 
     listen: OptionalText = setting(
         "127.0.0.1:8080",
@@ -382,13 +386,13 @@ class HttpSettings(Section):
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Host and port; None where `listen` is none or has another form."""
+        """Host and port; None if `listen` is none or has another form."""
         host, _, port = (self.listen or "").rpartition(":")
         return (host.strip("[]"), int(port)) if host and port.isdecimal() and int(port) <= 65_535 else None
 
 
 class LogSettings(Section):
-    """What goes to stderr, and how."""
+    """The level and the format of the log on stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = setting(
         "info", "of the packages below: no less than warning"
@@ -397,7 +401,7 @@ class LogSettings(Section):
 
 
 class Settings(Section):
-    """Everything that can be set."""
+    """All settings."""
 
     app: Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$")] = setting(
         "twinsieve", "names the consumer group, the state and the internal topics; no dots"
@@ -426,7 +430,7 @@ class Settings(Section):
     log: LogSettings = Field(default_factory=LogSettings)
 
     def passes_null_text(self, *, on_files: bool) -> bool:
-        """Whether a message comes out whose text is null or missing; else it is unreadable."""
+        """Whether a message whose text is null or missing is kept; if not, it counts as unreadable."""
         said = self.input.null_text
         if said == "auto":
             return on_files or self.output.dead_letter is None
@@ -445,7 +449,8 @@ MICROBLOG_LIMITS = LimitSettings.model_validate(
     }
 )
 LOW_FLOOR_LAYOUT = LayoutSettings(bands=36, rows=3, grams="by_script")
-"""Finds what is alike from .70 on, for 91 bytes more a kept message (`python -m bench.floors`)."""
+"""Finds similar texts from a similarity of 0.70 on; takes 91 more bytes for each kept message
+(`python -m bench.floors`)."""
 TITLES_LIMITS = LimitSettings.model_validate({"in_place": 1})
 SMS_LIMITS = LimitSettings.model_validate({"places": 512, "inside": 18})
 PROFILES: dict[str, dict[str, object]] = {
@@ -470,9 +475,9 @@ PROFILES: dict[str, dict[str, object]] = {
         "layout": LOW_FLOOR_LAYOUT,
     },
 }
-"""What a profile says of the near stage; the rest has its default."""
+"""The settings of the near stage that each profile changes; all others have their defaults."""
 DROPS_TAGS = frozenset({"default", "microblog"})
-"""Profiles that leave tags, repost chains and tails out of a text; the others drop links and @names alone."""
+"""Profiles that remove tags, repost chains and tails from a text; all profiles remove links and @names."""
 AUTO = {
     "exact.window.age": "7d, on files none",
     "near.window.age": "24h, on files none",
@@ -480,4 +485,4 @@ AUTO = {
     "input.id_field": "id, where messages have it",
     "input.time_field": "created_at, where messages have it",
 }
-"""Keys whose default depends on something else: it is `auto`, which means this."""
+"""Keys whose default is `auto`, because it depends on something else; and what `auto` means for each."""

@@ -1,4 +1,4 @@
-"""Files that settings name: found beside the settings file, secrets read into their key."""
+"""Find the files that settings name, relative to the settings file, and read secrets from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_SECRET_BYTES = 4096
 _PRIVATE_KEY = "kafka.security.key_file"
 _CODE = re.compile(r"[A-Za-z.]{1,40}")
-"""Codes of answers, as `ExpiredToken`; a key has digits."""
+"""Error codes of a store, as `ExpiredToken`. Digits are not allowed, so that no access key can match."""
 _MAX_CAUSES = 5
 
 
@@ -37,12 +37,14 @@ def named_files(settings: Settings) -> list[tuple[str, str]]:
 def read_referenced(
     settings: Settings, base: Path, in_file: set[KeyPath]
 ) -> tuple[Settings, list[tuple[str, str]]]:
-    """Settings with absolute file names and secrets filled in; problems as (key, what is wrong).
+    """The settings with absolute file names and with secrets; and problems as (key, what is wrong).
 
-    base: folder of the settings file, for names that stand in it (`in_file`); others are relative to the
+    base: folder of the settings file; the file names of keys in `in_file` are relative to it, others to the
         working directory
+    in_file: paths of the keys that come from the settings file
     """
-    # Unset keys stay unset: a default may name a field that no message has, a set key may not.
+    # Keys that are not set must stay unset: messages may lack a field that only a default names, but not a
+    # field that was set explicitly.
     values = settings.model_dump(exclude_unset=True)
     problems: list[tuple[str, str]] = []
     for key, name in named_files(settings):
@@ -52,7 +54,7 @@ def read_referenced(
         section[own] = str(file)
         is_secret = key.removesuffix("_file") in SECRETS
         try:
-            # A secret is read once, so it may come through a pipe; the others are read again later.
+            # A secret is read only once, so it may come through a pipe; other files are read again later.
             with file.open("rb") if is_secret else open_regular(file) as stream:
                 content = stream.read(_MAX_SECRET_BYTES + 1)
         except OSError as error:
@@ -66,10 +68,10 @@ def read_referenced(
 
 
 def open_secret_files(settings: Settings) -> list[tuple[str, str]]:
-    """Files with secrets that others may read or change, as (key, what is wrong).
+    """Problems with files of secrets that other users may read or change, as (key, what is wrong).
 
-    A group may read a file that belongs to another user: that is how a process without the rights of root is
-    given one. A pipe is nobody's any more.
+    If another user owns the file, its group may read it, because a process without root rights often gets a
+    secret in this way. A pipe is not checked.
     """
     said = []
     for key, name in named_files(settings):
@@ -89,7 +91,7 @@ def open_secret_files(settings: Settings) -> list[tuple[str, str]]:
 
 
 def open_regular(file: Path) -> BinaryIO:
-    """The file, opened; raises: OSError, also for a pipe or a device, which could go on for ever"""
+    """The opened file. raises: OSError, also for a pipe or a device, because reading it might never end"""
     if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
         raise OSError(errno.EINVAL, "is no regular file", str(file))
     return file.open("rb")
@@ -114,18 +116,19 @@ def _fill(section: dict[str, object], name: str, content: bytes) -> str | None:
 
 
 def file_system(address: str) -> tuple[AbstractFileSystem, str]:
-    """Whatever serves an address, and the folder there; some stores are connected to by that.
+    """The fsspec file system of an address, and the folder in it. For some stores this makes a connection.
 
-    raises: UsageError when nothing does, or its package is not installed; StateError when it is not reached
+    raises: UsageError if no file system has this scheme, or if its package is not installed; StateError if
+        the store cannot be reached
     """
-    # Takes .2 s to import.
+    # Imported here, because it takes 0.2 s.
     import fsspec
 
     if is_address(address):
         known_store(address, "used")
     try:
         return fsspec.core.url_to_fs(address)  # type: ignore[no-any-return]
-    except Exception as error:  # noqa: BLE001 (stores raise what they like)
+    except Exception as error:  # noqa: BLE001 (stores may raise any error)
         raise StateError(
             f"{shown(address)}: cannot be reached: {store_error(error)}; see that the address is right and "
             "the store is up"
@@ -133,18 +136,19 @@ def file_system(address: str) -> tuple[AbstractFileSystem, str]:
 
 
 def known_store(address: str, use: str) -> None:
-    """Look that something serves the address, without connecting to it.
+    """Check that there is a file system for the scheme of the address; makes no connection.
 
-    use: what cannot be done otherwise. raises: UsageError
+    use: word for the error message "cannot be … here"
+    raises: UsageError if there is none, or if its package is not installed
     """
     import fsspec
 
-    # In front of a chain stand names alone; what follows a pair of colons later may be part of a password.
+    # Before "://" there are only names of schemes, joined by "::". A later "::" may be part of a password.
     for scheme in address.partition("://")[0].split("::"):
         try:
             fsspec.get_filesystem_class(scheme)
         except (ImportError, ValueError) as error:
-            # Neither speaks of the address, but of what serves its scheme.
+            # The text of these errors can be shown: it names the scheme and its package, not the address.
             raise UsageError(
                 f"{shown(address)}: cannot be {use} here ({error}); name a file or folder, or install the "
                 "package of that store"
@@ -152,7 +156,7 @@ def known_store(address: str, use: str) -> None:
 
 
 def store_error(error: BaseException) -> str:
-    """What went wrong in words of our own: those of a store may repeat an address, a key, a signature."""
+    """What went wrong, without the store's own text, which may contain an address, a key or a signature."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     if isinstance(error, PermissionError):

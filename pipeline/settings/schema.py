@@ -1,4 +1,4 @@
-"""The keys of `Settings`: their paths, their kinds, and the nearest known one to a misspelt one."""
+"""The keys of `Settings`: their dotted names, their kinds, and suggestions for misspelt keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.values import Written
 
 SECRETS = frozenset({"digest.seed", "kafka.security.password", "kafka.security.key_password"})
-"""Never written into a settings file, never shown; each has a `…_file` beside it."""
+"""Keys that must not be in a settings file and are never shown. For each there is another key, `…_file`."""
 
 _REMOVED = {
     "kafka.delivery": "delivery is always exactly-once now; remove the key",
@@ -29,13 +29,13 @@ Kind = Literal["section", "list", "mapping", "value"]
 
 @cache
 def declared() -> dict[str, FieldInfo]:
-    """Every dotted key, sections included, and how it is declared, in the order of the schema."""
+    """Every dotted key, sections included, with its declaration, in the order of the schema."""
     return dict(_below(Settings, ""))
 
 
 @cache
 def schema() -> dict[str, Kind]:
-    """Every dotted key, sections included, in the order of the schema."""
+    """Every dotted key, sections included, with its kind, in the order of the schema."""
     return {key: _kind(info.annotation) for key, info in declared().items()}
 
 
@@ -60,8 +60,11 @@ def keys_below(section: str) -> list[str]:
 
 
 def did_you_mean(section: str, name: str) -> str:
-    """What to do about an unknown key: remove it, nest it, take the nearest one, or one of all known
-    here."""
+    """Advice for an unknown key: remove it, write it nested, use the most similar key, or use one of the keys
+    of this section.
+
+    section: dotted name of the section in which it was written; "" for the top
+    """
     if "." in name and f"{section}.{name}".removeprefix(".") in schema():
         *above, last = name.split(".")
         return f"write it nested: {': {'.join(above)}: {{{last}: …{'}' * len(above)}"
@@ -82,7 +85,7 @@ def did_you_mean(section: str, name: str) -> str:
 
 
 def literals(key: str) -> tuple[str, ...]:
-    """The words that a key, or an entry of a list, takes; () where it is no choice."""
+    """The words of which a key, or an entry of its list, must be one; () if the key accepts other values."""
     info = declared().get(key) or declared().get(key.rpartition(".")[0])
     annotation: Any = None if info is None else info.annotation
     if get_origin(annotation) is tuple:
@@ -91,10 +94,10 @@ def literals(key: str) -> tuple[str, ...]:
 
 
 def written_as(info: FieldInfo) -> Written | None:
-    """How the type of a key is written, where it says so."""
+    """How values of the key's type are written; None if the type does not say."""
     return next((each for each in reversed(info.metadata) if isinstance(each, Written)), None)
 
 
 def is_expert(info: FieldInfo) -> bool:
-    """Whether hardly anybody needs this key."""
+    """Whether the key is rarely needed (`expert` of `setting`)."""
     return bool((info.json_schema_extra or {}).get("expert"))  # type: ignore[union-attr]

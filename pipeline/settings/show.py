@@ -1,4 +1,4 @@
-"""The settings in force, as they are written in a file, and where each came from; secrets are not shown."""
+"""Show the settings in force, written as in a file, and the origin of each; secrets are not shown."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from twinsieve.stages.errors import shown, without_secrets
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One setting: its key, its value as it may be written, and where it came from.
+    """One setting.
 
-    origin: file and line, variable, flag or `default`
+    value: as it may be written in a file
+    origin: file and line, variable, flag, profile or `default`
     """
 
     key: str
@@ -29,13 +30,13 @@ class Shown:
 
 
 def settings_in_force(settings: Settings, tree: Tree) -> list[Shown]:
-    """Every setting in the order of the schema; `tree` is what `check_tree` has read them from."""
+    """Every setting, in the order of the schema. tree: the tree from which `check_tree` read the settings"""
     return list(_below(settings, (), tree))
 
 
 @cache
 def written_defaults() -> dict[str, str]:
-    """What may be written for every key that takes a value, and changes nothing; none for secrets.
+    """The default of every key that has a value, written as in a file, except for secrets.
 
     >>> written_defaults()["near.similarity"], written_defaults()["near.window.age"]
     ('0.85', 'auto')
@@ -49,7 +50,7 @@ def written_defaults() -> dict[str, str]:
 
 
 def help_line(key: str) -> str:
-    """What a key takes where it is a choice, what it does, and its default.
+    """The help on a key: the words to choose from if it is a choice, what it does, and its default.
 
     >>> help_line("features.unit")
     'chars | words; of shingles (chars)'
@@ -63,7 +64,8 @@ _SAFE_WITHOUT_FULL = 8_000
 
 
 def near_in_force(near: NearSettings) -> list[str]:
-    """From where on texts are alike, and what keeps them apart; then what is wrong with that, if anything.
+    """A line on the least similarity and the differences in force, and a warning if they do not fit each
+    other. Empty unless near.method is `text`.
 
     >>> near_in_force(NearSettings(similarity=7_500))
     ['alike from 0.75, differences: guards', 'below 0.8 write near.differences: full, or much is lost']
@@ -103,7 +105,7 @@ def _origin(path: KeyPath, tree: Tree, *, settings_value: object) -> str:
 
 
 def value_text(key: str, info: FieldInfo, value: object) -> str:
-    """The value of a key as settings write it; a secret is not shown."""
+    """The value of a key, written as in a file; a secret is not shown."""
     if key in SECRETS:
         return "(not shown)" if value else "none"
     written = written_as(info)
@@ -123,5 +125,5 @@ def _plain(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The text as an item of a YAML list: bare where it is a name, else in single quotes."""
+    """The text as an item of a YAML list: without quotes if it is a name, else in single quotes."""
     return text if re.fullmatch(r"[\w.-]+", text) else "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""Settings as the stages want them."""
+"""Convert settings to the configuration of the stages."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ from twinsieve.stages.judge.scheme import (
 )
 
 MAX_LIST_BYTES = 256 << 20
-"""Of a dictionary or a list of words or weights; jieba's own dictionary has 5 MB."""
+"""Largest size of a dictionary or of a list of words or weights; jieba's own dictionary has 5 MB."""
 
 MAX_WORDS_BYTES = 1 << 20
-"""Of lists of words for differences."""
+"""Largest size of a file with word lists for differences."""
 
 _SHOWN_FINDINGS = 20
 
 
 def scheme_of(settings: Settings) -> Scheme:
-    """Reads texts as the settings say. raises: ConfigError; UsageError for what only those see who use it"""
+    """The fingerprint scheme of these settings. raises: ConfigError; UsageError for problems that only the
+    scheme itself finds"""
     return Scheme(scheme_config(settings))
 
 
 def scheme_config(settings: Settings) -> SchemeConfig:
-    """All that shapes fingerprints; reads the word lists that the settings name.
+    """The configuration of the fingerprint scheme, with the contents of word lists that the settings name.
 
-    raises: ConfigError for a list that cannot be read, with its line
+    raises: ConfigError, with the line, for a list that cannot be read
     """
     features = settings.features
     return SchemeConfig(
@@ -59,7 +60,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
             profile="microblog" if settings.profile in DROPS_TAGS else "plain",
             fold_variants=settings.text.fold_variants,
             drop=settings.text.drop,
-            # In one order: the order in which they are written is no other scheme.
+            # Sorted, because another order in the settings must not make another scheme.
             compare=tuple(sorted(settings.text.compare)),
         ),
         features=FeatureConfig(
@@ -80,7 +81,7 @@ def band_layout(settings: Settings) -> BandLayout:
 
 
 def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
-    """All that verdicts depend on beside the input."""
+    """The configuration of the sieve: everything besides the input on which verdicts depend."""
     exact, near = settings.exact, settings.near
     return SieveConfig(
         exact=ExactConfig(method=exact.method, error_rate=exact.error_rate, window=_window(exact.window)),
@@ -102,12 +103,12 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
 
 
 def _same(section: Section, config: type[Any]) -> dict[str, Any]:
-    """The settings that a configuration of the stages has under the same name."""
+    """The settings of a section for which the configuration class `config` has a field of the same name."""
     return {each.name: getattr(section, each.name) for each in fields(config) if hasattr(section, each.name)}
 
 
 def _words(name: str | None) -> str:
-    """A user's lists of words, as text that the stages take."""
+    """The checked content of the user's word lists, as text for the stages; "" if there are none."""
     if name is None:
         return ""
     words = _content(name, MAX_WORDS_BYTES)
@@ -123,7 +124,11 @@ def _window(window: WindowSettings) -> Window:
 
 
 def _content(name: str, most: int) -> str:
-    """The text of a file that the settings name, of at most this number of bytes."""
+    """The text of a file that the settings name.
+
+    most: largest size in bytes
+    raises: ConfigError if the file is larger, or cannot be read
+    """
     try:
         with open_regular(Path(name)) as stream:
             held = stream.read(most + 1)
@@ -137,7 +142,7 @@ def _content(name: str, most: int) -> str:
 
 
 def _lines(name: str | None) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are neither empty nor comments."""
+    """The lines of a file that are neither empty nor comments, with their numbers; none if `name` is None."""
     if name is None:
         return
     for number, line in enumerate(_content(name, MAX_LIST_BYTES).splitlines(), start=1):
@@ -146,7 +151,7 @@ def _lines(name: str | None) -> Iterator[tuple[int, str]]:
 
 
 def _dictionary(name: str | None) -> tuple[str, ...]:
-    """Lines of a user dictionary, each one an entry that the segmenter takes."""
+    """The lines of a user dictionary; each one is an entry that the segmenter accepts."""
     numbered = list(_lines(name))
     lines = tuple(line for _, line in numbered)
     try:
@@ -165,7 +170,7 @@ def _wrong_entry(where: str, line: str) -> Iterator[str]:
 
 
 def _idf(name: str | None) -> tuple[tuple[str, float], ...] | None:
-    """Features with their weights: lines `feature<TAB>idf`, or jieba's `word idf`."""
+    """Pairs of a feature and its weight, from lines `feature<TAB>idf`, or `word idf` as jieba writes them."""
     if name is None:
         return None
     pairs = []

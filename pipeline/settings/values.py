@@ -1,7 +1,7 @@
 """Types of settings: how the text of a value is read.
 
-A value is read by what its key wants and never by YAML's own guesses, so `off`, `1e-6`, `1:30` and `010` mean
-what they say or are refused. The same readers serve the file, the environment and flags.
+The key's type decides how a value is read, never YAML's own rules. So `off`, `1e-6`, `1:30` and `010` have
+the meaning that the key gives them, or are refused. File, environment and flags share the same readers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _with_unit(value: object, units: dict[str, int], kind: str, example: str) ->
 def read_duration_ms(value: object) -> int:
     """Milliseconds of `500ms`, `30s`, `5m`, `24h`, `7d`, `2w`; an int is taken as milliseconds.
 
-    raises: ValueError whose text follows the name of the key
+    raises: ValueError, with a text to be written after the name of the key
 
     >>> read_duration_ms("1.5h")
     5400000
@@ -55,7 +55,7 @@ def read_duration_ms(value: object) -> int:
 
 
 def duration_text(milliseconds: int) -> str:
-    """The duration as it is written in settings, in the largest unit that is whole; one day is 24h.
+    """The duration as written in settings, in the largest unit with a whole number; one day is 24h.
 
     >>> [duration_text(ms) for ms in (86_400_000, 7 * 86_400_000, 90_000, 1_500, 0)]
     ['24h', '7d', '90s', '1500ms', '0s']
@@ -70,7 +70,7 @@ def duration_text(milliseconds: int) -> str:
 def read_size_bytes(value: object) -> int:
     """Bytes of `512MiB`, `4kB`; an int is taken as bytes.
 
-    raises: ValueError whose text follows the name of the key
+    raises: ValueError, with a text to be written after the name of the key
 
     >>> read_size_bytes("4MiB")
     4194304
@@ -79,7 +79,7 @@ def read_size_bytes(value: object) -> int:
 
 
 def size_text(size_bytes: int) -> str:
-    """The size as it is written in settings, in the largest binary unit that is whole.
+    """The size as written in settings, in the largest binary unit with a whole number.
 
     >>> [size_text(size) for size in (4 << 20, 900 << 10, 1000, 1 << 30)]
     ['4MiB', '900KiB', '1000B', '1GiB']
@@ -122,7 +122,7 @@ def _read_ratio(value: object) -> float:
 
 
 def read_similarity(value: object) -> int:
-    """Integer out of SIMILARITY_SCALE of `0.85`; an int is taken as that already. raises: ValueError"""
+    """The similarity `0.85` as an integer out of SIMILARITY_SCALE; an int is unchanged. raises: ValueError"""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     try:
@@ -137,7 +137,7 @@ def read_similarity(value: object) -> int:
 
 
 def _read_share(value: object) -> int:
-    """Per mille of `0.25`; an int is taken as that already."""
+    """The share `0.25` in per mille; an int is taken as per mille."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     try:
@@ -150,7 +150,7 @@ def _read_share(value: object) -> int:
 
 
 def read_auto(value: object) -> int:
-    """A whole number, 0 for `auto`."""
+    """The whole number, or 0 for `auto`."""
     return 0 if value == "auto" else _read_whole(value)
 
 
@@ -177,7 +177,7 @@ def _read_names(value: object) -> object:
 
 
 class Written(NamedTuple):
-    """How values of a type are written in settings: in a word, and the text of one."""
+    """How values of a type are written in settings. takes: which values; text: writes one value"""
 
     takes: str
     text: Callable[[Any], str] = str
@@ -222,8 +222,8 @@ OptionalText = Annotated[Text | None, BeforeValidator(_read_none), Written("a te
 def moment_ms(value: object) -> int | None:
     """Milliseconds since 1970 of an ISO 8601 date or time, or of seconds or milliseconds as a number.
 
-    No zone means UTC. Numbers below 10^11 are seconds, below 10^14 milliseconds; as text, eight digits that
-    make a date are one. None: it is something else.
+    A time without a zone is UTC. Numbers below 10^11 are seconds, larger ones below 10^14 are milliseconds. A
+    text of eight digits that form a date is a date. None if the value is none of these.
 
     >>> moment_ms("2020-02-12"), moment_ms("2012-09-01T00:00:52+08:00"), moment_ms(1581465600)
     (1581465600000, 1346428852000, 1581465600000)
@@ -246,7 +246,7 @@ def moment_ms(value: object) -> int | None:
 
 
 def _from_number(value: float) -> int | None:
-    # False for NaN too; an integer of any size compares where math.isfinite overflows.
+    # This comparison is False for NaN too, and works for large integers, for which math.isfinite overflows.
     if not 0 <= value < _MILLISECONDS_BELOW:
         return None
     return round(value * 1000) if value < _SECONDS_BELOW else round(value)

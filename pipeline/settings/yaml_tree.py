@@ -1,8 +1,8 @@
-"""A YAML file as plain text values, each with the line and column it stands at.
+"""Read a YAML file as text values, each with its line and column.
 
-Scalars stay text, whatever their tag: the type of their key decides what `off`, `1e-6` or `010` mean
-(`values.py`).
-The tree is bounded before it is built: size, depth and the number of nodes after aliases.
+Scalars stay text, whatever their YAML tag, because the type of their key decides what `off`, `1e-6` or `010`
+mean (`values.py`). Size, depth and number of nodes are limited, also after aliases are resolved, so that a
+small file cannot make a huge tree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Raw = str | None | list["Raw"] | dict[str, "Raw"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """Where a setting was written: a file with line and column from 1, or the name of a variable or flag."""
+    """Where a setting was written. source: a file (line and column count from 1), or a variable or flag"""
 
     source: str
     line: int = 0
@@ -50,9 +50,12 @@ class Finding:
 
 @dataclass(slots=True)
 class Tree:
-    """Values as text, where each stands, and what was wrong already.
+    """Settings as they were written, before they are checked.
 
-    base: the folder that file names in the file start from
+    base: folder to which file names in the settings file are relative
+    values: nested mappings, lists and texts
+    places, key_places: where each value, and each key, was written
+    findings: the problems so far
     """
 
     base: Path = Path()
@@ -75,7 +78,7 @@ def _advice(error: OSError, name: str) -> str:
 
 
 def read_yaml(path: Path) -> Tree:
-    """The file as a tree; whatever is wrong with it stands in `findings`, and the rest is still there."""
+    """The file as a tree. Its problems are in `findings`; the tree has all values that could be read."""
     tree = Tree(path.parent)
     name = str(path)
     top = Location(name, 1, 1)
@@ -100,7 +103,7 @@ def read_yaml(path: Path) -> Tree:
 
 
 def read_flow(text: str, source: str) -> Tree:
-    """A list `[a, b]` or mapping `{8: 3}` as the file has them, under the key `value`."""
+    """A list `[a, b]` or a mapping `{8: 3}`, written as in a file, as a tree with the only key `value`."""
     tree = Tree()
     _read_text(f"value: {text}", source, tree)
     tree.findings = [Finding(Location(source), finding.message) for finding in tree.findings]
@@ -131,7 +134,7 @@ def _read_text(text: str, name: str, tree: Tree) -> None:
 
 
 def _too_much(text: str, name: str) -> Finding | None:
-    """Where the text has more levels or nodes than are read; none is built, nothing behind is read."""
+    """A finding if the text has too many levels or nodes, else None. No node is built meanwhile."""
     depth = nodes = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         nodes += isinstance(event, yaml.NodeEvent)
@@ -163,7 +166,8 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Walk:
-    """Nodes to text, counting every visit, so that aliases of aliases end soon."""
+    """Converts nodes to text values. It counts every visit of a node and stops at _MAX_NODES, because aliases
+    of aliases can stand for a huge number of nodes."""
 
     def __init__(self, name: str, tree: Tree) -> None:
         self._name = name
@@ -217,5 +221,5 @@ class _Walk:
 
 
 def dotted(path: KeyPath) -> str:
-    """`near.window.messages`."""
+    """The path with dots, as `near.window.messages`."""
     return ".".join(str(part) for part in path)

@@ -1,1 +1,1 @@
-"""What the roles write to each other, byte by byte (docs/WIRE.md)."""
+"""The encoding of the records that workers and index send to each other (docs/WIRE.md)."""

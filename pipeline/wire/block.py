@@ -1,4 +1,4 @@
-"""Blocks: what a worker asks the index, and how it looks on the wire (docs/WIRE.md has it byte by byte)."""
+"""Blocks, the requests of a worker to the index, and their encoding (docs/WIRE.md describes each byte)."""
 
 from __future__ import annotations
 
@@ -23,34 +23,37 @@ from twinsieve.stages.contract import Batch
 from twinsieve.stages.errors import StateError
 
 _ROW_BYTES = 8
-"""Of a row that is not readable, at most."""
+"""Upper limit for the bytes of a row in a block; a readable row takes the bytes of its columns in
+addition."""
 
 MAX_SPAN = (1 << 32) - 1
-"""Of a block from its first offset to its last row: rows are sent as distances from `first`, in 4 bytes."""
+"""Largest distance from a block's `first` to its last row, because each row is sent as its distance from
+`first`, in 4 bytes."""
 
 _HEADER = struct.Struct("<16sQiiIIqqqqqqqHH")
-"""What stands before the count of rows, the count, what stands behind it, bytes of topic and program."""
+"""The fields of `_BEFORE_COUNT`, the number of rows, the fields of `_BEHIND_COUNT`, and the lengths of topic
+and program in bytes."""
 _BEFORE_COUNT = attrgetter("topic_id", "session", "number", "reply", "flags")
 _BEHIND_COUNT = attrgetter(
     "first", "end", "emitted_from", "emitted_to", "beginning", "stable_end", "arrival_ms"
 )
 _ASK = struct.Struct("<16sQiiIIqq")
-"""The part of the header that stays where it is in every version."""
+"""The first part of the header, which has the same layout in every version."""
 
 
 class RowKind(IntEnum):
-    """What a row of a block is."""
+    """What sort of message a row of a block is."""
 
     READABLE = 0
     UNREADABLE = 1
     NO_TEXT = 2
     """a tombstone, or a message whose text is null or missing: it is kept, and is never a leader"""
     REFUSED = 3
-    """the output does not take it: as unreadable, and it comes out no more if it was judged before"""
+    """the output refuses it: it is treated as unreadable, and no longer comes out if it was unique before"""
 
 
 class BlockFlag(IntFlag):
-    """What a block is for, beside its rows."""
+    """Facts about a block that do not concern single rows."""
 
     NONE = 0
     START = 1
@@ -58,22 +61,23 @@ class BlockFlag(IntFlag):
     FRESH = 2
     """with START: the group has no committed offset for this partition"""
     CERTIFIED = 4
-    """with START: the committed offset names this very topic id"""
+    """with START: the mark at the committed offset names this very topic id"""
     FIRST = 8
-    """with FRESH: it begins behind messages, for the group has no offset for any partition of this topic"""
+    """with FRESH: the session skips the existing messages, because the group has no offset for any partition
+    of this topic"""
 
 
 @dataclass(slots=True)
 class Block:
-    """One ask: the rows of [first, end) of one input partition.
+    """One request to the index: it asks for verdicts on the rows in [first, end) of one input partition.
 
     topic_id, number: the input partition; reply: partition of the verdicts topic for the answer
-    session: random, never 0; the rows of a session's blocks join without gap or overlap
-    emitted_from, emitted_to: input offsets known to be emitted for good, as a range; may be empty
-    beginning, stable_end: START only, offsets that the input partition held then
-    arrival_ms: clock of the worker when it read the rows
-    topic: the input topic's name; program: START only, version of the program that asks
-    offsets: int64[n], ascending inside [first, end); kinds: uint8[n], `RowKind`
+    session: random number, never 0; each block of a session begins where the one before ended
+    emitted_from, emitted_to: range of input offsets whose messages are known to be emitted; may be empty
+    beginning, stable_end: only with START: the input partition's first offset and its last stable offset then
+    arrival_ms: the worker's clock when it read the rows
+    topic: name of the input topic; program: only with START: program version of the worker
+    offsets: int64[n], ascending, in [first, end); kinds: uint8[n], `RowKind`
     batch: the rows of kind READABLE, in their order; positions and arrivals are not sent
     """
 
@@ -100,7 +104,7 @@ class Block:
 
 
 def encode_block(block: Block, scheme: bytes) -> bytes:
-    """A block as bytes. raises: ValueError for a row before `first`, or farther behind it than `MAX_SPAN`"""
+    """A block as bytes. raises: ValueError for a row before `first`, or more than `MAX_SPAN` after it"""
     places = block.offsets - block.first
     if len(block) and not 0 <= int(places[0]) <= int(places[-1]) <= MAX_SPAN:
         raise ValueError(
@@ -114,10 +118,10 @@ def encode_block(block: Block, scheme: bytes) -> bytes:
 
 
 def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
-    """The block of some bytes.
+    """The block that these bytes encode.
 
     where: names the record in errors, as in `weibo.fingerprints[0]@17`
-    raises: StateError when it is damaged or contradicts itself; ForeignSchemeError
+    raises: StateError if it is damaged or contradicts itself; ForeignVersionError; ForeignSchemeError
     """
     content = unseal(What.BLOCK, scheme, data, where)
     if len(content) < _HEADER.size:
@@ -148,8 +152,8 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
 
 
 class Ask(NamedTuple):
-    """What the header of a block says in every version and scheme: who asked for what, and where
-    to answer."""
+    """The fields of a block's header that can be read in every version and scheme: the session that asked,
+    the partition for the answer, and the offsets."""
 
     session: int
     reply: int
@@ -158,9 +162,9 @@ class Ask(NamedTuple):
 
 
 def asked_by(data: bytes) -> Ask:
-    """The ask of a block that is whole, but perhaps of another version or fingerprint scheme.
+    """The `Ask` of an undamaged block, which may be of another version or fingerprint scheme.
 
-    Zeros where the content is too short to hold one.
+    All fields are 0 if the content is too short.
     """
     if len(data) < ENVELOPE_BYTES + _ASK.size:
         return Ask(0, 0, 0, 0)
@@ -169,11 +173,11 @@ def asked_by(data: bytes) -> Ask:
 
 
 def split_block(block: Block, max_bytes: int) -> list[Block]:
-    """The same rows as blocks of at most `max_bytes` each before compression (one row alone may exceed it:
-    its text is cut to what is ever compared, so that it stays within a few kilobytes).
+    """The same rows as blocks of at most `max_bytes` each, before compression. A single row may be larger,
+    but has at most a few kilobytes, because its text is cut to the part that is ever compared.
 
-    A compacted topic may have gaps of any length: no block spans more than `MAX_SPAN`, and one without rows
-    leads over a gap that is longer.
+    A compacted topic may have gaps of any length. No block spans more than `MAX_SPAN`; over a longer gap, a
+    block without rows is added.
     """
     sizes = row_bytes(block.batch)
     per_row = np.full(len(block), _ROW_BYTES, np.int64)

@@ -1,4 +1,4 @@
-"""Sets of columns as bytes: declared columns in their order, in sections (docs/WIRE.md)."""
+"""Encodes and decodes sets of columns: the declared columns in their order, in sections (docs/WIRE.md)."""
 
 from __future__ import annotations
 
@@ -28,36 +28,38 @@ from twinsieve.stages.columns import (
 from twinsieve.stages.errors import StateError
 
 MAX_BYTES = 1 << 28
-"""A larger section is taken for damage, not allocated."""
+"""A section that claims to be larger counts as damaged; no memory is allocated for it."""
 
 _SECTION = struct.Struct("<BII")
 _PLAIN_SENT = Sent.PLAIN
-"""At hand: Python 3.11 takes microseconds to find a member of an enum, and a block asks for one a column."""
+"""Kept in a variable for speed: Python 3.11 needs microseconds to look up an enum member, and every block
+needs this one once per column."""
 _PLAIN = 0
 _LZ4 = 1
 _NARROW = 2
-"""Bytes of a packed value where all of them fit; else it has those of its dtype."""
+"""Bytes of each packed value if all values of the column fit; otherwise the values keep the size of their
+dtype."""
 _ADVICE = "nothing else may write to this topic; delete the app's internal topics or start a new app"
 
 Set = TypeVar("Set", bound=Columns)
 
 
 class _Field(NamedTuple):
-    """A column of a set, or of a set inside it; name: with the names that lead to it, and dots between."""
+    """A column of a set, or of a set inside it. name: path to the column, as in `fingerprints.digests`"""
 
     name: str
     column: Column
 
     def beside(self, name: str) -> str:
-        """Another column of the same set."""
+        """Path to another column of the same set."""
         within, dot, _ = self.name.rpartition(".")
         return within + dot + name
 
 
 @once_a_kind
 def _fields(kind: type[Columns]) -> tuple[_Field, ...]:
-    """The columns that are sent, in the order of the wire: those with one entry a row, packed values,
-    pools."""
+    """The columns that are sent, in the order of encoding: first those with one entry per row, then packed
+    values, then pools."""
     fields = [field for field in _walk(kind, "") if field.column.sent is not Sent.NOT]
     return tuple(
         sorted(
@@ -90,7 +92,8 @@ def _plain(kind: type[Columns]) -> list[_Field]:
 
 @once_a_kind
 def _dims(kind: type[Columns]) -> dict[str, tuple[str, int, str]]:
-    """Lengths that depend on settings: by name, the column that has it, its axis, its code."""
+    """The lengths that depend on settings. By name of such a length: a column that has it, the axis, and the
+    `struct` code."""
     return {
         dim.name: (field.name, axis, dim.code)
         for field in _fields(kind)
@@ -101,14 +104,15 @@ def _dims(kind: type[Columns]) -> dict[str, tuple[str, int, str]]:
 
 @once_a_kind
 def _shape(kind: type[Columns]) -> struct.Struct:
-    """Rows; values of each packed column; entries of each pool; the dims; bytes of each packed value."""
+    """Format of a shape: number of rows, number of values of each packed column, number of entries of each
+    pool, the lengths of `_dims`, bytes per value of each packed column."""
     packed, pools = _of_sort(kind, Packed), _of_sort(kind, Pooled)
     codes = "".join(code for _, _, code in _dims(kind).values())
     return struct.Struct("<I" + "I" * (len(packed) + len(pools)) + codes + "B" * len(packed))
 
 
 def arrays_of(rows: Columns, sent: Sent = Sent.COMPRESSED) -> list[Array]:
-    """The columns that are sent so, as they stand on the wire."""
+    """The columns of one section, as they are encoded. sent: which section"""
     arrays = []
     for field in (_plain if sent is _PLAIN_SENT else _compressed)(type(rows)):
         array = attrgetter(field.name)(rows)
@@ -126,14 +130,16 @@ def _starts(kind: type[Columns]) -> dict[str, Starts]:
 
 
 def _sent_lengths(rows: Columns, starts: str) -> Array:
-    """Lengths of the rows that begin there, each cut to what is sent of it."""
+    """Length of each row of a packed column, cut to the part that is sent. starts: path to the column of row
+    starts"""
     lengths: Array = np.diff(attrgetter(starts)(rows))
     limit = _starts(type(rows))[starts].max_sent
     return lengths if limit is None else np.minimum(lengths, limit)
 
 
 def _values(rows: Columns, field: _Field) -> Array:
-    """Packed values, each row cut to what is sent of it, in as few bytes as they need."""
+    """Values of a packed column, each row cut to the part that is sent, in as few bytes as the values
+    need."""
     column = cast("Packed", field.column)
     by = field.beside(column.by)
     starts: Array = attrgetter(by)(rows)
@@ -149,7 +155,7 @@ def _values(rows: Columns, field: _Field) -> Array:
 
 
 def row_bytes(rows: Columns) -> Array:
-    """int64[n]: bytes that each row takes on the wire, at most and before compression."""
+    """Upper limit for the encoded bytes of each row before compression, as int64[n]."""
     fixed = 0
     total = np.zeros(len(rows), np.int64)
     for field in _fields(type(rows)):
@@ -165,7 +171,7 @@ def row_bytes(rows: Columns) -> Array:
 
 
 def encode_columns(rows: Columns) -> bytes:
-    """A shape, the compressed section, the plain one."""
+    """The set as bytes: its shape, the compressed section, the plain section."""
     kind = type(rows)
     compressed, plain = arrays_of(rows), arrays_of(rows, Sent.PLAIN)
     in_order = _compressed(kind)
@@ -183,7 +189,8 @@ def encode_columns(rows: Columns) -> bytes:
 
 
 def decode_columns(kind: type[Set], content: memoryview, position: int, where: str) -> tuple[Set, int]:
-    """The rows that begin there, and where they end. raises: StateError when they are damaged"""
+    """The rows that begin at `position`, and the position after them. raises: StateError if they are
+    damaged"""
     shape = _shape(kind)
     if len(content) < position + shape.size:
         raise StateError(f"{where}: ends early; {_ADVICE}")
@@ -211,7 +218,7 @@ def decode_columns(kind: type[Set], content: memoryview, position: int, where: s
     compressed.finish()
     plain.finish()
     rows = _built(kind, arrays, lengths[""], dims)
-    # All other columns have the shape that they were read in.
+    # Check only packed columns and pools: all others were read with the right shape.
     for field in (*packed, *pools):
         owner, _, name = field.name.rpartition(".")
         if field.column.fault(attrgetter(owner)(rows) if owner else rows, name, lengths[""]) is not None:
@@ -222,7 +229,7 @@ def decode_columns(kind: type[Set], content: memoryview, position: int, where: s
 def _built(
     kind: type[Set], arrays: Mapping[str, Array], count: int, dims: Mapping[str, int], prefix: str = ""
 ) -> Set:
-    """A set of these columns; those that were not sent are filled."""
+    """A set of these columns; columns that were not sent contain their fill value."""
     columns: dict[str, Any] = {}
     for name, column in declared(kind).items():
         if not isinstance(column, Column):
@@ -237,7 +244,8 @@ def _built(
 
 
 def pack_section(arrays: Sequence[Array], *, compress: bool) -> bytes:
-    """Arrays end to end, behind a byte that says whether they are LZ4, and both lengths."""
+    """A section as bytes: a byte that says whether it is LZ4, its lengths packed and unpacked, and the arrays
+    one after the other."""
     plain = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays if array.size)
     if compress:
         packed: bytes = lz4.block.compress(plain, store_size=False)
@@ -247,9 +255,9 @@ def pack_section(arrays: Sequence[Array], *, compress: bool) -> bytes:
 
 
 class WireSection:
-    """Reads a section's arrays back; every length is compared with what is there.
+    """Reads the arrays of a section; checks every length against the bytes that are there.
 
-    end: where the section ends in the content
+    end: position after the section in the content
     """
 
     def __init__(self, content: memoryview, start: int, where: str) -> None:
@@ -272,22 +280,22 @@ class WireSection:
             raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
 
     def take(self, dtype: DTypeLike, *shape: int) -> Array:
-        """The next array, in memory of its own (aligned and writable, so that kernels need one type)."""
+        """The next array, copied to memory that is aligned and writable, as kernels expect."""
         kind = np.dtype(dtype)
         count = math.prod(shape)
         size = count * kind.itemsize
         if self._position + size > len(self._plain):
             raise StateError(f"{self._where}: a column ends early; {_ADVICE}")
-        # A bool must not come from a byte that is neither 0 nor 1.
+        # Read bools as bytes first: a byte that is neither 0 nor 1 is no valid bool.
         values = np.frombuffer(self._plain, np.uint8 if kind == np.bool_ else kind, count, self._position)
         self._position += size
         return values.astype(kind).reshape(shape)
 
     def contradiction(self) -> NoReturn:
-        """raises: StateError, for a caller who found columns that cannot belong together"""
+        """Refuse columns that cannot belong together. raises: StateError, always"""
         raise StateError(f"{self._where}: its columns contradict each other; {_ADVICE}")
 
     def finish(self) -> None:
-        """Refuse what is left over."""
+        """Check that all bytes were read. raises: StateError if bytes are left over"""
         if self._position != len(self._plain):
             raise StateError(f"{self._where}: {len(self._plain) - self._position} bytes too many; {_ADVICE}")

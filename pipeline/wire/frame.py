@@ -1,4 +1,4 @@
-"""The envelope of everything on the internal topics: magic, version, scheme, checksum (docs/WIRE.md)."""
+"""The envelope of every record on the internal topics: magic, version, scheme, checksum (docs/WIRE.md)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from enum import Enum
 from twinsieve.stages.errors import StateError
 
 VERSION = 5
-"""Of the format of all three. Versions 1 and 2 had no word starts and no reasons, version 3 no tallies of
-long bodies, version 4 no refused rows and no topics given up; nothing judges by them."""
+"""Format version of blocks, answers and decisions. Versions 1 and 2 had no word starts and no reasons,
+version 3 no tallies of long bodies, version 4 no refused rows and no topics given up. Records of those
+versions are not used for judging."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size
@@ -19,7 +20,7 @@ _SUMMED = ENVELOPE_BYTES - 4
 
 
 class What(Enum):
-    """Which of the three it is; the value is its magic."""
+    """The types of records; the value is the magic with which such a record begins."""
 
     BLOCK = b"TSVB"
     ANSWER = b"TSVA"
@@ -31,30 +32,30 @@ class ForeignSchemeError(StateError):
 
 
 class ForeignVersionError(StateError):
-    """A record is whole, but in a format that this program does not read."""
+    """A record is undamaged, but its format version is one that this program does not read."""
 
 
 def scheme_hash(scheme_id: str) -> bytes:
-    """16 bytes that stand for a fingerprint scheme."""
+    """A hash of 16 bytes that identifies a fingerprint scheme."""
     return hashlib.blake2b(scheme_id.encode(), digest_size=16).digest()
 
 
 def seal(what: What, scheme: bytes, content: bytes) -> bytes:
-    """Content in its envelope."""
+    """The content with its envelope in front."""
     head = _ENVELOPE.pack(what.value, VERSION, 0, scheme, 0)[:_SUMMED]
     return head + struct.pack("<I", zlib.crc32(content, zlib.crc32(head))) + content
 
 
 def checksum_of(data: bytes) -> int:
-    """The checksum that an envelope names, which identifies its content; -1 without an envelope."""
+    """The checksum in the envelope of a record, which identifies its content; -1 if there is no envelope."""
     return int(_ENVELOPE.unpack_from(data)[4]) if len(data) >= ENVELOPE_BYTES else -1
 
 
 def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
-    """Content of an envelope.
+    """The content of a record, without its envelope.
 
     where: names the record in errors, as in `weibo.fingerprints[0]@17`
-    raises: StateError when it is damaged or of another kind; ForeignVersionError; ForeignSchemeError
+    raises: StateError if it is damaged or of another type; ForeignVersionError; ForeignSchemeError
     """
     if len(data) < _ENVELOPE.size:
         raise StateError(f"{where}: {len(data)} bytes are not a {what.name.lower()}; {_ADVICE}")
@@ -62,7 +63,7 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     if magic != what.value:
         raise StateError(f"{where}: begins with {magic!r} instead of {what.value!r}; {_ADVICE}")
     content = memoryview(data)[_ENVELOPE.size :]
-    # Version 1 sums the content alone.
+    # In version 1 the checksum covers the content alone.
     if zlib.crc32(content, zlib.crc32(data[:_SUMMED]) if version > 1 else 0) != checksum:
         raise StateError(f"{where}: checksum differs, the {what.name.lower()} is damaged; {_ADVICE}")
     if version != VERSION:

@@ -1,7 +1,7 @@
-"""Positions as the sieve knows them: topic number, partition and offset in one int64.
+"""Positions of messages in the form that the sieve uses: topic number, partition and offset in one int64.
 
 bits 63: 0 | 62…56 topic number | 55…40 partition | 39…0 offset. The index numbers topics in the order in
-which they first appear in the fingerprint log, a recreated topic again.
+which they first appear in the fingerprint log. A topic that was created again gets a new number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_OFFSETS = 1 << _OFFSET_BITS
 
 
 class Position(NamedTuple):
-    """A packed position, taken apart."""
+    """The parts of a packed position."""
 
     topic_number: int
     partition: int
@@ -30,7 +30,7 @@ class Position(NamedTuple):
 
 
 def beyond_positions(partition: int, end: int) -> str | None:
-    """Why offsets of a partition up to `end` cannot be recorded, None where they can.
+    """Why offsets of a partition up to `end` cannot be recorded; None if they can.
 
     >>> beyond_positions(3, MAX_OFFSETS)
     >>> beyond_positions(3, MAX_OFFSETS + 1)
@@ -44,9 +44,9 @@ def beyond_positions(partition: int, end: int) -> str | None:
 
 
 def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n] for offsets of one partition.
+    """Packed positions for offsets of one partition, as int64[n].
 
-    raises: StateError when a number exceeds its bits (nothing that was asked for: it is refused before)
+    raises: StateError if a number exceeds its bits (not for blocks of workers, which are refused earlier)
 
     >>> unpack_position(int(pack_positions(1, 3, np.array([50456]))[0]))
     Position(topic_number=1, partition=3, offset=50456)
@@ -61,7 +61,7 @@ def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]
 
 
 def unpack_position(packed: int) -> Position:
-    """The parts of one packed position."""
+    """The parts of this packed position."""
     return Position(
         packed >> (_OFFSET_BITS + _PARTITION_BITS),
         packed >> _OFFSET_BITS & (MAX_PARTITIONS - 1),
@@ -70,7 +70,7 @@ def unpack_position(packed: int) -> Position:
 
 
 def topic_numbers(packed: NDArray[np.int64]) -> list[int]:
-    """Distinct topic numbers of packed positions (negative ones, such as NO_LEADER, left out)."""
+    """Distinct topic numbers of packed positions; negative entries, such as NO_LEADER, are left out."""
     return [int(number) for number in np.unique(packed[packed >= 0] >> (_OFFSET_BITS + _PARTITION_BITS))]
 
 

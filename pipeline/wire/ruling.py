@@ -1,4 +1,4 @@
-"""Rulings: what the index says of one block, recorded as a decision and sent as an answer (docs/WIRE.md)."""
+"""Rulings: the index's result for one block, recorded as a decision and sent as an answer (docs/WIRE.md)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
 _MADE_FOR = struct.Struct("<16sIqB")
-"""Behind the header: the log's topic id, the block's checksum, its arrival, number of topics given up."""
+"""Follows the header: the log's topic id, the block's checksum, its arrival time, number of topics given
+up."""
 _TOPIC_ID = struct.Struct("<16s")
 _TOPIC = struct.Struct("<BH")
 
 
 class Result(IntEnum):
-    """What became of a whole block."""
+    """The result for a whole block: judged, or why not."""
 
     JUDGED = 0
     SUPERSEDED = 1
-    """it belongs to no session in force, or a predecessor is missing: ask again in a new session"""
+    """its session no longer holds the partition, or a block before it is missing: a new session begins"""
     OFFSETS_MISSING = 2
     """the group has no offset for a partition that was judged before"""
     RECREATED = 3
@@ -40,10 +41,10 @@ class Result(IntEnum):
     SHORTENED = 4
     """the input partition ends before what was judged"""
     FOREIGN = 5
-    """it is of another fingerprint scheme (who asked cannot read the answer, and stops for that) or of a
-    format version that the index does not read (who asked waits until all processes are upgraded)"""
+    """it has another fingerprint scheme (its worker cannot read the answer, and stops for that reason) or a
+    format version that the index does not read (its worker waits until all processes are upgraded)"""
     BEYOND = 6
-    """its topic, partition or offsets are beyond what a position can say"""
+    """its topic, partition or offsets do not fit into a position"""
 
 
 class Source(IntEnum):
@@ -51,23 +52,24 @@ class Source(IntEnum):
 
     NEW = 0
     STORED = 1
-    """judged before, not known to be emitted: the same verdict again"""
+    """the row was judged before and is not known to be emitted: it gets the same verdict again"""
     REPLAYED = 2
-    """judged and emitted before"""
+    """the row was judged and emitted before"""
 
 
 @dataclass(slots=True)
 class Ruling:
-    """One block's result and the verdicts of its rows, in their order.
+    """The result for one block, and the verdicts of its rows in their order.
 
-    log_offset: of the block in the fingerprint log
-    session, first, end: those of the block
-    sources: uint8[n], `Source`; verdicts: of n rows; kind REPLAYED where the source is REPLAYED
-    topics: names by topic number: the block's own topic first, then those of leaders and of messages that
-        rows were kept apart from
-    arrival_ms: clock that bounded the messages' times
+    log_offset: offset of the block in the fingerprint log
+    session, first, end: as in the block
+    sources: uint8[n], `Source`; verdicts: one per row; its kind is REPLAYED if the source is REPLAYED
+    topics: names by topic number: the block's own topic first, then the topics of leaders and of messages
+        that rows were kept apart from
+    arrival_ms: arrival time of the messages, which bounded their own times
     log_id, checksum: topic id of the log, and the checksum of the block's envelope
-    given_up: ids of input topics of which nothing will come out any more, as the index found before it judged
+    given_up: ids of input topics of which no message will come out any more; the index found this before it
+        judged the block
     """
 
     log_offset: int
@@ -88,12 +90,12 @@ class Ruling:
 
     @property
     def next_offset(self) -> int:
-        """The log offset behind the block."""
+        """The log offset after the block."""
         return self.log_offset + 1
 
 
 def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
-    """The decision and the answer: the same content under two magics."""
+    """The decision and the answer as bytes: the same content with two magics."""
     names = b"".join(
         _TOPIC.pack(number, len(name.encode())) + name.encode() for number, name in ruling.topics.items()
     )
@@ -109,16 +111,16 @@ def encode_ruling(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
 
 
 def session_of(data: bytes) -> int:
-    """The session that an answer of any version is for, without reading the rest; 0 for something else."""
+    """The session that an answer of any version is for, without decoding the rest; 0 if it is too short."""
     if len(data) < ENVELOPE_BYTES + _HEADER.size:
         return 0
     return int(_HEADER.unpack_from(data, ENVELOPE_BYTES)[1])
 
 
 def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
-    """A decision or an answer.
+    """The ruling in a decision or an answer.
 
-    raises: StateError when it is damaged or contradicts itself; ForeignVersionError; ForeignSchemeError
+    raises: StateError if it is damaged or contradicts itself; ForeignVersionError; ForeignSchemeError
     """
     content = unseal(what, scheme, data, where)
     topics: dict[int, str] = {}

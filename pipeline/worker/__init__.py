@@ -1,1 +1,1 @@
-"""The worker: asks the index about every input message in sessions, and emits what it answers."""
+"""The worker role: asks the index for a verdict on every input message, and emits the answered messages."""

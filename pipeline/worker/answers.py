@@ -1,4 +1,4 @@
-"""A worker's view of the verdicts topic: answers to its own sessions, matched to what was asked."""
+"""Reads the verdicts topic for a worker and matches each answer to the block that it answers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _REFUSALS = {
     f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
     "input.topics, or start a new app and seed it from the output",
 }
-"""What the operator is to do about a refused session."""
+"""Error text for each refusal: what is wrong with the partition, and what the operator can do."""
 
 
 class RefusedError(StateError):
-    """The index refuses the session of a partition."""
+    """The index refused a session of this input partition; the text says what the operator can do."""
 
     def __init__(self, partition: Partition, result: Result) -> None:
         super().__init__(f"{partition}: {_REFUSALS[result]}")
@@ -41,7 +41,7 @@ class RefusedError(StateError):
 
 
 class Answers:
-    """Reads the verdict partitions that this worker's sessions are answered on."""
+    """Reads those partitions of the verdicts topic that receive the answers for this worker's sessions."""
 
     def __init__(self, reader: Reader, config: WorkerConfig) -> None:
         self._reader = reader
@@ -49,9 +49,9 @@ class Answers:
         self._watched: set[Partition] = set()
 
     def watch(self, replies: Collection[Partition]) -> None:
-        """Read the answers that come in these partitions of the verdicts topic, and no others.
+        """Read answers from exactly these partitions of the verdicts topic from now on.
 
-        Those that were not read so far are read from their present end on.
+        A partition that was not watched before is read from its current end.
         """
         wanted = set(replies)
         ends = self._reader.end_offsets(wanted - self._watched)
@@ -61,15 +61,17 @@ class Answers:
         self._watched = wanted
 
     def forget(self) -> None:
-        """Watch nothing until the next `watch`; this drops positions that cannot be read."""
+        """Stop reading all partitions until the next `watch`; read positions that the broker refuses are
+        dropped with them."""
         self._watched = set()
         self._reader.assign(())
 
     def poll(self, timeout_s: float, most: int, sessions: Mapping[Partition, Session]) -> None:
-        """Give what has arrived to the sessions that asked.
+        """Pass each answer that has arrived to the session that asked for it.
 
-        raises: AbortableError for an answer that does not fit the block, that requires a new session, or
-            that comes from an index of another version; RefusedError for a refusal
+        most: number of answers to read in this call
+        raises: AbortableError if an answer does not fit the oldest unanswered block, requires a new session,
+            or comes from an index of another version; RefusedError if the index refuses the session
         """
         by_number = {session.number: session for session in sessions.values()}
         for records in self._reader.poll(timeout_s, most):
@@ -92,18 +94,19 @@ class Answers:
         session.answer(ruling, where)
 
     def close(self) -> None:
-        """Give up reading."""
+        """Close the reader."""
         self._reader.close()
 
 
 Answered = tuple[Session, list[tuple[PendingBlock, Ruling]]]
-"""A session and its first answered blocks."""
+"""A session and the oldest of its answered blocks, each with its ruling."""
 
 
 def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) -> list[Answered]:
-    """Answered blocks, oldest first, up to a bound; the session that has waited longest comes first.
+    """Answered blocks of each session, oldest first, until `max_rows` or `max_bytes` is reached.
 
-    The blocks stay in their session; `Session.emit` removes them after the commit.
+    The session without activity for the longest time comes first. The last block may exceed the limits. The
+    blocks stay in their session; `Session.emit` removes them after the commit.
     """
     taken = []
     for session in sorted(

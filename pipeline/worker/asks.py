@@ -1,4 +1,4 @@
-"""A worker's asks: polled messages go to the log as blocks, the originals wait in its sessions."""
+"""Sends polled messages to the fingerprint log as blocks; the originals wait in the worker's sessions."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ from twinsieve.pipeline.worker.session import PendingBlock, Session
 from twinsieve.stages.errors import StateError
 
 ROW_BYTES = 256
-"""A waiting original beside its key, value and headers: Python's objects (180 measured) and its answer."""
+"""Estimated bytes of memory for one waiting original in addition to its key, value and headers: Python's
+objects (180 measured) and the answer."""
 HEADER_BYTES = 150
-"""The objects of one header."""
+"""Estimated bytes of memory for the Python objects of one header, in addition to its name and value."""
 READING_FACTOR = 60
-"""Most that reading a text takes beside it, in sizes of its message: NFKC makes 18 characters of the three
-bytes of U+FDFA."""
+"""Reading a text needs at most this many times the size of its message as extra memory, because NFKC turns
+the three bytes of U+FDFA into 18 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """Writes blocks of the sessions it is given; StateError for offsets that the index cannot record.
+    """Makes blocks for sessions and appends them to the fingerprint log.
 
-    transactor: of the output; it names the rows that the output refuses
+    transactor: the producer for the output topic; its `unsendable` finds the rows that the output refuses
+    raises: StateError from each method that appends, if the index cannot record an offset
     """
 
     appender: IdempotentProducer
@@ -44,7 +46,7 @@ class Asks:
     hook: Hook
 
     def start(self, session: Session, opening: Opening) -> None:
-        """Send the block that begins a session."""
+        """Send the start block of a session, with which the index learns of the session."""
         flags = BlockFlag.START
         flags |= BlockFlag.FRESH if opening.mark.fresh else BlockFlag.NONE
         flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
@@ -56,7 +58,7 @@ class Asks:
             emitted_to=opening.emitted_to,
             beginning=opening.beginning,
             stable_end=opening.stable_end,
-            # For people who read the log.
+            # The index does not use the version; it helps people who read the log.
             program=program_version(),
         )
         self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
@@ -64,9 +66,9 @@ class Asks:
     def ask(self, session: Session, records: Records, max_rows: int, max_bytes: int) -> None:
         """Send these records, the next of the session's partition, to the log as blocks.
 
-        max_rows, max_bytes: of the originals of one block, though one row alone may have more. As many, and
-            no more than MAX_ASKED_BYTES, are read at once, which takes READING_FACTOR times their bytes.
-        raises: AbortableError where it is not what comes next, or the log does not take it
+        max_rows, max_bytes: limits for the originals of one block; a single row may be larger. At most
+            MAX_ASKED_BYTES are read together, because reading takes up to READING_FACTOR times their memory.
+        raises: AbortableError if some of these records were sent before, or if the log refuses a block
         """
         if records.offsets[0] < session.covered:
             raise AbortableError(
@@ -94,10 +96,11 @@ class Asks:
         self._append(session, blocks)
 
     def _refused(self, session: Session, records: Records) -> dict[int, DeadLetterReason]:
-        """Rows that the output does not take.
+        """Rows that the output topic would refuse, with the reason.
 
-        A row is refused for its time only if an acknowledgement has shown the broker's clock since the row
-        was read: a process on a paused machine does not notice the pause, and its value of that clock is old.
+        A row is refused for its timestamp only if an acknowledgement has shown the broker's clock since the
+        row was read. Otherwise the process may have an old value of that clock, because a process on a paused
+        machine does not notice the pause.
 
         raises: AbortableError if no acknowledgement arrives in time
         """
@@ -110,7 +113,8 @@ class Asks:
         return unsendable(self.config.emit, records, self.transactor)
 
     def report(self, session: Session, end: int) -> None:
-        """Send an empty block up to offset `end`, which says how far the session has emitted."""
+        """Send a block without rows that ends at offset `end`; it tells the index how far the session has
+        emitted."""
         block = replace(self._block(session), end=end)
         self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
 
@@ -153,7 +157,8 @@ def _pending(
     foreign: Mapping[int, int],
     low: int,
 ) -> PendingBlock:
-    """The originals of the rows that a block asks about, from row `low` on."""
+    """The entry for `Session.pending`: the originals of the block's rows, which begin at row `low` of
+    `records`."""
     originals = records.slice(low, low + len(block))
     reasons, unsendable = (
         {row - low: reason for row, reason in by_row.items() if 0 <= row - low < len(block)}
@@ -168,7 +173,7 @@ def _pending(
 
 
 def bytes_held(records: Records) -> int:
-    """Bytes of memory of records: keys, values, headers, and an estimate for the objects around them."""
+    """Bytes of memory that records take: keys, values, headers, and an estimate for their Python objects."""
     total = sum(map(len, filter(None, records.values))) + sum(map(len, filter(None, records.keys)))
     for headers in filter(None, records.headers):
         total += _header_bytes(headers)
@@ -180,7 +185,8 @@ def _header_bytes(headers: Sequence[Header]) -> int:
 
 
 def slices(records: Records, max_rows: int, max_bytes: int) -> list[Records]:
-    """These records, in order, in parts that take at most that; one row alone may take more.
+    """The records in parts of at most `max_rows` rows and `max_bytes` of memory, in order; a part with a
+    single row may be larger.
 
     >>> from twinsieve.pipeline.broker.records import Partition
     >>> values = [b"a", b"b" * 900, b"c"]

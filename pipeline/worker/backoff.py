@@ -11,30 +11,32 @@ from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import Partition
 
 _AWAY_S = 600.0
-"""Limit of the time without an answer after which a session expires, unless the settings say more; that time
-doubles with each expiry."""
+"""A session expires after a time without an answer. That time doubles with each expiry, up to this limit, or
+up to the configured time if that is longer."""
 _SLOW_S = 120.0
-"""The same with an index that answers, however slowly: twice the longest wait of late."""
+"""If the index answers slowly, a session expires after twice the longest recent wait, at most after this
+time."""
 _OF_LATE = 5.0
-"""A long wait lengthens the time-out for this many times the length of that time-out."""
+"""A long wait lengthens the time-out. The longer time-out is in force for this many times its own length."""
 _LEAST_ROWS = 64
 _FEW_BLOCKS = 8
 _MAX_S = 1.0
 _REFUSED = Pauses(first_s=0.1, longest_s=60.0)
 _QUICK_PART = 4
-"""A transaction that took less than this part of its time-out may be followed by one of twice the size."""
+"""If a transaction took less than 1 / _QUICK_PART of its time-out, the next one may be twice as large."""
 _MAX_HALVINGS = 8
-"""This leaves 128 KiB of 32 MiB. A smaller limit would cut each new attempt into hundreds of blocks."""
+"""Eight halvings reduce 32 MiB to 128 KiB. A still smaller limit would cut each new attempt into hundreds of
+blocks."""
 
 
 class Patience:
     """How long to wait for answers before asking again, and how many rows to ask for in a block.
 
     An absent index gets requests less and less often. A slow index gets the time that it needs, and small
-    blocks: a worker that asks again too early discards the answers on their way, and emits nothing.
+    blocks, because a worker that asks again too early discards the answers on their way and emits nothing.
 
-    expired: partitions whose last session had no answer, and for how long the next may go without one
-    rows: of one block, at most
+    expired: partitions whose last session got no answer, each with the seconds that the next one may wait
+    rows: the current limit for the rows of one block
     """
 
     def __init__(self, clock: Clock, answer_s: float, max_rows: int) -> None:
@@ -59,7 +61,7 @@ class Patience:
         return waited_s
 
     def answered(self, partition: Partition, waited_s: float) -> None:
-        """The partition had an answer after that time."""
+        """Note that this partition got an answer after `waited_s` seconds; adapt time-out and block size."""
         self.expired.pop(partition, None)
         now_s, slow_s = self._clock.monotonic_s(), min(_SLOW_S, 2 * waited_s)
         if now_s >= self._slow_until_s or slow_s >= self._slow_s:
@@ -71,13 +73,13 @@ class Patience:
 
 
 class PollBackoff:
-    """When to poll input again.
+    """Decides when the input is polled again while blocks are unanswered.
 
     If polls are too rare, new messages wait for two rounds; if they are too frequent, the index judges single
-    messages. With more blocks than a few for each partition the pause grows in proportion, to a second
-    at most: an index that is behind gets fewer and larger blocks, never more and smaller ones.
+    messages. If more than `_FEW_BLOCKS` blocks per partition are unanswered, the pause grows in proportion,
+    up to one second. So an index that is behind gets fewer and larger blocks, never more and smaller ones.
 
-    again_s: the pause while no more than a few wait
+    again_s: the pause while at most `_FEW_BLOCKS` blocks per partition are unanswered
     """
 
     def __init__(self, clock: Clock, again_s: float) -> None:
@@ -90,7 +92,8 @@ class PollBackoff:
         return max(0.0, self._next_s - self._clock.monotonic_s())
 
     def polled(self, unanswered: int, partitions: int) -> None:
-        """Input was polled. unanswered: blocks, of all partitions together"""
+        """Set the time of the next poll after one poll. unanswered: number of blocks, in all partitions
+        together"""
         crowd = unanswered / (_FEW_BLOCKS * max(1, partitions))
         self._next_s = self._clock.monotonic_s() + min(_MAX_S, self._again_s * max(1.0, crowd))
 
@@ -99,8 +102,8 @@ class PollBackoff:
 class Refused:
     """How a partition continues after its transaction failed.
 
-    pause_s: before its next session, twice as long after each failure; 0.0 from the next success on
-    halvings: of what it asks for, and of what a transaction takes, at once
+    pause_s: the pause before its next session, doubled after each failure; 0.0 after the next success
+    halvings: how often the size limit of its blocks and transactions is halved
     """
 
     pause_s: float = 0.0
@@ -108,11 +111,12 @@ class Refused:
 
 
 class Refusals:
-    """What partitions whose transactions failed may take at once: a transaction that is too large would fail
-    each time.
+    """Smaller size limits for partitions whose transactions failed, because a transaction that is too large
+    would fail each time.
 
-    max_rows, max_bytes: of one transaction, and of one block, where nothing failed
-    timeout_s: after which a broker aborts a transaction
+    max_rows, max_bytes: limits of one transaction, and of one block, for partitions without a failure
+    timeout_s: time after which the broker aborts a transaction
+    of: the partitions that still have smaller limits
 
     >>> at, refusals = Partition("posts", 0), Refusals(20_000, 32 << 20, 10.0)
     >>> refusals.again([at])
@@ -130,29 +134,30 @@ class Refusals:
         self.of: dict[Partition, Refused] = {}
 
     def halvings(self, partitions: Iterable[Partition]) -> int:
-        """How often what these take at once is halved: as often as one of them needs."""
+        """How often the size limit is halved for these partitions together: the largest number of any of
+        them."""
         refused = filter(None, map(self.of.get, partitions)) if self.of else ()
         return max((refusal.halvings for refusal in refused), default=0)
 
     def at_once(self, partitions: Iterable[Partition]) -> tuple[int, int]:
-        """Rows and bytes of one transaction of these, and of one block."""
+        """Limits for the rows and bytes of one transaction, and of one block, of these partitions."""
         halvings = self.halvings(partitions)
         return max(1, self._max_rows >> halvings), max(1, self._max_bytes >> halvings)
 
     def failed_last(self, partition: Partition) -> bool:
-        """Whether its last transaction failed, so that the next one should hold no messages of other
-        partitions."""
+        """Whether the partition's last transaction failed. If so, its next transaction should hold no
+        messages of other partitions."""
         return partition in self.of and self.of[partition].pause_s > 0
 
     def again(self, partitions: Iterable[Partition]) -> None:
-        """A transaction of these failed."""
+        """Note that a transaction of these partitions failed: double their pause, halve their size limits."""
         for partition in partitions:
             before = self.of.get(partition, Refused())
             pause_s = _REFUSED.after(before.pause_s)
             self.of[partition] = Refused(pause_s, min(_MAX_HALVINGS, before.halvings + 1))
 
     def passed(self, partitions: Iterable[Partition], took_s: float) -> None:
-        """A transaction of these went through. Where twice as much would have, they may take that next."""
+        """Note that a transaction of these partitions succeeded; if it was quick, double their limits."""
         for partition in self.of.keys() & partitions:
             halvings = self.of.pop(partition).halvings - (took_s < self._quick_s)
             if halvings > 0:

@@ -10,32 +10,36 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.emit import EmitConfig
 
 ASK_AGAIN_S = 0.05
-"""While answers are pending, input is polled this often; see `PollBackoff`. This value was the
-best in bench/kafka_latency.py with both clients: each poll with messages causes two more transactions.
-Confluent's median was 60 ms with 20 ms, 66 with 10, 48 with this."""
+"""Seconds between two polls of the input while answers are pending; see `PollBackoff`. This value gave the
+lowest latency in bench/kafka_latency.py with both clients. Shorter pauses are worse, because each poll with
+messages causes two more transactions: confluent's median was 66 ms with pauses of 10 ms, 60 ms with 20 ms,
+and 48 ms with this value."""
 CHECK_S = 5.0
 MAX_EMITTED = 20_000
 MAX_EMITTED_BYTES = 32 << 20
 MAX_ASKED_BYTES = 4 << 20
-"""Limit for the originals of one block, which are read together. Reading needs a multiple of this memory. One
-message may be this large by itself. A usual poll is one block."""
+"""Limit for the originals of one block. They are read together, which needs a multiple of their memory. A
+single larger message makes a block of its own. A usual poll fits into one block."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """What a worker needs to know. Nothing has a default: settings have theirs, the rest stands above.
+    """Configuration of a worker. No field has a default here: the settings have defaults, and the fixed
+    limits are the constants above.
 
-    scheme: hash of the fingerprint scheme; group, member: of the input consumer
-    max_pending: rows of one partition that wait for answers before it is paused
-    max_pending_bytes: of memory for waiting rows of all partitions; each may hold its share of it, and is
-        paused then
-    max_emitted: rows of one transaction, plus at most one block of each partition. After a stall the index
-        answers everything at once; one transaction for all of it would outlast
+    scheme: hash of the fingerprint scheme; group, member: consumer group and member name for the input
+    max_pending: a partition is paused when this many of its rows wait for answers
+    max_pending_bytes: memory for the waiting rows of all partitions; a partition is paused when it holds its
+        share of that
+    max_emitted: limit for the rows of one transaction; the last block may exceed it. After a stall the index
+        answers everything at once, and one transaction for all of it would outlast
         `kafka.transaction_timeout` each time. MAX_EMITTED_BYTES limits the originals in the same way
-    transaction_s: after which the broker aborts a transaction
-    answer_s: without an answer for this long a new session begins; doubled each time, up to ten minutes
-    report_s: an idle partition reports once in this time; check_s: an idle worker checks once in this time
-        that it was not displaced and that its topics are still the same ones
+    transaction_s: the broker aborts a transaction after this time
+    answer_s: a session without an answer for this time is replaced; the time doubles with each session that
+        gets no answer, up to ten minutes
+    report_s: a partition that is idle for this time reports to the index how far it has emitted
+    check_s: an idle worker checks once in this time that no other process has taken its place and that its
+        topics are still the same ones
     """
 
     scheme: bytes
@@ -60,7 +64,7 @@ class WorkerConfig:
 
 
 class WorkerStep(StrEnum):
-    """Where a hook is called, in order."""
+    """Names of the worker's steps; the hook is called right after each of them."""
 
     POLLED = "worker.polled"
     OPENED = "worker.opened"

@@ -1,4 +1,5 @@
-"""What a verdict makes of an original message: unique, duplicate, dead letter, or nothing."""
+"""Turns each original message into what its verdict requires: a unique message, a duplicate, a dead letter,
+or nothing."""
 
 from __future__ import annotations
 
@@ -24,17 +25,18 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 
 OWN_HEADERS = "twinsieve-"
-"""First part of the name of every header that is written here. An input header with such a name would look
-like a verdict of this app, so no output gets it."""
+"""Prefix of the names of all headers that this app adds. An input header with this prefix would look like a
+verdict of this app, so it is removed."""
 ORIGIN = "twinsieve-origin"
 REASON = "twinsieve-reason"
 
 
 @dataclass(frozen=True, slots=True)
 class EmitConfig:
-    """Where messages go; None switches duplicates or dead letters off. Nothing has a default.
+    """The topics that messages are written to. No field has a default.
 
-    emit: False in shadow mode, in which they go nowhere
+    duplicates, dead_letter: None if such messages are not written
+    emit: False in a dry run, which writes no message
     """
 
     output: str
@@ -47,18 +49,21 @@ class EmitConfig:
 
     @property
     def topics(self) -> set[str]:
-        """Those that messages are written to."""
+        """Names of the topics that messages are written to; empty in a dry run."""
         names = (self.output, self.duplicates, self.dead_letter)
         return {name for name in names if name is not None and self.emit}
 
 
 @dataclass(slots=True)
 class Emission:
-    """Messages of one transaction by topic and partition, and what they were counted as.
+    """The messages that one transaction writes, and counts of them.
 
-    foreign: headers that the messages came with and that look like ours; no output gets them
-    no_text: unique messages without a text; they are never leaders
-    stamps: int64 arrays, timestamps of the input messages that were not emitted before, where they have any
+    outgoing: messages by topic and partition number; without a number their keys choose the partition
+    kinds: number of input messages by verdict; dead: number of dead letters by reason
+    no_text: number of unique messages without a text; they are never leaders
+    foreign: number of input headers that were removed because they look like ours
+    stamps: int64 arrays with the timestamps of input messages that were not emitted before, as far as they
+        have one
     """
 
     outgoing: dict[tuple[str, int | None], Messages] = field(default_factory=dict)
@@ -69,17 +74,17 @@ class Emission:
     stamps: list[NDArray[np.int64]] = field(default_factory=list)
 
     def to(self, topic: str, partition: int | None) -> Messages:
-        """The messages for there so far."""
+        """The messages for this topic and partition so far; the caller may add to them."""
         return self.outgoing.setdefault((topic, partition), Messages())
 
     def add(self, other: Emission) -> None:
-        """Its messages and counts too."""
+        """Add the messages and counts of another emission."""
         for (topic, partition), messages in other.outgoing.items():
             self.to(topic, partition).extend(messages)
         self.count(other)
 
     def count(self, other: Emission) -> None:
-        """Its counts too."""
+        """Add the counts of another emission, without its messages."""
         self.kinds.update(other.kinds)
         self.no_text += other.no_text
         self.dead.update(other.dead)
@@ -88,7 +93,8 @@ class Emission:
 
 
 def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
-    """These records without headers that look like ours, and how many of them each row had that had any.
+    """The records without headers that look like ours, and by row how many were removed (rows without such
+    headers are left out).
 
     >>> from twinsieve.pipeline.broker.records import Partition
     >>> records = Records(Partition("posts", 0), [7], headers=[(("twinsieve-leader", b"x"), ("trace", b"1"))])
@@ -96,7 +102,8 @@ def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
     >>> own.headers, foreign
     ([[('trace', b'1')]], {0: 1})
     """
-    # Most batches have no header at all, or none like ours: no message of them is looked at by itself.
+    # Most batches have no header at all, or none that looks like ours. Return early for them, without a loop
+    # over the messages.
     if not any(records.headers):
         return records, {}
     names = set(map(itemgetter(0), chain.from_iterable(records.headers)))
@@ -116,7 +123,7 @@ def without_foreign(records: Records) -> tuple[Records, dict[int, int]]:
 def unsendable(
     config: EmitConfig, records: Records, transactor: TransactionalProducer
 ) -> dict[int, DeadLetterReason]:
-    """Rows of these records that the output does not take as uniques, with the reason."""
+    """Rows of these records that the output topic would refuse, with the reason; none in a dry run."""
     if not config.emit:
         return {}
     messages = _uniques(records, range(len(records)), origin=config.origin_header)
@@ -125,9 +132,10 @@ def unsendable(
 
 @dataclass(frozen=True, slots=True)
 class Emitter:
-    """Sorts answered messages into an emission.
+    """Adds the messages of answered blocks to an emission.
 
-    counts: partitions of the input and output topics; transactor: knows what a topic does not take
+    counts: number of partitions of each input and output topic
+    transactor: its `unsendable` finds messages that a topic refuses
     """
 
     config: EmitConfig
@@ -135,7 +143,7 @@ class Emitter:
     transactor: TransactionalProducer
 
     def add(self, emission: Emission, block: PendingBlock, ruling: Ruling) -> None:
-        """One answered block. Order is that of the input."""
+        """Add the messages of one answered block, in input order."""
         records, kinds = block.records, ruling.verdicts.kinds
         emission.kinds.update({Kind(kind): count for kind, count in Counter(kinds.tolist()).items()})
         emission.foreign += block.foreign
@@ -150,8 +158,8 @@ class Emitter:
             kinds[list(held_back)] = Kind.REPLAYED
         rows = np.flatnonzero(kinds == Kind.UNIQUE).tolist()
         if rows:
-            # `unsendable` ran before the block was sent: a message that the output refuses must not be a
-            # leader.
+            # No check with `unsendable` here: it ran before the block was sent, because a message that the
+            # output refuses must not become a leader.
             messages = _uniques(records, rows, origin=self.config.origin_header)
             if self.config.kept_apart_header:
                 self._add_kept_apart(messages, ruling.verdicts.take(np.array(rows)))
@@ -163,7 +171,8 @@ class Emitter:
             self._bury(emission, records, row, dead[row])
 
     def _add_kept_apart(self, messages: Messages, verdicts: Verdicts) -> None:
-        """Add the header to messages that were kept apart, unless the output would refuse them then."""
+        """Add the header `twinsieve-kept-apart` to messages that have a difference to report, unless the
+        output would then refuse the message."""
         plain = messages.headers
         pairs = zip(plain, apart_headers(verdicts), strict=True)
         messages.headers = [(*original, *why) for original, why in pairs]
@@ -173,11 +182,12 @@ class Emitter:
     def _held_back(
         self, block: PendingBlock, kinds: NDArray[np.uint8]
     ) -> tuple[dict[int, DeadLetterReason], set[int]]:
-        """Rows that become dead letters, with the reason; all rows that go neither to the output nor to the
-        duplicates."""
+        """Rows that become dead letters, with the reason; and the set of all rows that go neither to the
+        output nor to the duplicates topic."""
         unreadable = np.flatnonzero(kinds == Kind.UNREADABLE).tolist()
         dead = {row: block.reasons.get(row, DeadLetterReason.UNREADABLE) for row in unreadable}
-        # A tombstone, or judged when the output still took it.
+        # The output refuses these rows although they are unique: they are tombstones, or they were judged
+        # when the output still accepted them.
         dead |= {row: reason for row, reason in block.refused.items() if kinds[row] == Kind.UNIQUE}
         nulls: set[int] = set()
         if self.config.null_value != "pass":
@@ -192,7 +202,8 @@ class Emitter:
     def _add_duplicates(
         self, emission: Emission, topic: str, records: Records, rows: list[int], ruling: Ruling
     ) -> dict[int, DeadLetterReason]:
-        """Rows that the topic does not take, with the reason."""
+        """Add these rows to the messages for the duplicates topic; returns the rows that the topic refuses,
+        with the reason."""
         columns = (pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
         headers: list[Sequence[Header]] = [
             (*original, *why, origin) for original, why, origin in zip(*columns, strict=True)
@@ -206,13 +217,16 @@ class Emitter:
         return {rows[place]: reason for place, reason in refused.items()}
 
     def _to(self, emission: Emission, topic: str, records: Records) -> Messages:
-        """Where messages of this partition go: into the partition of its number, in a topic with as many."""
+        """The outgoing messages for records of this input partition. If both topics have equally many
+        partitions, the partition number stays the same; otherwise keys choose the partition."""
         same = self.counts.get(topic) == self.counts.get(records.partition.topic)
         return emission.to(topic, records.partition.number if same else None)
 
     def _bury(self, emission: Emission, records: Records, row: int, reason: DeadLetterReason) -> None:
-        """Original bytes plus the reason; without its headers, its time, its key, or origin only, where the
-        client or a limit forbids more.
+        """Add one dead letter: the original message with headers for reason and origin.
+
+        If the client or the topic refuses that, leave out the original headers, then also the timestamp, the
+        key and the value, until the rest is accepted.
 
         raises: StateError if not even that can be written: to continue would lose the message
         """
@@ -247,13 +261,13 @@ def _origin(records: Records, row: int) -> bytes:
 
 
 def _origins(records: Records, rows: Sequence[int]) -> list[Header]:
-    """Headers with the `_origin` of these rows."""
+    """One header with the `_origin` for each of these rows."""
     source = f"{records.partition}@".encode()
     return [(ORIGIN, source + b"%d" % offset) for offset in pick(records.offsets, rows)]
 
 
 def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages:
-    """These rows as the output gets them."""
+    """These rows as messages for the output topic. origin: whether to add the origin header"""
     headers = pick(records.headers, rows)
     if origin:
         headers = [(*own, header) for own, header in zip(headers, _origins(records, rows), strict=True)]
@@ -280,7 +294,8 @@ _NOTES = {
 
 
 def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
-    """Headers that say why these rows of a block, all duplicates, were dropped."""
+    """For each of these rows of a block the headers that explain why it was dropped; all rows are
+    duplicates."""
     verdicts = ruling.verdicts.take(np.array(rows))
     columns = (
         verdicts.kinds,
@@ -318,7 +333,8 @@ _APART_BYTES = 200
 
 
 def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
-    """For each of these kept messages the header that says what keeps it apart, if anything does.
+    """For each kept message a list with the header that names the difference which kept it apart from a
+    similar message; an empty list if there is none.
 
     >>> verdicts = Verdicts.blank(2, fill={"reasons": Rule.NUMBER})
     >>> verdicts.details = np.array([[[ord("9")], [ord("8")]]], np.uint32)
@@ -339,10 +355,10 @@ def apart_headers(verdicts: Verdicts) -> list[list[Header]]:
 
 
 def _escaped(text: str) -> str:
-    """Characters that no terminal prints as escapes."""
+    """The text with an escape sequence in place of each character that is not printable."""
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def _cut(text: bytes) -> bytes:
-    """At most `_APART_BYTES`, cut between characters."""
+    """The first `_APART_BYTES` bytes of a UTF-8 text, cut between characters."""
     return text if len(text) <= _APART_BYTES else text[:_APART_BYTES].decode(errors="ignore").encode()

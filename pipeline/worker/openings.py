@@ -1,4 +1,4 @@
-"""Where a worker's sessions begin: what is committed, and what the topics hold."""
+"""Chooses the offset at which each session of a worker begins, from the committed offsets and the topics."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from twinsieve.pipeline.worker.topics import WorkerTopics
 from twinsieve.stages.errors import StateError
 
 NewSession = Callable[[], int]
-"""A random session number, never 0 and never used before."""
+"""Returns a random session number, never 0 and never used before."""
 
 
 _HELD_BACK_MS = 300_000
-"""Producers keep messages this long for a partition without a leader (librdkafka's default; Java's is
+"""Producers keep messages for up to this time if a partition has no leader (librdkafka's default; Java's is
 shorter). When the partition has a leader again, they write messages with old timestamps."""
 
 
 _DOUBT_MS = 86_400_000
-"""A clock that was never compared with the broker's may be wrong by hours (a time zone, or more)."""
+"""Assumed error of a clock that was never compared with the broker's: it may be wrong by hours (a time zone,
+or more)."""
 
 
 class TopicStart(NamedTuple):
     """State of an input topic when the app began with it under `input.start: latest`.
 
-    partitions, since_ms: how many it had then, and when that was; 0 where neither is recorded
+    partitions: number of partitions at that time; since_ms: that time; both are 0 if they are not recorded
     """
 
     partitions: int
@@ -44,13 +45,15 @@ class TopicStart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Where a new session begins, and what its start block says.
+    """The offset at which a new session begins, and the contents of its start block.
 
-    mark: what the session has emitted when it begins, at the mark's end
-    certified: the committed offset names this very topic
-    commits: whether to commit the mark before the session begins, so that another one that takes its place
-        begins there too
-    is_first: it skips the messages so far, as the group has no offset for any partition of the topic
+    mark: what was emitted before the session; the session begins at the mark's end
+    certified, emitted_from, emitted_to, beginning, stable_end: see `Block` and `BlockFlag`
+    trimmed: number of offsets that retention deleted before they were judged
+    commits: whether to commit the mark before the session begins, so that a session that replaces this one
+        begins at the same offset
+    is_first: the session skips the existing messages, because the group has no offset for any partition of
+        the topic
     """
 
     mark: Mark
@@ -65,8 +68,8 @@ class Opening:
 
     @property
     def passes_over(self) -> bool:
-        """Whether messages below the first may be judged and not emitted: the session reports at once
-        then."""
+        """Whether messages before the session's first offset may have been judged but not emitted. If so, the
+        session sends a report at once."""
         return not self.mark.fresh and not self.emitted_from < self.emitted_to == self.mark.end
 
 
@@ -81,13 +84,13 @@ def plan_opening(
     *,
     is_first: bool = False,
 ) -> Opening:
-    """Where the session of a partition begins.
+    """The opening for a session of this partition.
 
-    committed, fresh: at least one of them
-    fresh: where to begin in a partition for which the index has not accepted a session yet
+    committed: the committed offset of the group; fresh: mark with the offset to begin at, for a partition in
+        which the index has not accepted a session yet; at least one of the two is not None
     is_first: as in `Opening`
-    raises: StateError for a topic that was created again, one that ends before the committed offset, and one
-        that retention has trimmed beyond it (`trimmed: stop`)
+    raises: StateError if the topic was created again, if it ends before the committed offset, or if retention
+        deleted messages after that offset (under `trimmed: stop`)
     """
     topic_id = name_topic(info)
     old_mark = read_mark(committed.metadata) if committed is not None else None
@@ -118,8 +121,8 @@ def plan_opening(
     mark = old_mark if old_mark is not None else Mark(topic_id, first, first)
     emitted_from, emitted_to = (mark.first, mark.end) if certified else (first, first)
     chain = emitted_from if emitted_to == first else first
-    # Where retention took the message there is nothing to begin from; a mark says nothing of an offset that
-    # another tool has moved.
+    # Use `read` and `epoch` of the mark only if retention has not deleted messages beyond `read`, and if no
+    # other tool has moved the committed offset since the mark was written.
     is_mark_current = beginning <= mark.read <= first == mark.end
     read, epoch = (mark.read, mark.epoch) if is_mark_current else (0, NO_EPOCH)
     partitions = mark.partitions or (info.partitions if config.start == "latest" else 0)
@@ -139,7 +142,7 @@ def truncated(partition: Partition, why: object) -> StateError:
 class Openings:
     """Plans new sessions.
 
-    broker_clock: as far as it is known; clock: of this process
+    broker_clock: the broker's clock, which may be unknown; clock: the clock of this process
     """
 
     consumer: GroupConsumer
@@ -157,10 +160,10 @@ class Openings:
         membership: Membership,
         unanswered: Collection[Partition],
     ) -> tuple[list[tuple[Session, Opening]], dict[Partition, str]]:
-        """New sessions and where they begin, in order of partitions; for the other partitions the reason why
-        they have to wait.
+        """New sessions with their openings, sorted by partition; and for each partition that has to wait, the
+        reason.
 
-        infos: their topics as they are now; unanswered: partitions whose last session had no answer
+        infos: current descriptions of the topics; unanswered: partitions whose last session got no answer
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
         committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
@@ -194,8 +197,8 @@ class Openings:
                 reported=opening.mark.end - opening.passes_over,
                 asked_s=now_s,
                 active_s=now_s,
-                # What was asked before is in the log still: nothing more until an index answers, and then
-                # little at first.
+                # The blocks of an unanswered session are still in the log. So send no rows until an index
+                # answers, and then few rows at first.
                 window=self.config.poll_messages if was_unanswered else UNBOUNDED,
                 trimmed=opening.trimmed,
                 undated_s=now_s if opening.is_first and self._is_undated(committed[partition]) else None,
@@ -206,8 +209,9 @@ class Openings:
     def _behind_open_transactions(
         self, committed: Mapping[Partition, Committed | None], stable_end: Mapping[Partition, int]
     ) -> dict[Partition, str]:
-        """Partitions with a committed offset (of another tool) above a transaction that is still open, and
-        why they wait. An offset above the end of the partition itself means that records were lost."""
+        """Partitions that wait because another tool committed an offset after the beginning of a transaction
+        that is still open; each with the reason as text. A partition with a committed offset after its end
+        is left out: it has lost records."""
         ahead = [
             part for part, entry in committed.items() if entry is not None and entry.offset > stable_end[part]
         ]
@@ -222,8 +226,8 @@ class Openings:
     def unplaced(
         self, partitions: Collection[Partition], infos: Mapping[str, TopicInfo], membership: Membership
     ) -> dict[Partition, Committed]:
-        """What to commit for partitions that the app sees for the first time and that cannot begin now: when
-        that was. What their producers hold back meanwhile is for this app.
+        """Marks to commit for partitions that the app sees for the first time and that cannot begin now; they
+        record the current time. Messages that producers hold back in the meantime are still for this app.
 
         raises: AbortableError when the broker cannot tell
         """
@@ -240,23 +244,26 @@ class Openings:
         return marks
 
     def date(self, sessions: Iterable[Session]) -> None:
-        """Correct when the app began with the topics of these sessions, once the broker's clock is known."""
+        """Correct the recorded time at which the app began with the topics of these sessions, once the
+        broker's clock is known."""
         for session in sessions:
             now_ms = self.broker_clock.now_ms() if session.undated_s is not None else None
             if session.undated_s is not None and now_ms is not None:
                 session.date(now_ms - round(1000 * (self.clock.monotonic_s() - session.undated_s)))
 
     def _is_undated(self, committed: Committed | None) -> bool:
-        """Whether the time of a session's mark is of this moment, and in doubt."""
+        """Whether the mark of a new session takes the current time although the broker's clock is unknown."""
         return committed is None and self.broker_clock.now_ms() is None
 
     def _now_ms(self) -> int:
-        """The time by the broker's clock, or long enough ago where that is not known."""
+        """The time by the broker's clock. While that is unknown, a time that is early enough: the local clock
+        minus one day."""
         now_ms = self.broker_clock.now_ms()
         return self.clock.now_ms() - _DOUBT_MS if now_ms is None else now_ms
 
     def _first_seen(self, mark: Mark, info: TopicInfo, topic: TopicStart | None) -> Mark:
-        """The mark, and when the app began with its topic: now, unless the group knows it."""
+        """The mark with the time at which the app began with its topic, and the number of partitions at that
+        time: the recorded ones, else the current ones."""
         topic = topic or TopicStart(mark.partitions or info.partitions, mark.since_ms or self._now_ms())
         return mark._replace(partitions=topic.partitions, since_ms=topic.since_ms)
 
@@ -268,13 +275,17 @@ class Openings:
         beginning: Mapping[Partition, int],
         stable_end: Mapping[Partition, int],
     ) -> dict[Partition, Mark]:
-        """Where partitions begin in which the index has let no session begin yet.
+        """Marks with the starting offset, for partitions in which the index has not accepted a session yet.
 
-        At the beginning, or, under `input.start: latest`:
-        - The group knows no partition of the topic: where an earlier try was to begin, else at the end.
-        - It was added to a topic that the group knows: at its beginning, for what is written there is for
-          this app. So does a partition for which the time when the app began with the topic is unknown.
-        - Else at the first message from the time on at which the app began with the topic.
+        They begin at the partition's beginning. Under `input.start: latest` the first rule that holds counts;
+        if the mark already has a starting offset, the earlier of the two offsets counts:
+        - If the partition was added to a topic for which the group has an offset: at its beginning, because
+          all its messages are for this app. The same if it is unknown when the app began with that topic.
+        - If the partition was seen before and could not begin then: at the first message from `_HELD_BACK_MS`
+          before the app began with the topic.
+        - If the group has an offset for any partition of the topic: at the first message since the app began
+          with the topic.
+        - Else at the end, or, if an earlier attempt chose a starting offset, at that offset.
         """
         is_latest = self.config.start == "latest"
         places: dict[Partition, int] = {}
@@ -303,7 +314,8 @@ class Openings:
             if topic is not None or waited:
                 times_ms[partition] = max(0, since_ms - (_HELD_BACK_MS if waited else 0))
         for partition, offset in (self.topics.offsets_at(times_ms) if times_ms else {}).items():
-            # The end of a partition may lie behind open transactions; readers wait before them.
+            # If there is no such message, this offset is the partition's end. It may lie after open
+            # transactions, but readers wait before those.
             offset = max(beginning[partition], min(offset, stable_end[partition]))
             places[partition] = min(offset, places.get(partition, offset))
         return {
@@ -317,15 +329,16 @@ class Openings:
         infos: Mapping[str, TopicInfo],
         membership: Membership,
     ) -> dict[str, TopicStart | None]:
-        """What the group knows of the topics of these partitions that have no place yet, under `latest`."""
+        """Under `input.start: latest`: the `TopicStart` of each topic with a partition that has no starting
+        offset accepted by the index."""
         if self.config.start != "latest":
             return {}
         new = {partition.topic for partition, entry in committed.items() if entry is None or _is_fresh(entry)}
         return {name: self._topic_start(infos[name], membership) for name in sorted(new)}
 
     def _topic_start(self, info: TopicInfo, membership: Membership) -> TopicStart | None:
-        """What the marks beside its committed offsets say, those that the index has agreed to; None where
-        there are none."""
+        """The start of a topic as recorded by the marks at its committed offsets; None if no partition has an
+        offset that the index has accepted."""
         topic = None
         for number in range(info.partitions):
             partition = Partition(info.name, number)
@@ -346,26 +359,26 @@ def _is_fresh(committed: Committed) -> bool:
 
 _FAILED = Pauses(first_s=0.1, longest_s=60.0)
 _LEADER_S = 1.0
-"""A partition that needs another one without a leader is tried again after this time."""
+"""Seconds until the next attempt for an input partition that needs another partition without a leader."""
 _RESYNCED = Pauses(first_s=0.05, longest_s=5.0)
 
 
 class OpeningQueue:
-    """Which partitions to open next.
+    """Decides for which input partitions a session is opened next.
 
-    Partitions that never failed are opened together. One that could not be opened is tried alone from then
-    on, after pauses that grow, so that it holds up no other.
+    Partitions that never failed are opened together. A partition that could not be opened is tried alone from
+    then on, after pauses that grow, so that it delays no other partition.
 
-    leaderless: those that need a partition without a leader
+    leaderless: input partitions that need a partition without a leader
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due_s: dict[Partition, float] = {}
         self._pauses_s: dict[Partition, float] = {}
-        """Of those that could not be opened: the last pause."""
+        """The last pause of each partition that could not be opened."""
         self._resync_s = 0.0
-        """The last pause of all."""
+        """The last pause that applied to all partitions, see `pause`."""
         self._paused_until_s = 0.0
         self.leaderless: set[Partition] = set()
 
@@ -376,20 +389,20 @@ class OpeningQueue:
         return len(self._due_s)
 
     def add(self, partitions: Collection[Partition]) -> None:
-        """Open these now, or when the pause of an earlier failure is over."""
+        """Queue these partitions: open them now, or at the end of the pause after an earlier failure."""
         now_s = self._clock.monotonic_s()
         for partition in partitions:
             self._due_s.setdefault(partition, now_s)
 
     def replace(self, partitions: Collection[Partition]) -> None:
-        """Open these and no others; forget earlier failures."""
+        """Queue these partitions and no others; forget earlier failures."""
         self._due_s.clear()
         self._pauses_s.clear()
         self.leaderless.clear()
         self.add(partitions)
 
     def due(self, ours: Collection[Partition]) -> list[Partition]:
-        """Those of ours to open in this round, in order."""
+        """Partitions to open in this round, sorted. ours: the partitions assigned to this worker"""
         now_s = self._clock.monotonic_s()
         if now_s < self._paused_until_s:
             return []
@@ -398,30 +411,31 @@ class OpeningQueue:
         return together or sorted(due, key=lambda part: (self._due_s[part], part))[:1]
 
     def pause(self) -> None:
-        """Open nothing for a while, for all sessions failed at once; longer each time until `recovered`."""
+        """Open nothing for a while, because all sessions failed at once. The pause grows each time until
+        `recovered` is called."""
         self._resync_s = _RESYNCED.after(self._resync_s)
         self._paused_until_s = self._clock.monotonic_s() + self._resync_s
 
     def recovered(self) -> None:
-        """Begin again with the shortest pause, for something was emitted."""
+        """Begin again with the shortest pause, because messages were emitted."""
         self._resync_s = 0.0
 
     def postpone(self, partitions: Collection[Partition]) -> None:
-        """Try these later, for they could not be opened."""
+        """Try these partitions again later, because they could not be opened."""
         for partition in partitions:
             self._pauses_s[partition] = _FAILED.after(self._pauses_s.get(partition, 0.0))
             self.delay([partition], self._pauses_s[partition])
 
     def await_leaders(self, partitions: Collection[Partition], able: Collection[Partition]) -> None:
-        """Note that all of these but the able ones need a partition without a leader."""
+        """Note which of these partitions need a partition without a leader: all except the able ones."""
         self.leaderless = self.leaderless.union(partitions).difference(able)
 
     def delay(self, partitions: Collection[Partition], seconds: float = _LEADER_S) -> None:
-        """Open these later, without counting it as a failure."""
+        """Open these partitions later; this does not count as a failure."""
         due_s = self._clock.monotonic_s() + seconds
         self._due_s.update(dict.fromkeys(partitions, due_s))
 
     def opened(self, partition: Partition) -> None:
-        """Forget the partition, for it has a session."""
+        """Remove the partition from the queue, because it has a session now."""
         self._due_s.pop(partition, None)
         self._pauses_s.pop(partition, None)

@@ -1,4 +1,4 @@
-"""What one transaction writes, without messages for partitions that have no leader."""
+"""Prepares what one transaction writes. Blocks with messages for a partition without a leader wait."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from twinsieve.pipeline.worker.session import Session
 from twinsieve.pipeline.worker.topics import WorkerTopics
 
 _REFRESH_S = 1.0
-"""While something waits for a leader, the output topics are fetched this often."""
+"""While a block waits for a leader, descriptions of the output topics are requested once in this time."""
 
 
 @dataclass(slots=True)
 class Outgoing:
-    """What one transaction is to write.
+    """The content of one transaction.
 
-    offsets: to commit with it; sent: sessions, and how many of their answered blocks are in it
+    offsets: input offsets that it commits
+    sent: each session with the number of its answered blocks that are in the transaction
     """
 
     emission: Emission = field(default_factory=Emission)
@@ -30,9 +31,9 @@ class Outgoing:
 
 
 class Outbox:
-    """Makes transactions of answered blocks.
+    """Makes the content of transactions from answered blocks.
 
-    blocked: input partitions whose next block has messages for a partition without a leader
+    blocked: input partitions whose next block has a message for an output partition without a leader
     """
 
     def __init__(
@@ -58,7 +59,8 @@ class Outbox:
             self.blocked.clear()
 
     def prepare(self, taken: Sequence[Answered]) -> Outgoing:
-        """Make a transaction of the answered blocks; each session's end before its first blocked one.
+        """The content of one transaction for these answered blocks; of each session only the blocks before
+        the first one that has to wait for a leader.
 
         raises: as `WorkerTopics.partitions`
         """
@@ -90,10 +92,10 @@ class Outbox:
 def reachable(
     emission: Emission, counts: Mapping[str, int], leaderless: Mapping[str, frozenset[int]]
 ) -> Emission | None:
-    """The same emission, its keyless messages sent past partitions without a leader; None if one that has its
-    partition by number or key would have to go to such a partition.
+    """The same emission with its keyless messages placed on partitions that have a leader; None if a message
+    whose partition is fixed by number or key belongs to a partition without a leader.
 
-    counts: partitions of each topic; leaderless: their numbers, of topics that have any
+    counts: number of partitions of each topic; leaderless: by topic, the partitions without a leader
     """
     if not leaderless:
         return emission
@@ -110,7 +112,8 @@ def reachable(
 
 
 def _place_by_key(placed: Emission, topic: str, messages: Messages, count: int, dead: frozenset[int]) -> bool:
-    """Place messages by key, keyless ones on partitions with a leader; False where one cannot be placed."""
+    """Place messages by key, keyless ones on partitions with a leader; returns False if that is impossible
+    for one of them."""
     live = [number for number in range(count) if number not in dead]
     columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
     for row, (key, value, headers, stamp) in enumerate(columns):
@@ -122,6 +125,7 @@ def _place_by_key(placed: Emission, topic: str, messages: Messages, count: int, 
             return False
         if number in dead:
             return False
-        # Named also for a key: what is sent to a partition by its number and by keys is not sent in order.
+        # Name the partition for keyed messages too: messages that reach one partition both by number and by
+        # key are not sent in order.
         placed.to(topic, number).add(key, value, headers, stamp)
     return True

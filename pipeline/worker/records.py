@@ -20,9 +20,10 @@ from twinsieve.stages.contract import NO_TIME, Batch
 class RecordReader:
     """Reads texts out of records and makes their fingerprints.
 
-    part: where the text is
-    stamped: a message without time of its own takes the record's timestamp
-    notices: gets a line for a field that no message has had so far; a worker puts its own list here
+    part: whether the text is in the value or in the key of a record
+    stamped: whether a message without a time of its own takes the record's timestamp
+    notices: receives a line for each field that no message has contained so far; a worker replaces this list
+        by its own
     """
 
     messages: MessageReader
@@ -34,7 +35,8 @@ class RecordReader:
     def read(
         self, records: Records, refused: Mapping[int, DeadLetterReason]
     ) -> tuple[NDArray[np.uint8], Batch, dict[int, DeadLetterReason]]:
-        """Kinds of these records (uint8[n], `RowKind`), the readable ones, and reasons of the others by row.
+        """The `RowKind` of each record (uint8[n]), a batch of the readable ones, and by row why the others
+        (unreadable or refused) become dead letters.
 
         refused: rows that the output does not take; their messages become dead letters, and no message is
             compared with them
@@ -62,6 +64,6 @@ class RecordReader:
             stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]
             is_stamped = (columns.times_ms == NO_TIME) & (stamps >= 0)
             columns.times_ms = np.where(is_stamped, stamps, columns.times_ms)
-        # The index numbers topics, so it fills in the positions.
+        # Positions need the topic's number, which only the index knows, so the index fills them in.
         unnumbered = np.zeros(len(columns), np.int64)
         return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME), reasons

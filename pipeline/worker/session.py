@@ -1,4 +1,5 @@
-"""A worker's session: what is asked, answered, emitted, expired in one input partition.
+"""A worker's session: which blocks of one input partition were sent, answered and emitted, and whether it has
+expired.
 
 No other file changes the state of a session (tests/house/test_owners.py).
 """
@@ -18,21 +19,21 @@ from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partitio
 from twinsieve.pipeline.wire.ruling import Ruling
 
 _GAP_S = 0.2
-"""To delete, create and fill a topic takes longer than this, as its clients see it."""
+"""While a topic is deleted, created again and filled, its clients get no message for longer than this."""
 
 UNBOUNDED = 1 << 62
-"""The window of a session whose predecessor was answered."""
+"""No limit for `window`: used unless the partition's previous session got no answer."""
 
 
 class SessionPhase(StrEnum):
-    """What a session asks for; docs/DESIGN.md draws the ways."""
+    """Phases of a session, which decide what it sends to the index; docs/DESIGN.md shows the transitions."""
 
     OPENING = "opening"
-    """no offset is committed yet: its start block alone, until the index has let it begin"""
+    """no offset is committed yet: the session sends only its start block until the index accepts it"""
     PROBING = "probing"
-    """the session before had no answer: its start block alone, until an index answers"""
+    """the previous session got no answer: the session sends only its start block until an index answers"""
     READING = "reading"
-    """every message of its partition, as many as `window` allows"""
+    """the session sends every message of its partition, as many at a time as `window` allows"""
 
 
 SESSION_WAYS: dict[SessionPhase, set[SessionPhase]] = {
@@ -44,11 +45,13 @@ SESSION_WAYS: dict[SessionPhase, set[SessionPhase]] = {
 
 @dataclass(slots=True)
 class PendingBlock:
-    """One block that was sent: its range, and the originals of its rows.
+    """A block that was sent and is not emitted yet: its offsets [first, end), and the originals of its rows.
 
-    reasons: of rows that are unreadable; refused: of rows that the output does not take
-    foreign: headers that its rows came with and that look like ours; the originals are without them
-    no_text: rows without a text, tombstones among them, ascending
+    reasons: by row, why unreadable rows become dead letters; refused: the same for rows that the output does
+        not accept
+    bytes_held: memory of the originals
+    foreign: number of headers that were removed from the originals because they look like ours
+    no_text: rows without a text, ascending; tombstones are among them
     """
 
     first: int
@@ -63,17 +66,19 @@ class PendingBlock:
 
 @dataclass(slots=True)
 class Session:
-    """One run of asking for one partition.
+    """The blocks that a worker sends for one input partition, from a start block on, and what became of them.
 
-    reply: partition of the verdicts topic where its answers come
-    mark: what was emitted, without a gap; reported: how far that was reported to the index
-    window: rows that may wait for answers; grows with each answer
-    trimmed: offsets that retention took before it began, until that is committed
+    number: random number that identifies the session
+    reply: partition of the verdicts topic that receives its answers
+    mark: what was emitted, without a gap; reported: up to which offset that was reported to the index
+    window: number of rows that may wait for answers; grows with each answer
+    trimmed: number of offsets that retention deleted before the session began; 0 once they were counted
     undated_s: for the first session of a topic: when it was planned, if the mark holds that time by a clock
-        that may be wrong
-    settled: the index has answered, so that it knows the mark that this session began from
-    covered: the next block's first offset; ready: answered blocks, the head of `pending`
-    asked_s: since when an answer is awaited; active_s: of the last block that was asked or came out
+        that may be wrong; else None
+    settled: whether the index has answered, so that it knows the mark with which this session began
+    covered: first offset of the next block
+    pending: blocks that were sent and are not emitted; ready: the first of them, which have an answer
+    asked_s: time since which an answer is awaited; active_s: time when a block was last sent or emitted
     """
 
     partition: Partition
@@ -96,7 +101,7 @@ class Session:
 
     @property
     def reads(self) -> bool:
-        """Whether messages are asked for, beyond the start block."""
+        """Whether the session sends messages, and not only its start block."""
         return self.phase.now is SessionPhase.READING
 
     @property
@@ -106,35 +111,37 @@ class Session:
 
     @property
     def start(self) -> tuple[int, int]:
-        """Where to begin reading, and the epoch of the message before that.
+        """The offset at which reading begins, and the leader epoch of the message before it.
 
-        No readable message lies between the last emitted message and the committed offset.
+        If that epoch is known, reading begins right after the last emitted message. This skips and repeats
+        nothing, because no readable message lies between that and the committed offset.
         """
         mark = self.mark
         return (self.covered, NO_EPOCH) if mark.epoch == NO_EPOCH else (mark.read, mark.epoch)
 
     @property
     def epoch(self) -> int:
-        """Of the leader that wrote the last message that was asked for; NO_EPOCH where it is not known."""
+        """Leader epoch of the last message that was sent in a block; NO_EPOCH if it is unknown."""
         records = (block.records for block in reversed(self.pending))
         last = next((block_records.epochs for block_records in records if block_records.epochs), None)
         return self.mark.epoch if last is None else last[-1]
 
     def doubts(self, records: Records, now_s: float) -> bool:
-        """Whether the topic may be another one since the last message: nothing came for a while, as when it
-        was made again, or the epochs of leaders go back, which count up within one topic."""
+        """Whether the topic may have been deleted and created again since the last message: no message came
+        for a while, or the leader epoch is lower than before (within one topic it only grows)."""
         return now_s - self.active_s >= _GAP_S or (bool(records.epochs) and records.epochs[0] < self.epoch)
 
     def date(self, since_ms: int) -> None:
-        """Note when the app began with the topic."""
+        """Set the time at which the app began with the topic."""
         self.mark, self.undated_s = self.mark._replace(since_ms=since_ms), None
 
     def is_full(self, max_rows: int, max_bytes: int) -> bool:
-        """Whether as many rows or bytes wait for answers as may."""
+        """Whether the rows or the bytes that wait for answers have reached their limit."""
         return self.pending_rows >= max_rows or self.pending_bytes >= max(1, max_bytes)
 
     def ask(self, blocks: Sequence[PendingBlock], now_s: float, *, starts: bool) -> None:
-        """Wait for answers to these blocks. starts: one is the start block, which reports nothing"""
+        """Add these sent blocks to those that wait for answers. starts: one of them is the start block, which
+        does not count as a report of what was emitted"""
         if not self.pending:
             self.asked_s = now_s
         for block in blocks:
@@ -147,9 +154,9 @@ class Session:
         self.active_s = now_s
 
     def answer(self, ruling: Ruling, where: str) -> None:
-        """Take the ruling on the first block without one.
+        """Store the ruling on the oldest block without an answer.
 
-        raises: AbortableError naming `where` for a ruling on anything else
+        raises: AbortableError naming `where` if the ruling is on anything else
         """
         place = len(self.ready)
         block = self.pending[place] if place < len(self.pending) else None
@@ -164,7 +171,8 @@ class Session:
         self.ready.append((block, ruling))
 
     def emit(self, count: int, now_s: float) -> bool:
-        """Remove the first answered blocks, which are committed; returns whether reading begins now."""
+        """Remove the first `count` answered blocks, which are committed; returns whether the session begins
+        to read messages now."""
         self.mark = self.mark_with(count)
         for _ in range(count):
             block, _ = self.ready.popleft()
@@ -179,16 +187,16 @@ class Session:
         return begins
 
     def expired(self, now_s: float, patience_s: float) -> bool:
-        """Whether no answer has come for this long."""
+        """Whether the session has waited at least `patience_s` seconds for an answer without getting one."""
         return bool(self.pending) and not self.ready and now_s - self.asked_s >= patience_s
 
     def take_trimmed(self) -> int:
-        """Offsets that retention took before the session began; 0 from the second time on."""
+        """Number of offsets that retention deleted before the session began; 0 from the second call on."""
         trimmed, self.trimmed = self.trimmed, 0
         return trimmed
 
     def mark_with(self, count: int) -> Mark:
-        """The mark once the first `count` answered blocks are out, too."""
+        """The mark as it will be when the first `count` answered blocks are emitted, too."""
         mark = self.mark._replace(fresh=False)
         for block, _ in islice(self.ready, count):
             mark = mark._replace(end=block.end)
@@ -200,17 +208,18 @@ class Session:
 
 
 SPARE_PART = 4
-"""The originals of all partitions may exceed `kafka.pending_bytes` by this part of it, message by message."""
+"""The originals of all partitions may exceed `kafka.pending_bytes` by 1 / SPARE_PART of it. Within this spare
+part, messages are read one by one."""
 
 
 class Room:
-    """How much the sessions of a worker may hold until it is answered, each by itself and all together.
+    """Limits for the originals that wait for answers: of each session, and of all sessions of a worker.
 
-    A partition reads until it holds its share. A poll may bring more than that. Once all bytes are taken,
-    each partition that holds rows is full, and the others read one message at a time. Beyond the spare part
-    no partition reads.
+    A partition reads until it holds its share; one poll may bring more than that. Once all bytes are used,
+    each partition with waiting rows is full, and the others read one message at a time. Once the spare part
+    is used as well, no partition reads.
 
-    max_rows: of one partition; max_bytes: of all of them
+    max_rows: limit for each partition; max_bytes: limit for all partitions together
     """
 
     def __init__(self, sessions: Mapping[Partition, Session], max_rows: int, max_bytes: int) -> None:
@@ -220,24 +229,25 @@ class Room:
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of memory of all that waits."""
+        """Bytes of memory of all waiting originals."""
         return sum(session.pending_bytes for session in self._sessions.values())
 
     @property
     def is_left(self) -> bool:
-        """Whether bytes are left."""
+        """Whether less than `max_bytes` are used."""
         return self.used_bytes < self._max_bytes
 
     def is_full(self, session: Session, partitions: int, part: int) -> bool:
-        """Whether a session holds its limits / part. partitions: that share the bytes"""
+        """Whether a session has reached 1 / `part` of its limits. partitions: number of partitions that share
+        the bytes"""
         if self._crowded or (session.pending_rows and not self.is_left):
             return True
         rows = min(session.window, self._max_rows) // part
         return session.is_full(max(1, rows), self._max_bytes // max(1, partitions) // part)
 
     def opens(self) -> bool:
-        """Note the used bytes; returns whether sessions that waited only for other sessions may read
-        again."""
+        """Note whether the spare part is used up; returns whether this has just ended, so that sessions which
+        waited only because of other sessions may read again."""
         was, most = self._crowded, self._max_bytes + self._max_bytes // SPARE_PART
         self._crowded = self.used_bytes >= most > 0
         return was and not self._crowded

@@ -16,7 +16,7 @@ from twinsieve.stages.errors import StateError
 class WorkerTopics:
     """Descriptions of topics by name, requested from the broker when needed.
 
-    notices: gets a line when partitions lose their leaders, and when they have some again
+    notices: receives a line when partitions lose their leaders, and when they have leaders again
     """
 
     def __init__(self, admin: Admin, notices: list[str]) -> None:
@@ -43,7 +43,7 @@ class WorkerTopics:
         return {name: info for name, info in infos.items() if info is not None}
 
     def led(self, *partitions: Partition) -> bool:
-        """Whether all of these had a leader when they were last fetched."""
+        """Whether all of these partitions had a leader at the last fetch of their topics."""
         infos = self._infos
         return not any(
             partition.topic in infos and partition.number in infos[partition.topic].leaderless
@@ -51,8 +51,8 @@ class WorkerTopics:
         )
 
     def reply(self, verdicts: str, partition: Partition) -> Partition:
-        """Partition of the verdicts topic for the answers to an input partition. It depends on how many
-        partitions that topic had when it was last fetched; the number may change."""
+        """Partition of the verdicts topic for the answers to an input partition. It depends on the number of
+        partitions that the verdicts topic had at the last fetch, and that number may change."""
         return Partition(verdicts, partition.number % max(1, self._infos[verdicts].partitions))
 
     def leaderless(self, names: Collection[str]) -> dict[str, frozenset[int]]:
@@ -68,30 +68,33 @@ class WorkerTopics:
             self._notices.append(f"{', '.join(map(str, sorted(partitions)))}: {what}")
 
     def ends(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """End offset of each, including open transactions. raises: AbortableError without an answer"""
+        """End offset of each partition, after open transactions too. raises: AbortableError if no broker
+        answers"""
         try:
             return self._admin.end_offsets(partitions)
         except BrokerError as error:
             raise AbortableError(str(error)) from error
 
     def offsets_at(self, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
-        """First offset of each with that timestamp or a later one, else its end. raises: as `ends`"""
+        """For each partition the first offset with that timestamp or a later one, else its end. raises: as
+        `ends`"""
         try:
             return self._admin.offsets_at(times_ms)
         except BrokerError as error:
             raise AbortableError(str(error)) from error
 
     def partitions(self, names: Collection[str]) -> dict[str, int]:
-        """Number of partitions of every fetched topic, at least of these. raises: as `fetch`"""
+        """Number of partitions of every topic fetched so far; topics in `names` that are missing are fetched
+        first. raises: as `fetch`"""
         missing = set(names) - self._infos.keys()
         if missing:
             self.fetch(missing)
         return {name: info.partitions for name, info in self._infos.items()}
 
     def check_ids(self, sessions: Collection[Session]) -> None:
-        """Check that the sessions' topics are still those that they began with.
+        """Check that the sessions' topics are still the same topics as when the sessions began.
 
-        raises: StateError for a topic that was created again; AbortableError for a deleted one
+        raises: StateError if a topic was deleted and created again; AbortableError if one is deleted
         """
         infos = self.fetch({session.partition.topic for session in sessions})
         for session in sessions:
@@ -107,21 +110,21 @@ _UNANSWERED = Pauses(first_s=60.0, longest_s=480.0)
 
 
 class EndOffsets:
-    """End offsets of the partitions whose leader answers.
+    """Queries the end offsets of the partitions whose leader answers.
 
     A query that includes a partition without a leader takes the client's timeout (2 s) and then fails for all
     its partitions. After such a failure each partition is queried alone, and one that fails again is not
-    queried for a minute, then longer. A round meets one failure at most.
+    queried for a minute, then longer. Each call of `of` meets one failure at most.
     """
 
     def __init__(self, consumer: PartitionReader, clock: Clock) -> None:
         self._consumer = consumer
         self._clock = clock
         self._alone: dict[Partition, tuple[float, float]] = {}
-        """For each partition that is queried alone: when, and its last pause."""
+        """For each partition that is queried alone: the time of the next query, and the last pause."""
 
     def of(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Ends of the partitions that answer. Raises no BrokerError."""
+        """End offset of each partition whose leader answers; the others are left out."""
         self._alone = {partition: due for partition, due in self._alone.items() if partition in partitions}
         together = [partition for partition in partitions if partition not in self._alone]
         try:
@@ -144,7 +147,7 @@ class EndOffsets:
         return ends
 
     def query_again(self, partition: Partition) -> None:
-        """Query this partition again: records have come from it."""
+        """Query this partition in the next call of `of`: records have come from it, so it has a leader."""
         if partition in self._alone:
             self._alone[partition] = (self._clock.monotonic_s(), self._alone[partition][1])
 

@@ -1,23 +1,25 @@
-"""The worker role: asks the index about every input message in sessions, and emits what it answers.
+"""The worker role: asks the index for a verdict on every input message, and emits the answered messages.
 
-A worker's only durable state is the committed input offset. Steps of `Worker.step`:
+A worker's only durable state is the committed input offset. For each input partition it has a *session*: a
+sequence of blocks, each of which asks for verdicts on the next messages. Steps of `Worker.step`:
 
-1. POLLED: input records, with the membership of that moment. Another epoch than before: every session is
-   dropped and begins again from the committed offset.
-2. FINGERPRINTED, APPENDED: what was polled goes to the log as blocks; the originals wait in
-   `Session.pending`.
-3. OPENED: sessions for partitions that have none: committed offset read, end of the verdict partition noted,
-   start block appended. A partition without a committed offset asks for leave first, then commits one.
-4. ANSWERED: answers of our sessions, which pair with the head of `pending`.
-5. BEGUN, SENT, OFFSETS_SENT, COMMITTED: one transaction holds uniques, duplicates, dead letters and the input
-   offset with its mark.
-6. REPORTED: an idle partition tells how far it has emitted, in an empty block.
+1. Poll input records, together with the current group membership. Hook: POLLED. If the epoch has changed
+   (a rebalance), drop every session; the partitions begin again from their committed offsets.
+2. Make the fingerprints of the polled messages and append them to the log as blocks. The originals wait in
+   `Session.pending`. Hooks: FINGERPRINTED, APPENDED.
+3. Open a session for each partition that has none: read the committed offset, note the end of the partition
+   for the answers, append a start block. A partition without a committed offset first waits until the index
+   accepts the session, and then commits an offset. Hook: OPENED.
+4. Read the answers to our sessions. Answers come in the order of `pending`. Hook: ANSWERED.
+5. Write unique messages, duplicates, dead letters and the input offset with its mark in one transaction.
+   Hooks: BEGUN, SENT, OFFSETS_SENT, COMMITTED.
+6. Report to the index, in an empty block, how far an idle partition has emitted. Hook: REPORTED.
 
-A crash before COMMITTED costs the session: the next one begins at the same offset, asks again and gets the
-same verdicts. A crash after it costs nothing: the next one begins behind it, and the mark tells the index
-what was emitted. Emitting without the offset in the same transaction, or asking from anywhere but the
-committed offset, is never allowed. A failed append, a mismatch, an abort, a rebalance, no answer: a new
-session.
+If the worker crashes before COMMITTED, the next session begins at the same offset, asks again and gets the
+same verdicts. If it crashes later, the next session begins after the emitted messages, and the mark tells
+the index what was emitted. Two things are never allowed: to emit without the offset in the same
+transaction, and to ask from anywhere but the committed offset. A failed append, an answer that does not fit,
+an aborted transaction, a rebalance or a missing answer leads to a new session.
 """
 
 from __future__ import annotations
@@ -50,11 +52,14 @@ from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
 
 _IDS_S = 1.0
-"""While messages come out, the ids of their topics are compared once in this time."""
+"""While messages are emitted, the ids of their input topics are checked once in this time."""
 
 
 class Worker:
-    """One worker, with a broker of its own. `step` does one round; errors end it, but for AbortableError."""
+    """One worker. `step` does one round; it handles AbortableError itself, any other error ends the worker.
+
+    broker: used by this worker alone, and closed with it
+    """
 
     def __init__(
         self,
@@ -92,50 +97,50 @@ class Worker:
         self.refused = self._refusals.of  # the worker that replaces this one takes them over
         self._doubted: set[Partition] = set()
         self._noted: set[Partition] = set()
-        """Partitions that cannot begin, of which the group knows when they were first seen."""
+        """Partitions that cannot begin yet, and for which the time when they were first seen is committed."""
         self._polled = PollResult(Membership(-1), frozenset(), -1)
         self._epoch = -1
         self._emitted = Emission()
         self._committed_s = clock.monotonic_s()
         self._compare_s = 0.0
-        """When to compare the ids of topics next."""
+        """When to check the ids of the input topics next."""
         self._stopping = False
-        # The caller counts these and sets them to 0.
+        # The caller adds these to its counters and sets them to 0.
         self.resyncs = 0
         self.trimmed = 0
         self.rebalances = 0
 
     @property
     def pending_rows(self) -> dict[Partition, int]:
-        """Rows that wait for answers, by partition."""
+        """Number of rows that wait for an answer or for emission, by partition."""
         return {partition: session.pending_rows for partition, session in self._sessions.items()}
 
     @property
     def pending_bytes(self) -> int:
-        """Memory of the rows that wait for answers, of all partitions."""
+        """Memory of the rows that wait for an answer or for emission, in all partitions."""
         return self._room.used_bytes
 
     @property
     def unanswered(self) -> int:
-        """Blocks that wait for answers."""
+        """Number of blocks that wait for an answer or for emission."""
         return sum(len(session.pending) for session in self._sessions.values())
 
     @property
     def ready(self) -> bool:
-        """Whether the worker is a member of its group, and has a session for each partition that does not
-        wait for a leader, or for an index."""
+        """Whether the worker is a member of its group and has a session for each of its partitions, except
+        for partitions that wait for a leader or for an index."""
         waits = self._queue.leaderless | self._patience.expired.keys()
         return self._epoch >= 0 and waits.issuperset(self._queue)
 
     @property
     def waiting_for_leader(self) -> int:
-        """Input partitions that wait for a partition without a leader."""
+        """Number of input partitions that wait because a partition has no leader."""
         return len(self._queue.leaderless | self._outbox.blocked)
 
     def progress(self) -> dict[Partition, tuple[int, int]]:
-        """Each partition's offset up to which it is emitted, and its end, where the end is known.
+        """For each partition whose end is known: the offset up to which it is emitted, and its end.
 
-        raises: BrokerError when no broker answers, also without any partition
+        raises: BrokerError when no broker answers, even if the worker has no partition
         """
         self._topics.refresh(self._needed({*self._sessions, *self._queue}))
         queried = [part for part in (*self._sessions, self._config.log) if self._topics.led(part)]
@@ -147,14 +152,14 @@ class Worker:
         }
 
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
-        """Position and end of each partition that is read. A position passes control markers and aborted
-        messages, so that one below the end means records that did not arrive."""
+        """Read position and end of each partition that is being read. A position skips control markers and
+        aborted messages, so a position below the end means that records have not arrived."""
         read = [part for part, session in self._sessions.items() if session.reads and part in ends]
         return {part: (self._consumer.position(part), ends[part]) for part in read}
 
     @property
     def idle(self) -> bool:
-        """Whether no block waits for an answer or for emission, and everything emitted is reported; blocks
+        """Whether no block waits for an answer or for emission, and everything emitted is reported. Blocks
         that need a partition without a leader do not count."""
         return not self._queue and not any(
             (session.pending and session.partition not in self._outbox.blocked)
@@ -163,7 +168,7 @@ class Worker:
         )
 
     def step(self, timeout_s: float) -> Emission:
-        """One round; returns what was committed."""
+        """Do one round; returns the counts of the messages that it committed."""
         self._emitted = Emission()
         self.notices += self.clocks.look()
         try:
@@ -176,7 +181,8 @@ class Worker:
         return self._emitted
 
     def finish(self, timeout_s: float) -> Emission:
-        """Do one round of a clean stop: ask nothing new, emit and report what waits; repeat until `idle`."""
+        """Do one round of a clean stop: send no new messages to the index, emit and report those that wait.
+        Call it until `idle`."""
         if not self._stopping:
             self._stopping = True
             self._queue.replace(())
@@ -197,7 +203,7 @@ class Worker:
         self._broker.close()
 
     def _step(self, timeout_s: float) -> None:
-        # 1. POLLED
+        # Step 1: poll.
         polled = self._poll(timeout_s)
         self._hook(WorkerStep.POLLED)
         if polled.epoch != self._epoch:
@@ -209,15 +215,15 @@ class Worker:
             self._outbox.blocked.clear()
             self._queue.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
-            # 2. FINGERPRINTED, APPENDED
+            # Step 2: make fingerprints and append them to the log.
             for records in polled.records:
                 self._ask(records)
-        # 3. OPENED
+        # Step 3: open sessions.
         due = self._queue.due(polled.assignment)
         if due:
             self._open(due, polled.membership)
             self._hook(WorkerStep.OPENED)
-        # 4. ANSWERED
+        # Step 4: read answers.
         self._appender.confirm(0)
         waits = self.unanswered and not any(session.ready for session in self._sessions.values())
         wait_s = min(timeout_s, self._backoff.left_s()) if waits else 0
@@ -226,16 +232,17 @@ class Worker:
         except RefusedError as error:
             self._doubt(error, polled.membership)
         self._hook(WorkerStep.ANSWERED)
-        # 5. BEGUN, SENT, OFFSETS_SENT, COMMITTED
+        # Step 5: write the output and the offset in one transaction.
         self._compare_ids()
         self._emit(polled.membership)
         self._make_room()
-        # 6. REPORTED
+        # Step 6: report how far idle partitions have emitted.
         self._expire_or_report()
         self._check(polled.membership)
 
     def _poll(self, timeout_s: float) -> PollResult:
-        """Poll input; while blocks are unanswered, no more often than the backoff allows."""
+        """Poll the input. While blocks are unanswered, poll only as often as the backoff allows; in between,
+        return the last result without its records."""
         unanswered = self.unanswered
         if unanswered and self._backoff.left_s():
             return self._polled
@@ -254,19 +261,20 @@ class Worker:
         self._drop(list(self._sessions), why)
 
     def _drop(self, partitions: Collection[Partition], why: str) -> None:
-        """Forget the sessions of these partitions."""
+        """Drop the sessions of these partitions. why: line for the operator"""
         self.notices.append(why)
         self.resyncs += 1
-        # A position that the broker refuses would fail every poll until its session begins again.
+        # Pause them, because a position that the broker refuses would make every poll fail until the
+        # partition has a new session.
         self._consumer.pause(partitions)
         for partition in partitions:
             self._sessions.pop(partition, None)
 
     def _needed(self, partitions: Collection[Partition]) -> set[str]:
-        """Topics that these input partitions need.
+        """Names of the topics that sessions of these input partitions need.
 
-        The output topics are among them: messages go to the partition they came from where the input and the
-        output have equal numbers of partitions, and either number may grow.
+        The output topics are included, because the number of their partitions matters: if input and output
+        have equally many, a message keeps its partition number. Either number may grow.
         """
         config = self._config
         return {part.topic for part in partitions} | config.emit.topics | {config.log.topic, config.verdicts}
@@ -299,7 +307,7 @@ class Worker:
             self._consumer.pause([part for part, session in ours if self._is_full(session)])
 
     def _open(self, partitions: Sequence[Partition], membership: Membership) -> None:
-        """Begin a session for each of these partitions that can begin one; put the others off."""
+        """Begin a session for each of these partitions that is able to; postpone the others."""
         self._queue.delay(partitions)
         infos = self._topics.fetch(self._needed(partitions))
         replies = {part: self._topics.reply(self._config.verdicts, part) for part in partitions}
@@ -334,7 +342,7 @@ class Worker:
     def _note_unplaced(
         self, partitions: Sequence[Partition], infos: Mapping[str, TopicInfo], membership: Membership
     ) -> None:
-        """Have the group know when these partitions were first seen, which cannot begin yet; once."""
+        """Commit, once per partition, when these partitions that cannot begin yet were first seen."""
         new = [part for part in partitions if part not in self._noted]
         try:
             marks = self._openings.unplaced(new, infos, membership)
@@ -351,13 +359,13 @@ class Worker:
         self._consumer.resume([session.partition])
 
     def _doubt(self, error: RefusedError, membership: Membership) -> None:
-        """Believe a refusal from the second time on, and only as a member of the group.
+        """Accept a refusal by the index only the second time, and only as a member of the group.
 
-        A process that was frozen after it had read the offsets of its partition sends a start block that is
-        out of date, for other processes have gone on since. A process that is still the member that read the
-        offsets was not replaced.
+        If a process is frozen after it has read the offsets of its partition, other processes may continue
+        meanwhile. Its start block is then out of date, and the refusal proves nothing. The transaction here
+        succeeds only if this process is still the member that read the offsets, so that it was not replaced.
 
-        raises: the refusal; AbortableError to begin again
+        raises: the refusal; AbortableError if the partition should begin again
         """
         self._transactor.begin()
         self._transactor.send_offsets({error.partition: Committed(0)}, membership)
@@ -368,10 +376,11 @@ class Worker:
         raise AbortableError(f"{error}; making sure") from error
 
     def _emit(self, membership: Membership) -> None:
-        """Commit what is answered, with the offsets behind it.
+        """Emit the answered messages, and commit the offsets after them.
 
-        One transaction holds everything. A partition whose transaction was refused gets a transaction of its
-        own, one such partition in each round, so that a refusal holds up no other partition.
+        One transaction holds the messages of all partitions, except for those whose last transaction failed.
+        Each of these gets a transaction of its own, one of them in each round, so that a further failure
+        delays no other partition.
         """
         self._outbox.see_leaders()
         blocked, failed_last = self._outbox.blocked, self._refusals.failed_last
@@ -387,7 +396,8 @@ class Worker:
             self._emit_of(take_answered(sessions, max_rows, max_bytes), membership)
 
     def _emit_of(self, taken: Sequence[Answered], membership: Membership) -> None:
-        """Commit one transaction of these blocks, without those that need a partition without a leader."""
+        """Commit one transaction with these blocks, except for blocks that need a partition without a
+        leader."""
         if not taken:
             return
         self._openings.date(session for session, _ in taken)
@@ -421,7 +431,8 @@ class Worker:
         self._drop(partitions, str(error))
 
     def _let_go(self, session: Session, count: int) -> None:
-        """Forget the first blocks of this session, which are committed, and read on where there is room."""
+        """Remove the first `count` blocks of this session, which are committed; resume reading if there is
+        room."""
         now_s = self._clock.monotonic_s()
         self._patience.answered(session.partition, now_s - session.asked_s)
         begins = session.emit(count, now_s)
@@ -444,8 +455,8 @@ class Worker:
         self._hook(WorkerStep.OFFSETS_SENT)
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)
-        # Counted only after the commit: a worker that begins again before the commit finds them missing
-        # again.
+        # Count them only after the commit: if the session is dropped earlier, the next one finds the same
+        # messages missing and counts them.
         for session in filter(None, map(self._sessions.get, offsets)):
             trimmed = session.take_trimmed()
             if trimmed:
@@ -465,7 +476,8 @@ class Worker:
                 self._report(session, now_s)
 
     def _report(self, session: Session, now_s: float) -> None:
-        # A stopping worker polls nothing more: records between `covered` and the position were never asked.
+        # A stopping worker does not send what it polls: the records between `covered` and the read position
+        # were not sent to the index, so the report must not include them.
         passed = session.covered if self._stopping else self._consumer.position(session.partition)
         position = max(session.covered, passed)
         news = session.emitted > session.reported or position > session.covered
@@ -474,9 +486,10 @@ class Worker:
             self._hook(WorkerStep.REPORTED)
 
     def _compare_ids(self) -> None:
-        """Before anything comes out, but not each time: are its topics those that it was read from?
+        """Before messages are emitted, check that their input topics are still the topics that were read; do
+        so at most once per `_IDS_S` seconds, but at once if a session doubts its topic.
 
-        raises: StateError for one that was created again; AbortableError for one that is gone
+        raises: StateError if a topic was created again; AbortableError if one is gone
         """
         now_s = self._clock.monotonic_s()
         if now_s < self._compare_s or not any(session.ready for session in self._sessions.values()):
@@ -487,14 +500,15 @@ class Worker:
         except BrokerError as error:
             if isinstance(error, AbortableError) or not error.retryable:
                 raise
-            # What is answered may come out all the same, and each question may take its time.
+            # The answered messages may be emitted without this check. The next check waits longer, because
+            # each request may take its whole timeout.
             self._compare_s = self._clock.monotonic_s() + self._config.check_s
 
     def _check(self, membership: Membership) -> None:
-        """When nothing came out for a while, check that this member was not fenced (by a commit) and that
-        topic ids are unchanged.
+        """If nothing was committed for a while, commit the same offsets again, which shows that this member
+        was not fenced, and check that topic ids are unchanged.
 
-        A session without an answer yet commits nothing: the mark it began from may not be judged so far.
+        A session without any answer commits nothing, because the index may not know its first mark yet.
         """
         now_s = self._clock.monotonic_s()
         if now_s - self._committed_s < self._config.check_s:

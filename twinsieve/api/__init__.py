@@ -1,2 +1,2 @@
-"""The public face: what programs and notebooks import from `twinsieve`. Nothing else in twinsieve imports
-it."""
+"""The public Python interface: the names that programs and notebooks import from `twinsieve`. No other
+folder of twinsieve imports it."""

@@ -1,4 +1,4 @@
-"""SimHash fingerprints of texts, and all pairs of fingerprints that are few bits apart."""
+"""Compute SimHash fingerprints of texts, and find all pairs of fingerprints that differ in few bits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.scheme import Scheme
 
 MAX_PAIRS = 100_000_000
-"""1.6 GB of pairs."""
+"""Default limit of `find_all`; so many pairs take 1.6 GB."""
 
 _SLICE = 8_192
-"""Texts at a time: their characters and features are held at once."""
+"""Number of texts read in one step. Limits memory: a step holds all characters and features of its texts."""
 
 
 def simhash(
@@ -29,16 +29,17 @@ def simhash(
     profile: Literal["plain", "microblog"] = "plain",
     seed: int = 0,
 ) -> np.ma.MaskedArray[Any, np.dtype[np.uint64]]:
-    """SimHash fingerprints of the texts' bodies, masked where a text has none.
+    """SimHash fingerprint of each text's body; a row is masked if its text has no fingerprint.
 
-    Equal bodies have equal fingerprints; alike ones differ in few bits. A body of fewer than 8 characters,
-    of digits alone, or no text (None, NaN, NA) has no fingerprint: its row is masked, and `find_all` leaves
-    it out. Under the mask the array holds 0, which is a fingerprint of nothing: do not compare `.data`.
+    The body of a text is its normalized form, which is compared. Equal bodies have equal fingerprints;
+    similar bodies differ in few bits. A missing text (None, NaN, NA) has no fingerprint, nor has a body of
+    fewer than 8 characters or of digits only: the row is masked, and `find_all` skips it. Masked rows hold 0
+    in `.data`; this 0 is not a fingerprint, so do not compare `.data`.
 
     texts: column of str: list, NumPy, Arrow, pandas or polars
-    bits: 64 for uint64[n], 128 for uint64[n, 2], of which [:, 0] is the one of 64 bits
-    profile: what the body leaves out: `plain` links and @names, `microblog` also hashtags, repost chains,
-        card tails
+    bits: 64 gives uint64[n]; 128 gives uint64[n, 2], whose column 0 is the 64-bit fingerprint
+    profile: what is removed from a text to make its body: `plain` removes links and @names, `microblog` also
+        hashtags, repost chains and card tails
     seed: 0 to 2^32 - 1; fingerprints of different seeds, profiles or versions cannot be compared
     raises: UsageError, ConfigError
 
@@ -65,9 +66,9 @@ def simhash(
 def find_all(fingerprints: object, k: int, *, max_pairs: int = MAX_PAIRS) -> NDArray[np.int64]:
     """int64[m, 2]: every pair of rows whose fingerprints differ in at most k bits.
 
-    In each pair the earlier row stands first; pairs are sorted. No pair is missed and none is there twice.
-    Rows that are masked or missing stand in no pair. Takes about n log n for small k; many equal
-    fingerprints make n * n / 2 pairs, and `max_pairs` ends that.
+    Each pair appears exactly once, with the smaller row number first; pairs are sorted. Masked and missing
+    rows are in no pair. The time grows with about n log n for small k. But n equal fingerprints make
+    n * n / 2 pairs, so more than `max_pairs` pairs are an error.
 
     fingerprints: uint64[n], as from `simhash(…, bits=64)`: NumPy (masked or not), list of int, Arrow,
         pandas, polars
@@ -94,7 +95,7 @@ def _scheme(profile: Literal["plain", "microblog"], seed: int) -> Scheme:
 
 
 def _fingerprints_of(column: object) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """uint64[m] fingerprints and int64[m] rows of those that are there, rows ascending."""
+    """uint64[m] fingerprints that are not missing, and int64[m] their row numbers, ascending."""
     if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.uint64:
         there = np.flatnonzero(~np.ma.getmaskarray(column)).astype(np.int64)
         return np.ascontiguousarray(np.ma.getdata(column)[there]), there

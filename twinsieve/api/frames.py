@@ -1,6 +1,6 @@
-"""Data frames of pandas and polars, and Arrow tables: their columns by name, and some of their rows.
+"""Get columns by name, and select rows, from data frames of pandas and polars and from Arrow tables.
 
-None of these libraries is imported here, except pyarrow for what it made itself.
+This module imports none of these libraries, except pyarrow to filter an Arrow table.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ _SHOWN_NAMES = 12
 
 
 class Frame(Protocol):
-    """What a data frame of pandas or polars, an Arrow table and a record batch have in common."""
+    """The attributes that pandas and polars data frames, Arrow tables and record batches share."""
 
     @property
     def columns(self) -> Any:
-        """Its columns, or their names."""
+        """The names of the columns (pandas, polars), or the columns themselves (Arrow)."""
 
     @property
     def shape(self) -> Any:
-        """Rows and columns."""
+        """Number of rows, number of columns."""
 
 
 FrameT = TypeVar("FrameT", bound=Frame)
 
 
 def is_frame(items: object) -> bool:
-    """Whether it has columns with names and rows."""
+    """Whether `items` is a data frame or a table."""
     return hasattr(items, "columns") and hasattr(items, "shape") and not isinstance(items, type)
 
 
 def names_of(frame: Any) -> list[object]:
-    """Names of its columns, in order."""
+    """Names of the frame's columns, in order."""
     schema = getattr(frame, "schema", None)
     return list(schema.names) if _is_arrow(frame) and schema is not None else list(frame.columns)
 
 
 def column_of(frame: Any, name: object, argument: str) -> Any:
-    """One of its columns.
+    """The frame's column of this name.
 
-    argument: that names the column, for errors
-    raises: UsageError where the frame has none of that name, or several
+    argument: the caller's argument that holds the name; error messages begin with it
+    raises: UsageError if `name` is not a str, or if no column or several columns have this name
     """
     if name is None:
         raise UsageError(
@@ -75,9 +75,9 @@ def column_of(frame: Any, name: object, argument: str) -> Any:
 
 
 def rows_of(frame: FrameT, kept: NDArray[np.bool_]) -> FrameT:
-    """The rows where `kept` holds, in their order; of the type of the frame, with all columns and types.
+    """The rows whose `kept` is true, in order, as a frame of the same type with the same columns and dtypes.
 
-    A pandas index goes with its rows.
+    In pandas each row keeps its index label.
     """
     taken: Any = frame
     if _is_arrow(frame):

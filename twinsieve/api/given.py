@@ -1,4 +1,4 @@
-"""The arguments of `judge`, or the parts of `dedup`'s items, as columns for the engine."""
+"""Convert the arguments of `Sieve.judge`, or the items of `Sieve.dedup`, to columns for the engine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
 
 Part = str | Callable[[Any], Any]
-"""Where a part of an item is: its key, or a function of the item."""
+"""How to get the text, id, time or scope of an item: with this key, or by calling this function with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """n texts, None for a missing one, and what else was given with them.
+    """n texts, and the ids, times and scopes that the caller passed with them. A missing text is None.
 
-    times_ms: int64[n]; ids, scopes: n values, None for none; a column that was not given is None
+    ids, scopes: n values, None for a row without one; None instead of a column if the caller passed none
+    times_ms: int64[n], or None if the caller passed none
     """
 
     texts: list[str | None]
@@ -35,7 +36,7 @@ class Given:
         return len(self.texts)
 
     def rows(self, low: int, high: int) -> Given:
-        """Rows low…high."""
+        """The rows from `low` up to, but not including, `high`."""
         return Given(
             self.texts[low:high],
             None if self.ids is None else self.ids[low:high],
@@ -44,9 +45,9 @@ class Given:
         )
 
     def columns(self, *, ids_count: bool) -> tuple[MessageColumns, list[str | int | None]]:
-        """The rows that have a text, and their ids.
+        """The columns of the rows that have a text, and the ids of these rows.
 
-        ids_count: whether verdicts depend on ids (`near.same_id: pass`); else they are not hashed
+        ids_count: whether verdicts depend on ids (`near.same_id: pass`); if False, the ids are not hashed
         """
         rows = [row for row, text in enumerate(self.texts) if text is not None]
         ids: list[str | int | None] = [None] * len(rows)
@@ -74,10 +75,10 @@ def read_columns(
     first: int = 0,
     name: str = "texts",
 ) -> Given:
-    """The columns of one call.
+    """The arguments of one call, checked and converted.
 
-    first: number of the first row; name: what errors call the texts
-    raises: UsageError, naming argument and row
+    first: number of the first row, for errors; name: the name of the texts in errors
+    raises: UsageError, which names argument and row
     """
     column = texts_of(texts, first, name)
     given = Given(
@@ -97,11 +98,11 @@ def read_columns(
 def read_items(
     items: Sequence[object], parts: Mapping[str, Part | None], unit: TimeUnit | None, first: int
 ) -> Given:
-    """The columns of a chunk of items.
+    """The texts, ids, times and scopes of a chunk of items.
 
-    parts: of `text`, `ids`, `times`, `scopes`; without one for `text` the items are the texts
-    first: the number of the first item
-    raises: UsageError, naming part and item; an exception from a caller's function passes through
+    parts: how to get `text`, `ids`, `times`, `scopes`, or None; if `text` is None, the items are the texts
+    first: number of the first item, for errors
+    raises: UsageError, which names argument and item; an exception from the caller's function passes through
     """
     texts, ids, times, scopes = (
         None if (part := parts[name]) is None else _values(items, name, part, first)

@@ -1,7 +1,8 @@
-"""Ids of kept texts by position, in memory, as far back as a leader may lie.
+"""Remember the ids of kept texts by position, for every text that can still become a leader.
 
-Two generations of `window` entries each: when the newer one is full, the older one is forgotten. An entry
-takes 16 bytes and the id itself (a Python int some 30, a str some 60 bytes); texts without id take nothing.
+The ids are in two generations of up to `window` entries. When the newer generation is full, the older one
+is dropped and a new one begins. An entry takes 16 bytes plus the id (about 30 bytes for a Python int, 60 for
+a str); a text without id takes no memory.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Id = str | int
 class LeaderIds:
     """The ids of kept texts.
 
-    window: how many entries it holds at least (1 or more); it holds at most twice as many
+    window: 1 or more; the newest `window` entries are always remembered, and at most twice as many
 
     >>> ids = LeaderIds(2)
     >>> ids.add(np.array([0, 3, 4]), ["a", None, "c"])
@@ -36,7 +37,7 @@ class LeaderIds:
         self._newer = _IdGeneration()
 
     def add(self, positions: NDArray[np.int64], ids: Sequence[Id | None]) -> None:
-        """Add kept texts, positions ascending and above all earlier ones; texts without id are left out."""
+        """Add the ids of kept texts; skip texts without id. Positions ascend, and exceed all earlier ones."""
         for position, leader_id in zip(positions.tolist(), ids, strict=True):
             if leader_id is None:
                 continue
@@ -46,7 +47,7 @@ class LeaderIds:
             self._newer.ids.append(leader_id)
 
     def find(self, positions: NDArray[np.int64]) -> NDArray[np.object_]:
-        """object[n]: the id at each position, None where there is none, or it was forgotten."""
+        """object[n]: the id of the text at each position; None if it has no id or the id was dropped."""
         ids = np.full(len(positions), None, dtype=object)
         for generation in (self._older, self._newer):
             generation.find(positions, ids)
@@ -66,7 +67,7 @@ class LeaderIds:
 
     @classmethod
     def from_sections(cls, sections: dict[str, NDArray[np.generic]], window: int) -> LeaderIds:
-        """The ids that were saved. raises: StateError if the parts do not fit each other"""
+        """The ids that `to_sections` wrote. raises: StateError if the sections contradict each other"""
         loaded = cls(window)
         positions, sizes = sections["positions"].tolist(), sections["sizes"].tolist()
         # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
@@ -79,17 +80,17 @@ class LeaderIds:
 
 
 class _IdGeneration:
-    """Positions, ascending, and the id of each."""
+    """Positions in ascending order, and the id at each position."""
 
     def __init__(self, positions: Sequence[int] = (), ids: Sequence[Id] = ()) -> None:
         self.positions = array("q", positions)
         self.ids = list(ids)
 
     def find(self, positions: NDArray[np.int64], ids: NDArray[np.object_]) -> None:
-        """Fill in the ids of positions that are kept here; the rest of `ids` stays."""
+        """Write into `ids` the id of each position of this generation; leave the other rows unchanged."""
         if not self.ids:
             return
-        # A view for this call alone: an array with a view on it cannot grow.
+        # Make this view anew in each call: while a view exists, the array cannot grow.
         kept = np.frombuffer(self.positions, dtype=np.int64)
         slots = np.minimum(np.searchsorted(kept, positions), len(kept) - 1)
         for row in np.flatnonzero(kept[slots] == positions).tolist():

@@ -4,7 +4,7 @@
     header: JSON {"settings", "rows", "seeded", "version"}
     two states of `stages/judge/state.py`, each with its own checksums: the ids of leaders, and the engine
 
-The file appears whole under its name or not at all, and is readable by its owner alone: it holds texts.
+The file gets its name only when it is complete. Only its owner can read it, because it holds texts.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from twinsieve.stages.judge.state import read_state, write_state
 
 _HEADER = StateHeader(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
-"""The sections that verdicts on a column of texts depend on."""
+"""Sections of the settings that change verdicts on a column of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The content of a file. rows: the number of texts judged, which is the position of the next one"""
+    """The content of a saved file. rows: number of texts judged, and so the position of the next text"""
 
     settings: Settings
     scheme: Scheme
@@ -49,7 +49,7 @@ class Saved:
 
 
 def write(name: str, settings: Settings, rows: int, ids: LeaderIds, engine: BatchSieve) -> None:
-    """Save a sieve. raises: FileError; the file that had the name before is still there then"""
+    """Save a sieve under `name`. raises: FileError; then an older file of this name is unchanged"""
     header = orjson.dumps(
         {
             "settings": _plain(settings),
@@ -67,11 +67,11 @@ def write(name: str, settings: Settings, rows: int, ids: LeaderIds, engine: Batc
 
 
 def read(name: str, seed: int | None) -> Saved:
-    """The sieve that was saved.
+    """The sieve that was saved in the file `name`.
 
-    seed: the secret seed it was made with; the file does not hold it
-    raises: StateError for a damaged or foreign file, or one of another scheme; UsageError where the seed is
-        missing; FileError
+    seed: the secret seed that the sieve was made with, because the file does not hold it
+    raises: StateError if the file is damaged, has another format or was saved under another fingerprint
+        scheme; UsageError if the seed is missing; FileError if the file cannot be read
     """
     try:
         with Path(name).open("rb") as stream:
@@ -85,7 +85,7 @@ def read(name: str, seed: int | None) -> Saved:
 
 
 def leader_window(config: SieveConfig) -> int:
-    """How many kept texts a leader may lie back: the ring, and what a trie remembers beyond it."""
+    """How many kept texts ago a leader can be: the near window, or the window of a trie if that is larger."""
     exact = config.exact.window.messages if config.exact.method == "trie" else 0
     return max(config.near.window.messages, exact)
 

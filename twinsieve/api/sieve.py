@@ -36,45 +36,49 @@ from twinsieve.stages.judge.scheme import Scheme
 Item = TypeVar("Item")
 
 _SLICE = 8_192
-"""Texts at a time: their bodies and fingerprints are held at once. Verdicts do not depend on it."""
+"""Number of texts judged in one step. It limits memory, because a step holds the bodies and fingerprints of
+all its texts. Verdicts do not depend on it."""
 
 _log = logging.getLogger("twinsieve")
 
 
 class Sieve:
-    """Keeps the first of similar texts, and names for every dropped text the kept one that it repeats.
+    """Keeps the first of several similar texts, and names for every dropped text the kept text it repeats.
 
-    A text is compared with the texts that this sieve kept before, in this call or an earlier one; dropped
-    texts are compared with nothing later. Verdicts depend on the settings and on the texts in their order,
-    not on how they are cut into calls.
+    A text is compared with the texts that this sieve kept before, in this call or an earlier one, and never
+    with a dropped text. Verdicts depend on the settings and on the texts in their order, not on how the texts
+    are split into calls.
 
-    similarity: 0.5 to 1 (0.85, or the profile's); from here on two texts count as alike
-    profile: what is left out before comparing. `plain` (default), for any language: links and @names.
-        `microblog`, for Weibo and its like: also hashtags, repost chains, card and video tails, from a
-        similarity of 0.7 with all differences; `titles` (0.75) and `sms` (0.8) likewise, for headlines and
-        texts made from templates
-    window: kept texts that near duplicates are looked for among, the newest ones (200,000); takes about 300
-        bytes each at once, and 2 bytes a character (at most 512 of a text) as they come
-    exact_window: kept texts that equal ones are looked for among (2,000,000); about 5 bytes each
-    max_age: and none older, as "24h" or a timedelta, by `times`, without which nothing grows old (default: no
-        limit)
-    near: `text` (default), `hamming` (bits of SimHash, see `distance`) or `none`
-    exact: `bloom` (default), `trie` (never wrong, more memory) or `none`
-    distance: of near="hamming": bits, 0 to 7 (3)
-    error_rate: of exact="bloom": share of new texts taken for old ones (1e-6); such a drop names no leader
-    differences: what keeps alike texts apart: `guards` (default), numbers, days, opposites, corrections;
-        `full`, also how much was replaced or added, which a lower similarity needs; `off`
-    seed: secret whole number; strangers who know it could make texts that collide (0)
-    threads: how many at most (one a core)
-    settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for everything else.
-        All that is not named in it has the default of `twinsieve dedup -c`, which keeps more and longer:
-        profile `default`, 1,000,000 and 10,000,000 kept texts, also without age limit. Environment
-        variables count with a file, as for commands
+    similarity: 0.5 to 1; two texts count as similar from this value on (default: 0.85, or the profile's)
+    profile: what is removed from texts before they are compared. `plain` (default), for any language: links
+        and @names. `microblog`, for Weibo and similar sites: also hashtags, repost chains, card and video
+        tails. `titles`, for headlines, and `sms`, for texts made from templates, remove what `plain` removes.
+        The last three have differences `full` and a similarity of their own: 0.7, 0.75 and 0.8
+    window: near duplicates are searched among this number of the newest kept texts (default 200,000); takes
+        about 300 bytes for each at once, and later 2 bytes per character (at most 512 characters of a text)
+    exact_window: the same for equal texts (default 2,000,000); takes about 5 bytes for each
+    max_age: search only among kept texts that are not older, as "24h" or a timedelta (default: no limit).
+        Ages are computed from `times`, so without `times` no text grows old
+    near: how near duplicates are found: `text` (default), `hamming` (SimHash bits, see `distance`) or `none`
+    exact: how equal texts are found: `bloom` (default), `trie` (never wrong, more memory) or `none`
+    distance: for near="hamming": the most bits in which duplicates differ, 0 to 7 (default 3)
+    error_rate: for exact="bloom": share of new texts that are wrongly dropped as old ones (default 1e-6);
+        their verdicts name no leader
+    differences: which differences keep two similar texts apart, so that both are kept. `guards` (default):
+        numbers, days, opposites, corrections. `full`: also the amount of text that was replaced or added; use
+        it with a lower similarity. `off`: none
+    seed: secret whole number (default 0); a stranger who knows it could make different texts that collide
+    threads: the most threads to use (default: one per core)
+    settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for all other settings.
+        A setting that it does not name has the default of `twinsieve dedup -c`: profile `default`, windows of
+        1,000,000 and 10,000,000 kept texts, no age limit. With a file, environment variables override it, as
+        for the commands
     raises: ConfigError with every problem, UsageError
 
-    Several threads may use one sieve; their calls are judged one after the other. A sieve is of one process:
-    after a fork, and to send it, use `save` and `load`. The first call after an installation compiles
-    kernels, for half a minute or so; `twinsieve warm-up` does it beforehand, and later processes load them.
+    Several threads may use one sieve; their calls are judged one after the other. A sieve works only in the
+    process that made it; to use it after a fork or in another process, `save` and `load` it. The first call
+    after an installation compiles kernels for about half a minute. `twinsieve warm-up` does this in advance;
+    later processes load the compiled kernels.
 
     >>> sieve = Sieve(similarity=0.85)
     >>> verdicts = sieve.judge(
@@ -152,19 +156,19 @@ class Sieve:
     ) -> Verdicts:
         """A verdict for each text, in order; the sieve remembers the kept ones.
 
-        Columns are lists or other iterables, NumPy arrays, Arrow arrays, Series of pandas or polars. They
-        are matched by order; the index of a pandas Series is ignored.
+        Columns are lists or other iterables, NumPy arrays, Arrow arrays, Series of pandas or polars. Their
+        rows are matched by order; the index of a pandas Series is ignored.
 
-        texts: str. A missing one (None, NaN, NA) is kept and has stage `no_text`; nothing is compared
-            with it. Bytes and numbers are refused
-        ids: int or str, None for none; `Verdicts.leader_id` gives them back as they came, for leaders within
-            the window
+        texts: str. A missing text (None, NaN, NA) is kept with stage `no_text`, and compared with nothing.
+            Bytes and numbers are refused
+        ids: int or str, or None for a text without id; `Verdicts.leader_id` returns them unchanged, for
+            leaders within the window
         times: datetimes, dates, numpy.datetime64, pandas timestamps, ISO 8601 text, or numbers with
-            `time_unit`. A time without a zone is UTC. Times matter where there is an age limit. A time more
+            `time_unit`. A time without a zone is UTC. Times matter only if there is an age limit. A time more
             than 5 minutes ahead of the clock counts as 5 minutes ahead
-        scopes: int, str or tuples of these; texts of different scopes never meet. None is a scope too
-        time_unit: of numbers in `times`: s, ms, us or ns since 1970
-        raises: UsageError, naming argument and row; nothing was judged then
+        scopes: int, str or tuples of these; texts of different scopes are never compared. None is a scope too
+        time_unit: the unit of numbers in `times`: s, ms, us or ns since 1970
+        raises: UsageError, which names argument and row; then no text was judged
 
         >>> texts = ["the same words in two forums", "the same words in two forums"]
         >>> Sieve().judge(texts, scopes=["a", "b"]).kept.tolist()
@@ -209,18 +213,20 @@ class Sieve:
         time_unit: TimeUnit | None = None,
         chunk: int = 1_000,
     ) -> Any:
-        """The kept items, in order, as they come; the sieve remembers them.
+        """The kept items, unchanged and in order; the sieve remembers their texts.
 
-        A data frame (pandas, polars) or an Arrow table comes back as one of its type, with the kept rows and
-        all columns, at once; `text`, `ids`, `times` and `scopes` name columns then.
-        Of all else it reads `chunk` items, then yields those of them that are kept. Smaller chunks give items
-        sooner and take more time an item. Whoever stops early has up to `chunk` items judged and not yielded.
-        If `items` raises, what was read before is judged and yielded first. Items without text are kept.
+        A data frame (pandas, polars) or an Arrow table is judged at once. The result is a frame of the same
+        type with the kept rows and all columns; `text`, `ids`, `times` and `scopes` are names of columns.
+        Any other iterable is read in chunks: `chunk` items are read and judged, and the kept ones yielded.
+        Smaller chunks yield items sooner, but take more time per item. If the caller stops early, up to
+        `chunk` items are judged and never yielded. If `items` raises, the items read before are judged and
+        yielded first. Items without text are kept.
 
-        items: texts, or anything that `text` finds a text in, read once, while results are taken; or a frame
+        items: texts, or objects from which `text` gets a text; read once, while results are taken. Or a frame
         text, ids, times, scopes: key of an item (`item[key]`) or a function of it; without `text` the item
             is the text
-        raises: UsageError, naming argument and item, as in `text[17]`; the chunk that holds it was not judged
+        raises: UsageError, which names argument and item, as in `text[17]`; then no item of its chunk was
+            judged
 
         >>> posts = [{"n": 1, "body": "Rain until Friday."}, {"n": 2, "body": "rain until friday"}]
         >>> [post["n"] for post in Sieve().dedup(posts, text="body")]
@@ -249,12 +255,12 @@ class Sieve:
         return self._kept(iter(items), parts, time_unit, chunk)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sieve to a file, which then holds texts of kept posts and is readable by its owner alone.
+        """Write the sieve to a file that only its owner can read, because it holds texts of kept posts.
 
-        The file appears whole or not at all; one that was there is replaced. It holds the settings (a secret
-        seed excepted), the kept texts, the leaders' ids, and checksums of everything.
+        The file gets its name only when it is complete, and replaces an older file of this name. It holds the
+        settings (but no secret seed), the kept texts, the leaders' ids, and checksums of all parts.
 
-        raises: FileError; the file that was there before is unchanged then
+        raises: FileError; then the older file is unchanged
         """
         name = _path(path)
         with self._used():
@@ -262,12 +268,12 @@ class Sieve:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, seed: int | None = None) -> Sieve:
-        """The sieve that was saved: it judges what comes as the saved one would have; positions count on.
+        """The saved sieve. It judges later texts as the original would have, and continues its positions.
 
-        seed: the secret seed that it was made with, if it was
-        raises: StateError for a damaged file, another format, or other rules (another twinsieve's, another
-            dictionary's): then load it with the version that saved it, or start with a new Sieve;
-            UsageError, FileError
+        seed: the secret seed that the sieve was made with, if it has one
+        raises: StateError if the file is damaged, has another format, or was saved under other rules (by
+            another version of twinsieve, or with another dictionary): then load it with the version that
+            saved it, or start with a new Sieve; UsageError, FileError
         """
         saved = saved_sieve.read(_path(path), seed)
         sieve = cls.__new__(cls)
@@ -334,7 +340,8 @@ class Sieve:
         rows = np.array(columns.rows, dtype=np.int64)
         bodies, prints = self._scheme.read(columns.texts)
         batch = make_batch(columns, bodies, prints, rows + first, time.time_ns() // 1_000_000)
-        # From here on the state changes. An exception now leaves texts in it without a verdict.
+        # From here on the engine's state changes. If an exception ends this step, the state contains texts
+        # for which the caller has no verdict.
         self._is_judging = True
         judged = self._engine.judge(batch)
         self._rows += n
@@ -361,9 +368,9 @@ class Sieve:
         )
 
     def _leader_ids(self, leaders: NDArray[np.int64], given: Given, first: int) -> NDArray[np.object_]:
-        """object[n]: ids of leaders among the texts given now, which begin at `first`, or kept before.
+        """object[n]: the id of each leader, which is a text of `given` (from position `first` on) or older.
 
-        Call it before the new ids are added: one call may keep more texts than the memory of ids holds.
+        Call this before the new ids are added: `given` may have more kept texts than the memory of ids holds.
         """
         ids = self._ids.find(leaders)
         if given.ids is not None:
@@ -394,7 +401,7 @@ class Sieve:
 
     @contextmanager
     def _used(self) -> Iterator[None]:
-        """Hold the sieve for one call. raises: UsageError where it can no longer be used"""
+        """Lock the sieve for one call. raises: UsageError if the sieve can no longer be used"""
         if os.getpid() != self._process:
             raise UsageError(
                 "this sieve was made in another process; use save(path) there and Sieve.load(path) here"
@@ -414,7 +421,8 @@ def _positions(leaders: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _similarities(verdicts: EngineVerdicts) -> NDArray[np.float64]:
-    """float64[n]: 1 for exact rows, NaN where nothing was compared by text; rounded as everywhere."""
+    """float64[n]: similarity of near rows in steps of 1/10,000; 1 for exact rows; NaN for kept rows and for
+    rows that were not compared by text."""
     compared = np.where(verdicts.compared > 0, verdicts.compared, 1).astype(np.int64)
     shares = ten_thousandths(verdicts.matched.astype(np.int64), compared) / SIMILARITY_SCALE
     similarities = np.where(verdicts.compared > 0, shares, np.nan)

@@ -1,4 +1,5 @@
-"""The keyword arguments of `Sieve` as settings: one schema and one set of refusals for files and programs."""
+"""Convert the keyword arguments of `Sieve` to settings, so that configuration files and programs share one
+schema and its checks."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from twinsieve.stages.errors import UsageError
 
 WINDOW = 200_000
 EXACT_WINDOW = 2_000_000
-"""Kept texts remembered by default: some 58 MB for the near stage, 9 MB for the exact
-one."""
+"""Default windows in kept texts: WINDOW of the near stage takes about 58 MB, EXACT_WINDOW of the exact stage
+about 9 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Keyword arguments of `Sieve`, None where not given; each stands for the settings named in `_KEYS`."""
+    """Keyword arguments of `Sieve`, None if not passed. `_KEYS` names the settings that each one sets."""
 
     similarity: float | None = None
     profile: Literal["plain", "microblog", "titles", "sms"] | None = None
@@ -60,22 +61,22 @@ _KEYS: dict[str, tuple[str, ...]] = {
 }
 
 _WHOLE = frozenset({"window", "exact_window", "distance", "threads"})
-"""Counts, which may come as floats: 1e5."""
+"""Arguments that are whole numbers but may be written as floats: 1e5."""
 
 _DEFAULTS: dict[str, object] = {
     "profile": "plain",
     "near.window": {"messages": WINDOW, "age": None},
     "exact.window": {"messages": EXACT_WINDOW, "age": None},
 }
-"""Defaults of a sieve without `settings`: rules safe in any language, little memory, no age limit."""
+"""What `settings` is if the caller passes none: rules safe in any language, little memory, no age limit."""
 
 
 def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, object] | None) -> Settings:
-    """The settings of a sieve. Keyword arguments count before `given`.
+    """The settings of a sieve. Keyword arguments override `given`.
 
-    given: a YAML file (with the environment, as for commands), a mapping of the same keys, or None for the
-        defaults of the face
-    raises: ConfigError with every problem, UsageError for settings that a sieve of texts cannot follow
+    given: a YAML file (environment variables override it, as for commands), a mapping of the same keys, or
+        None for `_DEFAULTS`
+    raises: ConfigError with every problem, UsageError for settings that a sieve of texts cannot apply
     """
     if options.threads is not None and not _is_count(options.threads):
         raise UsageError(
@@ -103,9 +104,10 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
 
 
 def engine_config(settings: Settings, scheme_id: str) -> SieveConfig:
-    """All that verdicts depend on beside the input.
+    """The engine's configuration for these settings.
 
-    Scoped whether scopes will come or not: a text without scope has scope 0, so the rules are the same.
+    It is always scoped, because a later call may pass scopes; without scopes all texts have scope 0, so the
+    verdicts are the same.
     """
     return replace(sieve_config(settings, scheme_id), scoped=True)
 
@@ -127,7 +129,7 @@ def _overrides(options: Options) -> list[Override]:
 
 
 def _by_argument(findings: list[Finding], options: Options) -> list[str]:
-    """The findings, one for each keyword argument, even if it stands for several settings."""
+    """The findings as lines, one per keyword argument even if the argument sets several settings."""
     lines: dict[str, None] = {}
     for finding in findings:
         name, line = finding.place.source, str(finding)
@@ -144,7 +146,8 @@ def _is_count(value: object) -> bool:
 
 
 def _refuse_fields(settings: Settings) -> None:
-    """A column of texts has no fields. If they were ignored, verdicts would differ from those on a file."""
+    """Refuse settings that name message fields: a column of texts has none, and ignoring these settings would
+    give other verdicts than on a file. raises: UsageError"""
     if settings.exact.fields:
         raise UsageError("exact.fields names fields of messages, but a sieve of texts has none; remove it")
     if settings.scope:

@@ -1,7 +1,7 @@
-"""A user's column of times as milliseconds since 1970.
+"""Convert a user's column of times to milliseconds since 1970.
 
-A time without a zone is UTC, as in the files that `twinsieve dedup` reads. A number has no unit,
-so the unit must be given; NumPy, Arrow, pandas and polars columns of times carry theirs.
+A time without a zone is UTC, as in the files that `twinsieve dedup` reads. A number has no unit, so the
+caller must name one; time columns of NumPy, Arrow, pandas and polars have a unit.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ _YEAR_1_MS, _YEAR_10000_MS = -62_135_596_800_000, 253_402_300_800_000
 
 
 def times_of(column: object, unit: TimeUnit | None, first: int = 0, name: str = "times") -> NDArray[np.int64]:
-    """int64[n]: milliseconds since 1970, NO_TIME for a missing one; finer times are rounded, a half to even.
+    """int64[n]: milliseconds since 1970, NO_TIME for a missing time.
+
+    Finer times are rounded to the nearest millisecond, an exact half to the even one.
 
     column: datetimes, dates, `numpy.datetime64`, pandas timestamps, ISO 8601 text, or numbers in `unit`
-    unit: of numbers: s, ms, us or ns since 1970
-    raises: UsageError, at the first row that is not a time, is a number without a unit, or lies outside the
-        years 1 to 9999
+    unit: the unit of numbers: s, ms, us or ns since 1970
+    raises: UsageError at the first row that is not a time, is a number although `unit` is None, or is
+        outside the years 1 to 9999
     """
     if unit is not None and unit not in _MS:
         raise UsageError(f"time_unit is {unit!r}; choose s, ms, us or ns")
@@ -55,7 +57,7 @@ def _moment(value: Any, unit: TimeUnit | None, where: str) -> int:
     if is_null(value):
         return NO_TIME
     if isinstance(value, datetime):
-        # pandas' timestamps are datetimes too.
+        # This covers pandas timestamps too: they are a subclass of datetime.
         moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return round((moment - _EPOCH) / _A_MS)
     if isinstance(value, date):
@@ -106,7 +108,7 @@ def _from_datetime64(values: NDArray[Any]) -> NDArray[np.int64]:
     unit = np.datetime_data(values.dtype)[0]
     missing = np.isnat(values)
     if unit in ("us", "ns", "ps", "fs", "as"):
-        # Less than a nanosecond cannot change the nearest millisecond, except at a half.
+        # Digits below a nanosecond are cut off: they could change the rounded result only at an exact half.
         fine = values.astype(f"datetime64[{'us' if unit == 'us' else 'ns'}]").view(np.int64)
         moments = _rounded(fine, _PER_MS["us" if unit == "us" else "ns"]).astype(np.int64)
     else:
@@ -115,7 +117,7 @@ def _from_datetime64(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _from_arrow(column: Any) -> NDArray[np.int64] | None:
-    """int64[n] milliseconds of an Arrow column of timestamps, which count from 1970 in UTC; else None."""
+    """int64[n] milliseconds of an Arrow timestamp column (counted from 1970 in UTC); None for other types."""
     if not str(column.type).startswith("timestamp"):
         return None
     unit = column.type.unit
@@ -127,7 +129,7 @@ def _from_arrow(column: Any) -> NDArray[np.int64] | None:
 
 
 def _rounded(values: NDArray[Any], divisor: int) -> NDArray[Any]:
-    """Integers over the divisor, rounded to the nearest, a half to even, without passing through floats."""
+    """Integers divided by the divisor without floats, rounded to the nearest integer, a half to even."""
     whole, rest = values // divisor, values % divisor
     up = (2 * rest > divisor) | ((2 * rest == divisor) & (whole % 2 == 1))
     rounded: NDArray[Any] = whole + up

@@ -1,7 +1,7 @@
-"""A user's column as a list of Python values, whichever library it comes from.
+"""Convert a user's column to a list of Python values, whichever library made the column.
 
-No such library is imported here, except pyarrow for an object that offers nothing but the Arrow C interface.
-Every refusal names the argument and, where there is one, the row, counted from `first`. Rows are taken in
+This module imports no such library, except pyarrow for an object that offers only the Arrow C interface.
+Every error names the argument and, if one row is the cause, the row, counted from `first`. Rows are taken in
 their order; the index of a pandas Series is ignored.
 """
 
@@ -16,14 +16,16 @@ import numpy as np
 from twinsieve.stages.errors import UsageError
 
 _NO_VALUES = frozenset({"NAType", "NaTType"})
-"""Types of `pandas.NA` and `pandas.NaT`. `pandas.NA` compared is `pandas.NA`, which has no truth value."""
+"""Type names of `pandas.NA` and `pandas.NaT`. Types are compared because `pandas.NA == x` is `pandas.NA`,
+which has no truth value."""
 
 _ID_BITS = 128
-"""Enough for a UUID as a number. Python does not write numbers of very many digits."""
+"""The most bits of a whole number as id, enough for a UUID. There is a limit because Python refuses to print
+integers of very many digits."""
 
 
 def is_null(value: object) -> bool:
-    """Whether the value stands for none: None, NaN, `pandas.NA`, `pandas.NaT`, `numpy.datetime64("NaT")`.
+    """Whether the value means "missing": None, NaN, `pandas.NA`, `pandas.NaT`, `numpy.datetime64("NaT")`.
 
     >>> [is_null(value) for value in (None, float("nan"), "", 0, np.datetime64("NaT", "ms"))]
     [True, True, False, False, True]
@@ -36,12 +38,12 @@ def is_null(value: object) -> bool:
 
 
 def values_of(column: object, name: str) -> list[Any]:
-    """The column's values in order; what a library has for a missing value is left as it is (see `is_null`).
+    """The column's values in order. The missing values of each library are left as they are (see `is_null`).
 
     column: list, tuple or another iterable; NumPy array (masked too); Series of pandas or polars; Arrow
-        array or chunked array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`; dictionaries
-        are decoded
-    name: what errors call it
+        array or chunked array (dictionary-encoded too), or any object with `__arrow_c_stream__` or
+        `__arrow_c_array__`
+    name: the name of the column in errors
     raises: UsageError for anything else: text, bytes, a mapping, a set, a table, more than one dimension
     """
     refuse_no_column(column, name)
@@ -61,9 +63,9 @@ def values_of(column: object, name: str) -> list[Any]:
 
 
 def texts_of(column: object, first: int = 0, name: str = "texts") -> list[str | None]:
-    """The texts, None for a missing one. Lone surrogates are characters like others.
+    """The texts, None for a missing text. Lone surrogates are accepted like any other character.
 
-    raises: UsageError, at the first row that is neither text nor missing
+    raises: UsageError at the first row that is neither text nor missing
     """
     texts = values_of(column, name)
     if set(map(type, texts)) <= {str}:
@@ -86,9 +88,9 @@ def texts_of(column: object, first: int = 0, name: str = "texts") -> list[str | 
 
 
 def ids_of(column: object, first: int = 0, name: str = "ids") -> list[str | int | None]:
-    """The ids as they came, None for a missing one; NumPy's integers and texts become Python's.
+    """The ids unchanged, None for a missing id; NumPy integers and strings become Python int and str.
 
-    raises: UsageError, at the first row that is neither int, str nor missing
+    raises: UsageError at the first row that is neither int, str nor missing
     """
     ids = values_of(column, name)
     if set(map(type, ids)) <= {str, int} and all(map(_is_whole, _largest(ids))):
@@ -111,9 +113,9 @@ def ids_of(column: object, first: int = 0, name: str = "ids") -> list[str | int 
 
 
 def scopes_of(column: object, first: int = 0, name: str = "scopes") -> list[tuple[str | int, ...] | None]:
-    """The scopes, each a tuple of its parts, None for a missing one; `"a"` and `("a",)` are one scope.
+    """Each scope as a tuple of its parts, None for a missing scope; `"a"` and `("a",)` are the same scope.
 
-    raises: UsageError, at the first row that is neither int, str, a tuple (or list) of these, nor missing
+    raises: UsageError at the first row that is neither int, str, a tuple (or list) of these, nor missing
     """
     scopes = values_of(column, name)
     for row, scope in enumerate(scopes):
@@ -132,7 +134,7 @@ def scopes_of(column: object, first: int = 0, name: str = "scopes") -> list[tupl
 
 
 def a_type(value: object) -> str:
-    """The value's type with its article, for messages.
+    """The name of the value's type with "a" or "an", for messages.
 
     >>> a_type(5), a_type({})
     ('an int', 'a dict')
@@ -142,14 +144,14 @@ def a_type(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as messages quote it, cut at 40 characters."""
-    # Python refuses to write a number of very many digits.
+    """The value as quoted in messages, cut at 40 characters."""
+    # `repr` of an integer of very many digits raises, `hex` does not.
     text = repr(value) if not isinstance(value, int) or value.bit_length() < 1_000 else hex(value)
     return text if len(text) <= 40 else text[:39] + "…"
 
 
 def _largest(ids: list[Any]) -> list[int]:
-    """The smallest and the largest whole number: if any has too many digits, one of them has."""
+    """The smallest and the largest whole number. If any number has too many bits, one of these two has."""
     numbers = [value for value in ids if type(value) is int]
     return [min(numbers), max(numbers)] if numbers else []
 
@@ -166,7 +168,7 @@ def is_arrow(column: object) -> bool:
 
 
 def refuse_no_column(column: object, name: str) -> None:
-    """Refuse one text, a mapping, a set, a table: they can be iterated, but not as rows.
+    """Refuse a single text, a mapping, a set and a table: Python can iterate over them, but not row by row.
 
     raises: UsageError
     """
@@ -186,7 +188,10 @@ def refuse_no_column(column: object, name: str) -> None:
 
 
 def _arrow_column(column: object, name: str) -> Any:
-    """The column as pyarrow's; the object itself can only hand over its memory."""
+    """The column as a pyarrow array, for an object that offers only the Arrow C interface.
+
+    raises: UsageError if pyarrow is not installed or does not accept the object
+    """
     try:
         arrow: Any = import_module("pyarrow")
     except ImportError as error:

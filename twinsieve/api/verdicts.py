@@ -1,4 +1,4 @@
-"""Verdicts on a column of texts: NumPy columns, and small rows to read."""
+"""Verdicts on a column of texts: `Verdicts` has them as NumPy columns, `Verdict` is a single row."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from twinsieve.stages.differ.rules import Rule
 Stage = Literal["unique", "exact", "near", "no_text"]
 
 NO_POSITION = -1
-"""In the columns `leader` and `apart_from`: no kept text is named."""
+"""Value of the columns `leader` and `apart_from` if no kept text is named."""
 
 NO_TEXT = int(Kind.UNREADABLE)
-"""In the column `kind`: there is no text."""
+"""Value of the column `kind` for a row without text."""
 
 _STAGES: dict[int, Stage] = {
     Kind.UNIQUE: "unique",
@@ -34,22 +34,23 @@ _SHOWN_ROWS = 12
 class Verdict:
     """The verdict on one text.
 
-    position: of the text, from 0, counted on over all calls of this sieve, saved and loaded ones too; the
-        commands count rows from 1
+    position: number of the text, counted from 0 over all calls of this sieve, also across save and load (the
+        commands count rows from 1)
     kept: False for a duplicate
-    stage: `unique`, `exact` (equal but for what the profile drops), `near`, or `no_text`: there is none,
-        the row is kept and compared with nothing
-    leader: position of the kept text that this one repeats; None for kept rows, and where `unconfirmed` is in
-        notes
-    leader_id: the leader's id as it was given; None where there was none
-    similarity: 0 to 1, rounded down to four places; 1.0 for exact; None for kept rows, and for near ones of
-        the hamming method
-    distance: differing bits of a near duplicate of the hamming method, else None
-    notes: `estimated`: a text of more than 512 characters was compared by estimate; `unconfirmed`: the Bloom
-        filter alone says that an older text was equal (see `error_rate`); `late`: kept, but too late to lead
-    reason: why this text was kept though a kept text is similar enough: `number`, `opposite`, … (see
-        docs/DIFFERENCES.md), `card`, `same id`; None where no text was
-    apart_from: position of that text
+    stage: `unique`, `exact` (equal except for what the profile removes), `near`, or `no_text` (the row has no
+        text; it is kept and compared with nothing)
+    leader: position of the kept text that this text repeats; None for kept rows, and if `notes` has
+        `unconfirmed`
+    leader_id: the leader's id as the caller passed it; None if there is no leader or it has no id
+    similarity: 0 to 1, rounded down to four decimals; 1.0 for exact duplicates; None for kept rows and for
+        near duplicates of the hamming method
+    distance: number of differing bits of a near duplicate of the hamming method, else None
+    notes: `estimated`: the similarity is an estimate, because a text has more than 512 characters;
+        `unconfirmed`: only the Bloom filter reports that an older text was equal (see `error_rate`); `late`:
+        the text is kept, but its time is too old for it to become a leader
+    reason: why this text was kept although it is similar enough to a kept text: `number`, `opposite`, … (see
+        docs/DIFFERENCES.md), `card`, `same id`; None if there was no such kept text
+    apart_from: position of that kept text, else None
     """
 
     position: int
@@ -70,26 +71,26 @@ class Verdict:
 
     @property
     def unconfirmed(self) -> bool:
-        """Whether the drop rests on the Bloom filter alone."""
+        """Whether only the Bloom filter reports that the text is a duplicate."""
         return "unconfirmed" in self.notes
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Verdicts(Sequence[Verdict]):
-    """Verdicts on n texts: columns as attributes, `Verdict` rows when iterated or indexed.
+    """Verdicts on n texts. The attributes are columns; iterating or indexing gives `Verdict` rows.
 
-    Where there is no value, a row has None; a column has -1, NaN or the empty text.
+    A missing value is None in a row; in a column it is -1, NaN or the empty text.
 
-    position: int64[n], from 0, counted on over all calls
+    position: int64[n], counted from 0 over all calls
     kept: bool[n]; False for duplicates. Rows without text are kept.
-    kind: uint8[n]: 0 unique, 1 exact, 2 near, 4 no text; `stage` has the words
+    kind: uint8[n]: 0 unique, 1 exact, 2 near, 4 no text; `stage` gives them as words
     leader: int64[n], position of the leader, or -1
-    leader_id: object[n], its id, or None
-    similarity: float64[n], 1.0 for exact, NaN where nothing was compared
-    distance: int16[n], bits (hamming method), or -1
-    flags: uint8[n], `Flag` bits; `Verdict.notes` has the words
-    reason_code: uint8[n], `Rule`, 0 for none; `reason` has the words
-    apart_from: int64[n], position of the text that a kept one was kept apart from, or -1
+    leader_id: object[n], id of the leader, or None
+    similarity: float64[n], 1.0 for exact duplicates, NaN for kept rows and for the hamming method
+    distance: int16[n], number of differing bits (hamming method), or -1
+    flags: uint8[n], `Flag` bits; `Verdict.notes` gives them as words
+    reason_code: uint8[n], `Rule`, 0 for none; `reason` gives them as words
+    apart_from: int64[n], position of the similar kept text despite which this text was kept, or -1
 
     >>> from twinsieve import Sieve
     >>> verdicts = Sieve().judge(["The bridge is closed until Friday.", "the bridge is closed until friday"])
@@ -115,7 +116,7 @@ class Verdicts(Sequence[Verdict]):
 
     @classmethod
     def joined(cls, parts: Sequence[Verdicts]) -> Verdicts:
-        """The parts' rows one after the other; at least one part."""
+        """The rows of all parts, one part after the other. parts: at least one"""
         if len(parts) == 1:
             return parts[0]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
@@ -128,7 +129,7 @@ class Verdicts(Sequence[Verdict]):
 
     @property
     def reason(self) -> NDArray[np.str_]:
-        """str[n]: why a text was kept though a kept one is alike to it, in words; else empty."""
+        """str[n]: why a text was kept although it is similar enough to a kept text, in words; else empty."""
         words = np.array([_word(code) or "" for code in range(len(Rule))])
         return words[self.reason_code]
 

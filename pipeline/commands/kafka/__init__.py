@@ -1,1 +1,1 @@
-"""Commands that talk to Kafka, and the one place that chooses the client."""
+"""The commands that connect to Kafka, and the only place that chooses the Kafka client."""

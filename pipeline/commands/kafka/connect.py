@@ -1,4 +1,4 @@
-"""From settings to a broker: the one place that chooses the Kafka client."""
+"""Make a broker from settings: the only place that chooses the Kafka client."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def connect_by_settings(settings: Settings) -> ConfluentBroker | PythonBroker:
-    """A broker with the settings of section `kafka`, under the name of the app. raises: as `connect`"""
+    """A broker for the section `kafka` of the settings; its client id is the app. raises: as `connect`"""
     return connect(settings.kafka, client_id=settings.app)
 
 
 def connect(settings: KafkaSettings, client_id: str = "twinsieve") -> ConfluentBroker | PythonBroker:
-    """A broker that talks through the client that the settings name; nothing is sent yet.
+    """A broker that uses the Kafka client named in the settings. It sends nothing yet.
 
-    client_id: shows in the broker's logs and quotas
-    raises: ConfigError when the client is not installed, and for an unreadable secret file
+    client_id: name of this client in the broker's logs and quotas
+    raises: ConfigError if the client is not installed, or if a secret file cannot be read
     """
     # Each client is imported only when it is needed: confluent is an extra, and both are slow to load.
     if settings.client == "confluent":

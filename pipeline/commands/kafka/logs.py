@@ -1,8 +1,8 @@
-"""The log of a process: a line on stderr for each record, as logfmt or JSON, whatever the record holds.
+"""The log of a process: exactly one line on stderr for each record, as logfmt or JSON.
 
 Keys in both: `time` (RFC 3339, UTC, milliseconds), `level`, `app`, `logger`, `msg`, and `trace` for the
-traceback of a defect. Values are quoted as JSON strings are, so line breaks, quotes and control characters of
-a message or of a stranger's name stay inside.
+traceback of a defect. Values are quoted like JSON strings, so a line break, quote or control character in a
+message cannot end the line or the value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _log = logging.getLogger(_OURS)
 _MAX_MESSAGE = 4_000
 _MAX_TRACE = 8_000
 _NEEDS_SOMEBODY = 3
-"""Exit code where a new start would fail in the same way until an operator does what the last record says."""
+"""Exit code if a new start would fail in the same way until an operator follows the advice of the last
+record."""
 _LAST_WORD, _FIRST_WORD = re.compile(r"\S*\Z"), re.compile(r"\A\S*")
 _BARE = re.compile(r"[A-Za-z0-9_.:+-]+")
 
@@ -39,7 +40,7 @@ _BARE = re.compile(r"[A-Za-z0-9_.:+-]+")
 class LineFormatter(logging.Formatter):
     """Formats a record as one line.
 
-    form: `logfmt` or `json`; app: the app of this process; any_text: False where stderr takes ASCII alone
+    form: `logfmt` or `json`; app: the app of this process; any_text: False if stderr can show only ASCII
     """
 
     def __init__(self, form: str, app: str, *, any_text: bool = True) -> None:
@@ -73,30 +74,35 @@ class LineFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The message of a record; if its values do not fit its template, the template: no record is left out."""
+    """The message of a record; only its template if the values do not fit it, so that no record is lost."""
     try:
         return record.getMessage()
-    except Exception as error:  # noqa: BLE001 - the values are anybody's, and so is what formatting them raises
+    except Exception as error:  # noqa: BLE001 - formatting values of a library may raise any error
         return f"{record.msg} (its values do not fit: {type(error).__name__})"
 
 
 def _shown(text: str, most: int) -> str:
-    """The text without secrets of addresses; of a long one head and tail, where a traceback has its error."""
+    """The text without the secrets in addresses. A text longer than `most` is cut to its head and its tail,
+    because the tail of a traceback has the error."""
     if len(text) <= most:
         return without_secrets(text)
-    # Cut between words: the rest of an address that was cut would not be recognized as one.
+    # Cut between words, because a part of an address would not be recognized, and its secret would remain.
     head, tail = _LAST_WORD.sub("", text[: most // 2]), _FIRST_WORD.sub("", text[-(most // 2) :])
     return without_secrets(f"{head}… {len(text) - most:,} characters left out …{tail}")
 
 
 def _for_this_log(record: logging.LogRecord) -> bool:
-    """Our records, and warnings of libraries: below that some log whole requests, with passwords."""
+    """Whether to log the record: all records of twinsieve, and warnings and errors of libraries. Below
+    warnings some libraries log whole requests, with passwords."""
     ours = record.name == _OURS or record.name.startswith(f"{_OURS}.")
     return ours or record.levelno >= logging.WARNING
 
 
 def log_to_stderr(settings: Settings, app: str) -> None:
-    """Send log records to stderr, as `log.level` and `log.format` say. app: named in each"""
+    """Write log records to stderr, under `log.level` and `log.format` of the settings.
+
+    app: name of the app in each record
+    """
     encoding = (sys.stderr.encoding or "").lower().replace("-", "")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter(settings.log.format, app, any_text=encoding == "utf8"))
@@ -109,9 +115,9 @@ def log_to_stderr(settings: Settings, app: str) -> None:
 
 @contextmanager
 def ends_logged() -> Iterator[None]:
-    """Log the error that ends the process, a record for each line; nothing is printed beside the log.
+    """Context manager: log an error that ends the block, each line as a record. Nothing else is printed.
 
-    raises: Exit with the exit code in place of any error
+    raises: Exit with the exit code, instead of the error
     """
     before = threading.excepthook, sys.unraisablehook
     threading.excepthook = _log_thread

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
 
 _SWITCH_S = 0.001
-"""Interval at which the interpreter's lock may change threads. With the default of 5 ms a role waits that
-long for the other role after each call to a broker, which at low rates is longer than judging."""
+"""Interval in seconds after which Python may switch to another thread. With the default of 5 ms a role waits
+that long for the other role after each call to a broker. At low rates this is longer than judging takes."""
 
 
 def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False) -> Settings:
-    """Settings with every secret that connecting needs; logs go to stderr from now on.
+    """The settings, with every secret that connecting needs. Afterwards log records go to stderr.
 
-    dry_run: the log names the app's shadow
+    dry_run: whether log records name the shadow app (`<app>-shadow`)
     raises: ConfigError
     """
     from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka, shadow

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as an event, while there is something to end cleanly."""
+"""Turn SIGTERM and SIGINT into an event while a command has work that it must end cleanly."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _CAUGHT = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and SIGINT set during the block, in the main thread; old handlers return.
+    """Context manager with an event that SIGTERM and SIGINT set; only in the main thread. The old handlers
+    are restored at the end of the block.
 
-    Before the block, during imports, a signal ends the process as it ends any other (`__main__`).
+    Before the block, during imports, a signal ends the process at once (`__main__`).
     """
     stop = threading.Event()
     received: SimpleQueue[int] = SimpleQueue()
 
-    # A handler may interrupt any line of the main thread, also one that holds the lock of the log or of the
-    # event; putting into this queue is safe everywhere.
+    # A handler may interrupt any line of the main thread, even one that holds the lock of the log or of the
+    # event. Therefore it only puts into this queue, which is always safe; another thread does the rest.
     def on_signal(number: int, _: FrameType | None) -> None:
         received.put(number)
 

@@ -1,1 +1,1 @@
-"""The ports on confluent-kafka, the fast client (an extra)."""
+"""The Kafka clients built on confluent-kafka: the faster library, an optional dependency ("extra")."""

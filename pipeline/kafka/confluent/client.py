@@ -1,4 +1,4 @@
-"""`ports.Broker` on confluent-kafka (an extra), the fast client."""
+"""`ports.Broker` on confluent-kafka: the faster library, an optional dependency ("extra")."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 
 
 class ConfluentBroker(KafkaBroker):
-    """Makes confluent-kafka clients; kafka-python administers for them.
+    """Makes confluent-kafka clients; their administration client is the one of kafka-python.
 
-    librdkafka's admin client cannot take a static member out of its group nor tell how large a topic is, and
-    its request for a group's offsets may end the process with SIGSEGV (its issue 5040).
+    librdkafka's admin client can neither remove a static member from its group nor return the size of a
+    topic, and its request for a group's offsets may crash the process with SIGSEGV (librdkafka issue 5040).
 
-    connect_timeout_s: how long the first client tries to reach a broker at all
+    connect_timeout_s: how long the administration client tries to reach a broker
     """
 
     def __init__(
@@ -38,8 +38,8 @@ class ConfluentBroker(KafkaBroker):
         self._shared_admin().require(topics, ("READ",))
         return self._kept(ConfluentGroupConsumer(self._access, group, topics, member))
 
-    # librdkafka's clients connect in the background and never say that they could not; the admin client has
-    # reached a broker before it is there.
+    # librdkafka's clients connect in the background and never report that they cannot. So the methods below
+    # make the admin client first: its constructor fails if no broker can be reached.
 
     def reader(self) -> ConfluentReader:
         self._shared_admin()

@@ -1,4 +1,4 @@
-"""Reading shares of a group with confluent-kafka."""
+"""The consumer of a group on confluent-kafka."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ from twinsieve.pipeline.kafka.transactions import KafkaMembership
 _LAST_S = 5.0
 _LAST_MESSAGES = 10_000
 _MEMBERSHIP_S = 1.0
-"""A membership is asked for once in this time, and after every rebalance: each time librdkafka answers from
-another thread, and meanwhile confluent-kafka keeps the interpreter's lock."""
+"""The membership is queried once in this time and after every rebalance. More often would be slow: librdkafka
+answers from another thread, and confluent-kafka keeps the interpreter's lock (GIL) until the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfluentMembership(KafkaMembership):
-    """member_id: what the group called this member then, "" while it was joining; present_id: tells what it
-    calls it now
+    """A `KafkaMembership` that notices when the consumer has got another member id.
+
+    member_id: the id that the group gave this member when the membership was taken, "" while it was joining
+    present_id: returns the id that the member has now
     """
 
     member_id: str
@@ -48,12 +50,12 @@ class ConfluentMembership(KafkaMembership):
         try:
             return self.present_id() != self.member_id
         except RuntimeError:
-            # Closed, for a client that joined again.
+            # The old client is closed, because `_rejoin` replaced it.
             return True
 
 
 class ConfluentGroupConsumer(ConfluentConsumer):
-    """`ports.GroupConsumer` on confluent-kafka; assigned partitions are paused until they are sought."""
+    """`ports.GroupConsumer` on confluent-kafka; an assigned partition is paused until its first `seek`."""
 
     def __init__(self, access: Access, group: str, topics: Sequence[str], member: str | None) -> None:
         own: dict[str, Any] = {
@@ -87,7 +89,8 @@ class ConfluentGroupConsumer(ConfluentConsumer):
     def poll_fenced(self) -> bool:
         """Poll, drop the messages, and return whether another process has joined under this member's name."""
         if not isinstance(self._later, FatalError):
-            # librdkafka reports it only to a poll. Messages are of no use any more: the producer is finished.
+            # librdkafka reports a displaced member only at a poll. Messages of that poll can be dropped,
+            # because the producer is finished and the caller makes new clients.
             self._columns(self._consume(1, 0.05))
         return isinstance(self._later, FatalError) and self._later.fenced
 
@@ -99,13 +102,13 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             super()._notice_failure(error, doing)
 
     def _is_displaced(self) -> bool:
-        """Whether another process runs as this member.
+        """Whether another process runs under this member name.
 
-        A session that ends while the broker is away makes librdkafka forget its member id, not the heartbeats
-        it has yet to send. The broker answers one without an id as it answers a displaced member. It knows
-        whom it has given the name to: as long as that is the id that this consumer got, no other process has
-        come. So a consumer that joins again never displaces another process, and one that is displaced always
-        ends.
+        If the session ends while the broker is away, librdkafka clears its member id but still sends pending
+        heartbeats. The broker answers a heartbeat without an id with the same error that a displaced member
+        gets. The group's member list tells the two cases apart: if the name still belongs to the last id of
+        this consumer, no other process has joined. So a consumer that joins again never displaces another
+        process, and a displaced consumer always ends.
         """
         try:
             members = self._admin().members(self._group)
@@ -114,7 +117,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         return any(member.name == self._member and key != self._member_id for key, member in members.items())
 
     def _rejoin(self) -> None:
-        """With a client of its own: the old one is finished for good. To its owner this is a rebalance."""
+        """Join again with a new client, because the old one is unusable; the caller sees a rebalance."""
         self._nameless = False
         self._settle()
         self._consumer.close()
@@ -141,15 +144,18 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         consumer.unassign()
 
     def _on_lost(self, consumer: Any, partitions: list[Any]) -> None:
-        """Its session ended, as far as it knows: it is about to join again, without the id that would tell
-        the broker whether it still holds the name. Frozen for longer than its session, and thawed, it would
-        take the slot back from its successor. librdkafka waits for the end of this call."""
+        """Called when librdkafka considers the session ended, before it joins again without its member id.
+
+        Without the id the broker cannot refuse an outdated member. So a process that was suspended for longer
+        than its session would take the slot back from its successor; this method checks for a successor
+        first. librdkafka waits until this call returns.
+        """
         if self._member is not None and self._is_displaced():
             self._later = FatalError(
                 f"reading as {self._member}: another process runs as this member, so this one ends",
                 fenced=True,
             )
-            # A client that was told in the meantime refuses, and does not join either.
+            # If librdkafka has noticed the other process meanwhile, this call fails, but it does not join.
             with suppress(KafkaException):
                 consumer.unsubscribe()
         self._on_revoke(consumer, partitions)
@@ -164,8 +170,8 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         if self._nameless:
             self._rejoin()
         records = self._fetched(timeout_s, max_records)
-        # Rebalance callbacks run inside consume() on this thread, so records, assignment, epoch and
-        # membership belong together.
+        # Rebalance callbacks run inside consume() on this thread, so no rebalance can come between the
+        # records, the assignment, the epoch and the membership of this result.
         now_s = time.monotonic()
         if self._epoch != self._membership_epoch or now_s - self._membership_s >= _MEMBERSHIP_S:
             self._membership = self._present_membership()
@@ -209,7 +215,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         if partition not in self._assigned:
             return
         if partition not in self._paused:
-            # Before the seek, which makes librdkafka look for work; see `resume`.
+            # Resume first: the seek makes librdkafka search for partitions to fetch (see `resume`).
             self._consumer.resume([TopicPartition(*partition)])
         self._seek(partition, offset, epoch)
 
@@ -224,16 +230,17 @@ class ConfluentGroupConsumer(ConfluentConsumer):
             super().close()
 
     def _settle(self) -> None:
-        """Before its end: no share may be handed over while librdkafka closes.
+        """Finish or cancel a running join before the consumer is closed.
 
-        The answer would be a question to a thread that answers no more (its issue 4884), asked under the
-        interpreter's lock: the whole process would stand still forever. A share comes only to who has none.
+        No partitions may be assigned while librdkafka closes: the assign callback would wait forever for a
+        librdkafka thread that has ended (librdkafka issue 4884). It would keep the interpreter's lock (GIL),
+        so the whole process would hang. Only a member that is joining can be assigned partitions.
         """
         with suppress(KafkaException):
             if self._joining:
                 self._drain()
             if self._joining:
-                # Gives up a slot that it does not hold yet.
+                # The join did not finish, so cancel it.
                 self._consumer.unsubscribe()
                 self._drain()
 
@@ -246,7 +253,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         return partition in self._assigned
 
     def _restart(self, partition: Partition) -> None:
-        # In a group with eager rebalances only the whole assignment can be replaced.
+        # With eager rebalancing librdkafka cannot restart one partition; assign all of them again.
         targets = [TopicPartition(*part, self._live.get(part, 0)) for part in self._assigned]
         silent = [
             target for target, part in zip(targets, self._assigned, strict=True) if not self._reads(part)

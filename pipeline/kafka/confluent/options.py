@@ -1,4 +1,4 @@
-"""Settings in librdkafka's words, and its errors in ours."""
+"""Our settings as options of librdkafka, and librdkafka's errors as errors of the port."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _NOT_ALLOWED = (
 
 
 class ClientEvents:
-    """What librdkafka reports beside the calls: connection errors, and the fatal one."""
+    """Receives the errors that librdkafka reports by callback instead of raising them: lost connections, and
+    the fatal error of a client, which is kept in `fatal`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,8 +41,8 @@ class ClientEvents:
         self.fatal: KafkaError | None = None
 
     def options(self) -> dict[str, Any]:
-        """What a client needs to report here."""
-        # Without a logger librdkafka writes to stderr by itself, in lines that are not ours.
+        """Options that make a client report its errors to this object."""
+        # Without a logger librdkafka writes to stderr itself, in a format of its own.
         logger = logging.Logger("librdkafka")
         logger.addHandler(logging.NullHandler())
         return {"error_cb": self, "logger": logger}
@@ -60,7 +61,7 @@ class ClientEvents:
 
 
 def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
-    """Options that consumer and producer share.
+    """Options that consumers and producers share.
 
     raises: ConfigError for a secret or certificate file that cannot be used
     """
@@ -69,13 +70,14 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         "bootstrap.servers": settings.bootstrap,
         "client.id": client_id,
         "security.protocol": security.protocol,
-        # A broker that is back is found within this time; each try costs it next to nothing.
-        # Half of this also parts the connections of a new client, one of which it needs for every answer.
+        # A client reconnects within the maximum to a broker that is back; an attempt costs the broker little.
+        # A new client also waits half of the first time between opening two connections, and needs several.
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 300,
-        # When every broker is away librdkafka 2.16 would forget them all and begin again from the bootstrap
-        # addresses. It is back half a second later then, and a transaction never: it waits for its old
-        # coordinator, whose thread has ended (librdkafka issue 5511). Names are looked up again all the same.
+        # By default, when every broker is away, librdkafka 2.16 drops its list of brokers and starts again
+        # from the bootstrap addresses. It then reconnects half a second later, and an open transaction never
+        # continues: it waits for its old coordinator, whose thread has ended (librdkafka issue 5511). With
+        # "none" host names are still resolved again.
         "metadata.recovery.strategy": "none",
         # A call that waits for the broker may overrun its own limit by this much.
         "socket.timeout.ms": min(30_000, settings.request_timeout_ms),
@@ -107,13 +109,13 @@ def cause(error: Exception) -> KafkaError | None:
 
 
 def code_of(error: Exception) -> int | None:
-    """The code of that KafkaError."""
+    """The error code of the KafkaError inside an exception, None without one."""
     inner = cause(error)
     return None if inner is None else inner.code()
 
 
 def reason(error: Exception) -> str:
-    """One line that says what librdkafka ran into."""
+    """One line that describes an error of confluent-kafka."""
     inner = cause(error)
     if inner is not None and inner.code() == KafkaError.INVALID_TIMESTAMP:
         return REFUSED_TIME
@@ -122,8 +124,10 @@ def reason(error: Exception) -> str:
 
 
 def may_be_fenced(error: Exception) -> bool:
-    """True where Kafka says that this producer's epoch is over, or only "fatal", as it does for each call
-    after the first report."""
+    """Whether the error means that a newer producer has this one's transactional id, or may mean it.
+
+    After the first report every call fails with just "fatal", so that code counts too.
+    """
     return code_of(error) in (*_FENCED_PRODUCER, KafkaError._FATAL)
 
 
@@ -131,7 +135,7 @@ def _meaning(error: Exception) -> Meaning:
     inner = cause(error)
     if inner is None:
         return Meaning.FAILED
-    # A fenced consumer gets _FATAL as a message, with the real code in its text alone.
+    # A fenced consumer gets the code _FATAL; only the error text says that it was fenced.
     displaced = inner.code() == KafkaError._FATAL and "group.instance.id" in inner.str()
     if displaced or inner.code() == KafkaError.FENCED_INSTANCE_ID:
         return Meaning.MEMBER_FENCED

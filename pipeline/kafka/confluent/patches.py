@@ -1,6 +1,6 @@
-"""What confluent-kafka and librdkafka do not promise and this client relies on; no other file does.
+"""All uses of behaviour that confluent-kafka and librdkafka do not document; no other file relies on any.
 
-Nothing private is reached for. Each place says what happens under a release that behaves otherwise.
+Only public functions are called. Each docstring says what happens under a release that behaves otherwise.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ask_headers = methodcaller("headers")
 
 
 def generation_of(metadata: bytes) -> int:
-    """The generation in a consumer's group metadata, which is opaque by its documentation.
+    """The group generation inside a consumer's group metadata; the documentation calls these bytes opaque.
 
     Upstream issue: none found.
-    raises: FatalError under a librdkafka that writes it in another form
+    raises: FatalError if this librdkafka writes the metadata in another form
     """
     if not metadata.startswith(_MAGIC):
         raise FatalError("this librdkafka writes group metadata in an unknown form; install another")
@@ -31,25 +31,25 @@ def generation_of(metadata: bytes) -> int:
 
 
 def headers_of(message: Any) -> Sequence[Header]:
-    """A message's headers, or one that cannot be sent where a name is not UTF-8.
+    """A message's headers; if a name is not UTF-8, one header whose name cannot be sent.
 
-    confluent-kafka 2.16 answers with null pointers then, and leaves the exception to the next call.
-    Only a call that the interpreter has not specialised notices, as a SystemError. A release that raises at
-    once is served too.
+    confluent-kafka 2.16 returns null pointers in that case, and the pending exception surfaces at a later
+    call. Only a call that the interpreter has not specialised detects that, with a SystemError; the
+    `methodcaller` makes such a call. A release that raises UnicodeDecodeError at once works too.
     Upstream issue: none found.
     """
     try:
         return _ask_headers(message) or ()
     except (UnicodeDecodeError, SystemError):
-        # There is no other way to the headers.
+        # The library has no other function that returns the headers.
         return ((UNREADABLE_NAME, b""),)
 
 
 def error_of_open_transaction(producer: Producer) -> KafkaException | None:
-    """What librdkafka says of a second begin in an open transaction: why it failed, if it did.
+    """The error of a second begin in an open transaction; it says why the transaction failed, if it failed.
 
-    The question changes nothing there in 2.16. Under a release that answers otherwise the caller keeps the
-    error that it has. Upstream issue: none found.
+    In 2.16 this extra call changes nothing in the transaction. Under a release that returns something else
+    the caller keeps the error that it has. Upstream issue: none found.
     """
     try:
         producer.begin_transaction()
@@ -59,10 +59,11 @@ def error_of_open_transaction(producer: Producer) -> KafkaException | None:
 
 
 def purge(producer: Producer) -> None:
-    """Free what is queued, and wait for no broker.
+    """Drop all queued messages without waiting for the threads of the broker connections.
 
-    confluent-kafka 2.16 takes `blocking` for its opposite: with False it waits for every broker's thread,
-    which may be looking up a name, and keeps the interpreter's lock meanwhile. Under a release that puts this
-    right the default waits for those threads, no worse: pass False then. Upstream issue: none found.
+    confluent-kafka 2.16 has the argument `blocking` inverted: with False it waits for the thread of every
+    broker, which may be busy with a DNS query, and keeps the interpreter's lock (GIL) during that time. The
+    default, True, does not wait. Under a release that corrects the argument the default waits for those
+    threads; pass False then. Upstream issue: none found.
     """
     producer.purge()

@@ -1,4 +1,4 @@
-"""Idempotent appends with confluent-kafka, and what its producers share."""
+"""The idempotent producer on confluent-kafka, and functions that the transactional producer uses too."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _BLOCK_S = 5.0
 CLOSE_S = 2.0
 _REPORT_S = 0.5
 _NOT_SENT = (KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
-"""Of what comes behind a message that failed."""
+"""Errors of the messages queued after a failed message: they were not sent because of that failure."""
 _DENIED = "Topic authorization failed"
 _TOO_LARGE = "Message size too large"
-"""In the text alone, where a producer that may leave no gap reports its end."""
+"""After a fatal error of a producer with the gapless guarantee, only the error text contains the cause:
+this one or the one above."""
 
 
 def producer_options(settings: KafkaSettings, batch_bytes: int = BATCH_BYTES) -> dict[str, Any]:
-    """Options that every producer shares: acks=all, idempotent, keys placed as Kafka does."""
+    """Options of every producer: acks=all, idempotent, keys assigned to partitions as Kafka's clients do."""
     return {
         "acks": "all",
         "enable.idempotence": True,
@@ -42,13 +43,14 @@ def producer_options(settings: KafkaSettings, batch_bytes: int = BATCH_BYTES) ->
         "queue.buffering.max.kbytes": queue_bytes(settings) >> 10,
         "delivery.timeout.ms": settings.request_timeout_ms,
         "compression.type": settings.compression,
-        # Kafka's own default; librdkafka's is CRC32, which sends a key elsewhere.
+        # The default of Kafka's own clients. librdkafka's default, CRC32, puts a key into another partition.
         "partitioner": "murmur2_random",
         "allow.auto.create.topics": False,
-        # While the markers of the transaction before are on their way the coordinator says "later"; the
-        # default waits 100 ms each time, and longer than the transaction itself takes.
+        # While the broker writes the markers of the previous transaction, the coordinator answers "retry
+        # later". The default wait of 100 ms before each retry is longer than a whole transaction.
         "retry.backoff.ms": 5,
-        # It doubles with each try; a leader that is back would be asked up to a second later.
+        # The wait doubles with each retry. The default maximum of a second would delay the first request to
+        # a partition leader that has come back.
         "retry.backoff.max.ms": 100,
     }
 
@@ -62,16 +64,17 @@ def put(
     on_delivery: Any,
     now_ms: int | None,
 ) -> None:
-    """Hands one message over; waits a while for room in the queue, then raises BufferError.
+    """Queue one message for sending. If the queue stays full for `_BLOCK_S`, raise BufferError.
 
-    now_ms: the time of a message that has none; None: whatever the clock of this process shows
+    row: index of the message in `messages`
+    now_ms: timestamp for a message that has none; None: the library uses the clock of this machine
     """
     more: dict[str, Any] = {} if partition is None else {"partition": partition}
     stamp = messages.timestamps_ms[row]
     if stamp < 0 and now_ms is not None:
         stamp = now_ms
     if stamp >= 0:
-        # confluent-kafka takes 0 for "now"; a millisecond off is nearer to 1970 than that.
+        # confluent-kafka reads timestamp 0 as "now", so 0 is sent as 1 ms, an error of one millisecond.
         more["timestamp"] = max(1, stamp)
     headers = messages.headers[row]
     if headers:
@@ -89,27 +92,31 @@ def put(
 
 
 def note_time(clock: BrokerClock, message: Any, sent_s: float) -> None:
-    """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
+    """Pass the broker's time in an acknowledgement to the clock, if the topic has LogAppendTime.
+
+    sent_s: monotonic time at which the message was sent
+    """
     kind, stamp = message.timestamp()
     if kind == TIMESTAMP_LOG_APPEND_TIME:
         clock.acknowledged(stamp, sent_s)
 
 
 def shut(kept: list[Producer], wait_s: float = CLOSE_S) -> None:
-    """Ends the producer in the list, and its threads and connections, unless another object holds it.
+    """End the only producer in the list `kept`, with its threads and connections, and clear the list.
 
-    wait_s: for what is on its way; what is not acknowledged by then is given up
+    wait_s: how long to wait for messages on their way; those not acknowledged by then are dropped
 
-    librdkafka ends with the last reference, in whichever thread drops it, and may take any time.
-    Producer.close() of newer releases waits for its transaction and messages without limit.
+    librdkafka ends a producer when the last reference to it is dropped, in the thread that drops it, and may
+    need any time for that. So the caller must keep no other reference: here a helper thread drops the one in
+    the list. Producer.close() of newer releases waits for its transaction and messages without limit.
     """
     try:
         waiting = kept[0].flush(wait_s)
     except KafkaException:
-        waiting = 1  # it met a fatal error, which every call repeats
+        waiting = 1  # after a fatal error every call of the producer raises that error again
     if waiting:
         purge(kept[0])
-        # Else the callbacks of what was given up are never freed.
+        # Runs the callbacks of the dropped messages; without this call they are never freed.
         kept[0].poll(0)
     with suppress(DeadlineError):
         within(CLOSE_S, kept.clear)
@@ -135,7 +142,7 @@ class ConfluentIdempotentProducer(Client):
                 **self._access.options,
                 **self._events.options(),
                 **producer_options(self._access.settings, self._batches.now),
-                # Without it a message that timed out would be missing between those around it.
+                # Otherwise, after a message that timed out, the messages behind it would still be written.
                 "enable.gapless.guarantee": True,
                 "linger.ms": 0,
             }
@@ -151,7 +158,7 @@ class ConfluentIdempotentProducer(Client):
                 if error is None:
                     note_time(self._clock, message, sent_s)
                 elif self._failure is None or self._failure.code() in _NOT_SENT:
-                    # What was not sent any more may be reported before what failed.
+                    # Messages that were not sent may be reported before the failed message that caused it.
                     self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
 
         producer = self._producer = self._producer or self._new_producer()
@@ -160,7 +167,7 @@ class ConfluentIdempotentProducer(Client):
                 self._waiting += 1
                 put(producer, partition.topic, partition.number, messages, row, on_delivery, now_ms)
         except (KafkaException, BufferError) as error:
-            # A producer that has failed says so of every message; why, its reports say.
+            # A failed producer raises the same error for every message. Its delivery reports hold the cause.
             self._serve(producer, 0)
             first = error if self._failure is None else KafkaException(self._failure)
             self._give_up(f"append to {partition}", first)
@@ -182,7 +189,8 @@ class ConfluentIdempotentProducer(Client):
         try:
             producer.poll(timeout_s)
         except KafkaException as error:
-            # Fatal, for there may be no gap. What it was, the message that failed has said, or says now.
+            # The error is fatal, because the producer guarantees no gaps. The delivery report of the failed
+            # message holds the cause; it has arrived, or arrives with the next poll.
             with suppress(KafkaException):
                 producer.poll(0)
             self._failure = self._failure or cause(error)
@@ -194,7 +202,7 @@ class ConfluentIdempotentProducer(Client):
         self._waiting = 0
         self._failure, self._failed_at = None, ""
         if self._producer is not None:
-            # A producer that is not served any more must not send it later.
+            # The old producer must not send its queued messages later.
             purge(self._producer)
             self._producer = None
         self._events.fatal = None
@@ -204,7 +212,7 @@ class ConfluentIdempotentProducer(Client):
         raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error
 
     def _was_too_large(self, error: Exception) -> bool:
-        """Whether a topic refused a batch for its size: `error`, or what ended the producer before it."""
+        """Whether a topic refused a batch for its size, as `error` or as the earlier cause of `error`."""
         failures = [cause(error)]
         deadline = time.monotonic() + _REPORT_S
         while self._producer and code_of(error) in _NOT_SENT and time.monotonic() < deadline:

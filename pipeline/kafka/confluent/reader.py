@@ -1,4 +1,4 @@
-"""Reading chosen partitions, outside any group, with confluent-kafka."""
+"""The reader of chosen partitions, outside any group, on confluent-kafka."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _LEADER_S = 0.5
 
 
 class ConfluentReader(ConfluentConsumer):
-    """`ports.Reader` on confluent-kafka. A partition is handed to librdkafka at its first `seek`."""
+    """`ports.Reader` on confluent-kafka. A partition is assigned to the consumer at its first `seek`."""
 
     def __init__(self, access: Access) -> None:
-        # librdkafka wants a group id even where no group is meant; it is never joined or committed to.
-        # But librdkafka asks for its coordinator: the app's rights on groups must cover it.
+        # librdkafka needs a group id even for a consumer without a group. The consumer never joins this
+        # group and never commits to it. But librdkafka looks up the group's coordinator, so the app's
+        # permissions on groups must include this id.
         super().__init__(access, {"group.id": f"{access.options['client.id']}.reader"})
         self._wanted: set[Partition] = set()
         self._looked_up: set[str] = set()
@@ -36,7 +37,7 @@ class ConfluentReader(ConfluentConsumer):
         self._stopped = {
             partition: error for partition, error in self._stopped.items() if partition in self._wanted
         }
-        # Else librdkafka asks who leads what it is to read at its next tick, up to a second later.
+        # Otherwise librdkafka looks up the partition leaders only at its next timer, up to a second later.
         for topic in {partition.topic for partition in self._wanted} - self._looked_up:
             with suppress(KafkaException):
                 self._consumer.list_topics(topic, timeout=_LEADER_S)

@@ -1,4 +1,4 @@
-"""What both kinds of confluent-kafka consumer share."""
+"""The base class of the group consumer and the reader on confluent-kafka."""
 
 from __future__ import annotations
 
@@ -51,25 +51,26 @@ _TRUNCATED = KafkaError(KafkaError._LOG_TRUNCATION).str()
 
 
 def consumer_options(settings: KafkaSettings) -> dict[str, Any]:
-    """Options that every consumer shares: read-committed, never commits, never resets an offset."""
+    """Options of every consumer: read-committed, never commits, never resets an offset."""
     return {
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
-        # Off by default: what a disk or a wire has altered would be read as if it had been written so.
+        # Off by default: messages damaged on a disk or in the network would be read without an error.
         "check.crcs": True,
         "allow.auto.create.topics": False,
-        # By default a full local queue is looked at again only after a second: 150,000 instead of
-        # 800,000 messages/s.
+        # By default librdkafka checks a full local queue again only after a second. That gives 150,000
+        # instead of 800,000 messages/s.
         "fetch.queue.backoff.ms": 5,
         "fetch.wait.max.ms": 100,
         "fetch.error.backoff.ms": 50,
-        # `twinsieve lint` counts with these.
+        # `twinsieve lint` uses these numbers in its memory estimate.
         "max.partition.fetch.bytes": partition_bytes(settings),
         "fetch.max.bytes": response_bytes(settings),
-        # What zstd unpacks to is held to this too, gzip, lz4 and snappy are not (librdkafka 2.16).
+        # This also limits the unpacked size of zstd batches, but not of gzip, lz4 and snappy (librdkafka
+        # 2.16).
         "receive.message.max.bytes": max_received(settings),
         "queued.max.messages.kbytes": PREFETCH_BYTES >> 10,
         "topic.metadata.refresh.interval.ms": int(METADATA_S * 1000),
@@ -77,17 +78,20 @@ def consumer_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def answer_options() -> dict[str, Any]:
-    """Options of a consumer that reads what strangers wrote: librdkafka unpacks a whole answer at once."""
+    """Options that bound the size of a fetch answer, for a consumer of topics that other programs write.
+
+    librdkafka unpacks a whole answer at once, so a small limit bounds the memory.
+    """
     return {
         "max.partition.fetch.bytes": ANSWER_BYTES,
         "fetch.max.bytes": ANSWER_BYTES,
-        # What fetch.max.bytes is raised to.
+        # librdkafka raises fetch.max.bytes to at least this value.
         "message.max.bytes": ANSWER_BYTES,
     }
 
 
 class ConfluentConsumer(PartitionConsumer):
-    """What both kinds of consumer share: grouping messages into columns, positions, pauses."""
+    """Base class of both consumers: groups messages into columns, and keeps positions and pauses."""
 
     def __init__(self, access: Access, own: Mapping[str, Any]) -> None:
         super().__init__(access.admin, ERRORS)
@@ -96,7 +100,8 @@ class ConfluentConsumer(PartitionConsumer):
         self._live: dict[Partition, int] = {}
         self._last: dict[Partition, tuple[int, int]] = {}
         self._paused: set[Partition] = set()
-        # Partitions that are silent until they are sought, with the error that the next poll raises, if any.
+        # Partitions that deliver nothing until the next `seek` on them, with the error that the next poll
+        # raises; None once it was raised.
         self._stopped: dict[Partition, BrokerError | None] = {}
         self._later: BrokerError | None = None
         mine = self._events.options() | consumer_options(access.settings)
@@ -107,19 +112,21 @@ class ConfluentConsumer(PartitionConsumer):
         self._raise_what_waits()
         deadline = time.monotonic() + timeout_s
         while True:
-            # consume(n, t) waits the whole of t for n messages; the first one must not wait for others.
+            # consume(n, t) waits up to t until it has n messages. Ask for one, so that the first message is
+            # not delayed by waiting for more.
             messages = self._consume(1, max(0.0, deadline - time.monotonic()))
             if messages and max_records > 1:
                 messages += self._more(max_records - 1, len(messages[0]))
             records = self._columns(messages)
-            # An end of partition is no record, so it does not end the wait either.
+            # Events such as "end of partition" give no record, so continue to wait after them.
             if records or self._waits() or time.monotonic() >= deadline:
                 return records
 
     def _more(self, count: int, largest: int) -> list[Any]:
-        """At most `count` messages that are there, a few at a time until they have POLL_BYTES.
+        """At most `count` messages that have already arrived, up to about POLL_BYTES in all.
 
-        largest: bytes of the first message; as many are taken at once as there is room for of that size
+        largest: bytes of the first message. Each call of the library takes as many messages as would fit if
+            all were as large as the largest message so far.
         """
         messages: list[Any] = []
         room = POLL_BYTES - largest
@@ -154,19 +161,20 @@ class ConfluentConsumer(PartitionConsumer):
         except KafkaException as error:
             self._notice_failure(error, "reading")
         if self._events.fatal is not None:
-            # The exception says only "fatal"; what it was came to the error callback.
+            # The exception says only "fatal"; the error callback received the cause.
             self._notice_failure(KafkaException(self._events.fatal), "reading")
         return messages
 
     def _notice_failure(self, error: KafkaException, doing: str) -> None:
-        """The next poll's error; messages that came in the same call are delivered first."""
-        # The worst one counts: nothing that comes after it may have the role go on.
+        """Keep this error for the next poll to raise; messages of the same call are delivered first."""
+        # Keep the worst error: a retryable one that comes later must not let the role continue.
         if self._later is None or self._later.retryable:
             self._later = ERRORS.translated(error, doing)
             self._later.__cause__ = error
 
     def _stop(self, partition: Partition, stop_error: BrokerError, error: KafkaException) -> None:
-        """The next poll's error, unless the partition is sought before."""
+        """Deliver nothing of the partition until its next `seek`; the next poll raises the error, unless the
+        seek comes first."""
         stop_error.__cause__ = error
         self._stopped[partition] = stop_error
 
@@ -179,7 +187,7 @@ class ConfluentConsumer(PartitionConsumer):
             error = message.error()
             if error is not None:
                 self._notice(message, error)
-                # It may have silenced the partition of the messages behind it.
+                # `_notice` may have stopped the partition of the following messages, so look it up again.
                 last = None
                 continue
             here = message.topic(), message.partition()
@@ -188,7 +196,8 @@ class ConfluentConsumer(PartitionConsumer):
                 wanted, records = self._live.get(partition, 0), None
                 if partition in self._live and partition not in self._stopped:
                     records = by_partition.setdefault(partition, Records(partition))
-                    # One look at each run of messages: a topic is seldom changed in the midst of one.
+                    # Checked only at the first of consecutive messages of a partition, because the timestamp
+                    # type of a topic seldom changes.
                     records.stamped_by_broker = message.timestamp()[0] == TIMESTAMP_LOG_APPEND_TIME
             offset = message.offset()
             if records is None or offset < wanted:
@@ -219,21 +228,21 @@ class ConfluentConsumer(PartitionConsumer):
         if code in _NO_NEWS or partition in self._stopped:
             return
         if code == KafkaError._PARTITION_EOF and partition is not None:
-            # librdkafka's own position stays behind the last message; this offset is past control markers.
+            # librdkafka's own position does not advance past control markers; the offset of this event does.
             self._passed(partition, message.offset())
             return
         refused = KafkaException(error)
         if code in _UNDECODABLE and partition is not None:
             offset = message.offset()
-            if offset >= self._live.get(partition, 0):  # else it was sought away from
-                # librdkafka 2.16 continues inside the damaged batch and may return garbage: the partition is
-                # silent until it is sought again.
+            if offset >= self._live.get(partition, 0):  # a lower offset is from before the last seek
+                # librdkafka 2.16 continues inside the damaged batch and may return garbage, so deliver
+                # nothing of the partition until the next seek.
                 self._stop(partition, undecodable(partition, offset, reason(refused)), refused)
             return
         if code == KafkaError._AUTO_OFFSET_RESET and partition is not None:
             broker_error = ERRORS.translated(refused, f"reading {partition}")
             if _TRUNCATED in error.str():
-                # What befell the offset is told in the text alone.
+                # The error code does not say that the log was truncated; only the text does.
                 broker_error = TruncatedError(partition, f"reading {partition}: {reason(refused)}")
             self._stop(partition, broker_error, refused)
             return
@@ -245,8 +254,8 @@ class ConfluentConsumer(PartitionConsumer):
     def _seek(self, partition: Partition, offset: int, epoch: int) -> None:
         self._last[partition] = offset, epoch
         if partition in self._stopped:
-            # After an offset out of range librdkafka gives a partition up and refuses to seek in it; behind a
-            # batch that it could not decode it may do the same.
+            # After an offset out of range librdkafka stops reading the partition and refuses to seek in it,
+            # so assign the partition again. The same may happen after a batch that it could not decode.
             del self._stopped[partition]
             self._live[partition] = offset
             self._restart(partition)
@@ -254,7 +263,7 @@ class ConfluentConsumer(PartitionConsumer):
                 return
         deadline = time.monotonic() + _SEEK_S
         target = TopicPartition(*partition, offset, leader_epoch=epoch)
-        # A partition that was assigned a moment ago is not yet "actively consumed" and refuses.
+        # For a moment after its assignment a partition is not yet "actively consumed", and seek() fails.
         while True:
             try:
                 self._consumer.seek(target)
@@ -278,12 +287,13 @@ class ConfluentConsumer(PartitionConsumer):
     def resume(self, partitions: Collection[Partition]) -> None:
         ours = [partition for partition in partitions if partition in self._paused]
         self._paused.difference_update(ours)
-        # Behind the last message: the end that librdkafka told may lie in a later epoch than that message.
+        # Seek to the offset after the last message, not to `_live`: that may be the end of the partition,
+        # which may belong to a later leader epoch than the last message.
         places = [(p, *self._last.get(p, (self._live[p], NO_EPOCH))) for p in ours if p in self._live]
         targets = [TopicPartition(*p, offset, leader_epoch=epoch) for p, offset, epoch in places]
         self._consumer.resume(targets)
-        # librdkafka sees a resumed partition only when it next looks for work, up to a second later; a seek
-        # makes it look. One that refuses is about to be looked at anyway.
+        # librdkafka fetches from a resumed partition only after its next timer, up to a second later; a seek
+        # makes it fetch at once. A seek fails only for partitions that librdkafka is about to check anyway.
         for target in targets:
             with suppress(KafkaException):
                 self._consumer.seek(target)

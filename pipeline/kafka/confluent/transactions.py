@@ -1,4 +1,4 @@
-"""Transactions with confluent-kafka."""
+"""The transactional producer on confluent-kafka."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ _GRACE_S = 2.0
 _CONNECT_S = 1.0
 _SLICE_S = 0.05
 _BUSY = Pauses(first_s=0.02, longest_s=0.5)
-"""Between two requests for an id whose last transaction is still being ended."""
+"""Waits between two requests for a transactional id while the broker still ends its last transaction."""
 _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 class ConfluentTransactionalProducer(KafkaTransactionalProducer):
-    """Calls librdkafka with a limit of its own, and with another where that one does not hold."""
+    """`ports.TransactionalProducer` on confluent-kafka.
+
+    Every call has librdkafka's own time limit. Where librdkafka may exceed it, the call also runs in a helper
+    thread with a limit of ours.
+    """
 
     _raised = (KafkaException, BufferError)
 
@@ -42,10 +46,11 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             **producer_options(settings),
             "transactional.id": transactional_id,
             "transaction.timeout.ms": settings.transaction_timeout_ms,
-            # librdkafka demands that a message's time to live is no longer than its transaction's.
+            # librdkafka requires that a message does not time out later than its transaction.
             "delivery.timeout.ms": settings.transaction_timeout_ms,
             "socket.timeout.ms": min(access.options["socket.timeout.ms"], settings.transaction_timeout_ms),
-            # Longer, and messages would leave after the offsets that they go with, not beside them.
+            # With a longer linger messages would be sent only after the transaction's offsets, not in
+            # parallel with them.
             "linger.ms": 1,
         }
         self._make()
@@ -61,16 +66,19 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def _started(self, options: dict[str, Any]) -> Any:
         """A producer that holds the transactional id.
 
-        The first request for it ends what the last holder left open, and is told to come again. To the
-        broker that is a matter of milliseconds, but librdkafka waits 500: so another producer asks instead.
-        One whose request is still on its way is not given up: late, it would fence the next.
+        The first request for the id makes the broker abort the transaction that the last holder left open,
+        and the broker answers "retry later". The broker needs milliseconds, but librdkafka retries after
+        500 ms. So the loop replaces a refused producer by a new one, which sends its request at once. A
+        producer whose request is not answered yet is never replaced: its late request would fence the next
+        producer.
         """
         deadline = time.monotonic() + self._deadline_s
         pause_s = 0.0
         while True:
             producer = Producer(options)
-            # Asked before it has any connection, it looks for the coordinator again only after 500 ms.
-            # The first answer comes from a bootstrap address, whose connection ends then.
+            # Connect first: without a connection, init_transactions looks up the coordinator again only after
+            # 500 ms. Twice, because the first answer comes over the bootstrap connection, which is then
+            # closed.
             with suppress(KafkaException):
                 for _ in range(2):
                     producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
@@ -78,7 +86,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             if refusal is None:
                 return producer
             if refusal.args[0].code() not in _LATER or time.monotonic() >= deadline:
-                # Its end may take its time, and comes with the last reference, of which a traceback has one.
+                # Drop all references to the producer, so that `shut` ends it; the traceback holds one too.
                 kept = [producer]
                 del producer
                 shut(kept, 0.0)
@@ -87,8 +95,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             time.sleep(pause_s)
 
     def _initialized(self, producer: Any, deadline: float) -> KafkaException | None:
-        """The error of the broker, if any. Requested in slices: librdkafka reports it only when time is
-        up."""
+        """The broker's error, None if it gave the id. Called with short limits again and again, because
+        librdkafka reports the error only at the end of the limit."""
         while True:
             try:
                 producer.init_transactions(min(_SLICE_S, max(0.0, deadline - time.monotonic())))
@@ -128,8 +136,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
         targets = [TopicPartition(*partition, *committed) for partition, committed in offsets.items()]
         send = partial(self._producer.send_offsets_to_transaction, targets, metadata, self._life_s)
-        # Its own limit does not hold while it looks for a coordinator that left the cluster (librdkafka issue
-        # 5456).
+        # librdkafka exceeds its own limit while it looks for a coordinator that has left the cluster
+        # (librdkafka issue 5456).
         self._call("offsets", send, self._life_s + _GRACE_S)
 
     def _commit(self) -> None:
@@ -140,8 +148,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
                 self._call("commit", partial(self._producer.commit_transaction, left))
                 return
             except AbortableError as error:
-                # A commit that timed out continues by itself and may be resumed; its outcome is open till
-                # then.
+                # A commit that timed out continues in the background. Call it again to learn the outcome,
+                # which is unknown until then.
                 inner = error.__cause__
                 kind = cause(inner) if isinstance(inner, KafkaException) else None
                 if kind is None or not kind.retriable() or kind.txn_requires_abort():
@@ -154,7 +162,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
 
     def close(self) -> None:
         self.closed = True
-        # If its broker is away or it is fenced, the next holder of the slot aborts for it.
+        # If this abort fails (broker away, or producer fenced), the next holder of the slot aborts instead.
         with suppress(KafkaException):
             if self._open and not self._dead:
                 self._producer.abort_transaction(CLOSE_S)
@@ -165,16 +173,16 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def _where(self, doing: str, error: Exception) -> str:
         if code_of(error) != KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return doing
-        # librdkafka does not say which, and it need not be the one of this call.
+        # librdkafka does not name the refused topic; it may be the topic of an earlier call. So name all.
         return f"{doing.partition(' to ')[0]} to {', '.join(sorted(self._topics))}"
 
     def _first(self, error: Exception) -> Exception:
-        """What failed the transaction, where librdkafka says only that something has; else `error`.
+        """The error that made the transaction fail, if librdkafka reported only the failure; else `error`.
 
-        A partition is registered beside the calls. If that is refused, produce() and offsets on their way
-        meet an "erroneous state". Only a call that begins later says why; this one changes nothing in an open
-        transaction. Messages that fail without their transaction are counted at the commit; their delivery
-        reports say why.
+        librdkafka adds partitions to the transaction in the background. If the broker refuses one, calls in
+        progress (produce, offsets) fail with just "erroneous state". Only a call that begins later gets the
+        cause, so a second begin is tried, which changes nothing in an open transaction. If messages fail but
+        the transaction does not, the commit reports only their number; their delivery reports say why.
         """
         if self._open and code_of(error) == KafkaError._STATE:
             first = error_of_open_transaction(self._producer)

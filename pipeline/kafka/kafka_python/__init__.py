@@ -1,1 +1,1 @@
-"""The ports on kafka-python, the default client."""
+"""The Kafka clients built on kafka-python, the default library."""

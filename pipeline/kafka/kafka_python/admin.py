@@ -1,4 +1,4 @@
-"""Topics, offsets and groups with kafka-python, for the clients of both libraries."""
+"""The administration client: topics, offsets and groups. Both libraries use this one, on kafka-python."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from twinsieve.pipeline.kafka.kafka_python.reading import committed_of
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 RETRY_S = 10.0
-"""How long a question is asked again: a fresh cluster has no group coordinator for its first seconds, and a
-leader may be moving."""
+"""How long a request is repeated after a temporary error: a new cluster has no group coordinator in its first
+seconds, and the leader of a partition may be changing."""
 LOOK_S = 2.0
-"""A question that is asked again and again anyway gives up earlier: whoever asks waits meanwhile."""
+"""The same for requests that the caller repeats regularly anyway. It is shorter because the caller waits."""
 _PAUSE_S = 0.1
 _ANSWER_S = 10.0
 _CREATED_S = 2 * _ANSWER_S
-"""The topic is made, and then every broker gets to know it."""
+"""Time limit for creating a topic: one answer for the creation, one until every broker knows the topic."""
 _EARLIEST, _LATEST = -2, -1
-"""In place of a time, as in Kafka's protocol."""
+"""Special values in Kafka's protocol, used instead of a timestamp in a request for offsets."""
 _UNKNOWN_TOPIC = 3
 _NOT_ALLOWED = 29
 _UNKNOWN_GROUP = 69
@@ -48,7 +48,7 @@ _T = TypeVar("_T")
 
 
 class PythonAdmin(KafkaAdmin):
-    """Asks each question with a limit, and again while the answer is one that passes.
+    """`ports.Admin` on kafka-python. Each request has a time limit and is repeated after temporary errors.
 
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
@@ -90,7 +90,8 @@ class PythonAdmin(KafkaAdmin):
         def ask() -> list[dict[str, Any]]:
             rows: list[dict[str, Any]] = self._client.describe_topics(list(names))
             for row in rows:
-                # A topic that was just made has no leaders for a moment; as an exception it is asked again.
+                # A new topic has no leaders for a moment. Raised as an exception, such an error makes `_ask`
+                # repeat the request.
                 if row["error_code"] not in (0, _UNKNOWN_TOPIC, _NOT_ALLOWED):
                     raise errors.for_code(row["error_code"])()
             return rows
@@ -169,9 +170,10 @@ class PythonAdmin(KafkaAdmin):
         return offsets | self.end_offsets([partition for partition, offset in offsets.items() if offset < 0])
 
     def _offsets(self, times_ms: Mapping[Partition, int], *, stable: bool = False) -> dict[Partition, int]:
-        """The first offset of each partition at that time or later; below 0 where there is none.
+        """First offset of each partition with that timestamp or a later one; negative if there is none.
 
-        stable: `_LATEST` is the last stable offset, and giving up comes early
+        times_ms: ms since 1970 for each partition, or _EARLIEST or _LATEST
+        stable: _LATEST means the last stable offset, and the time limits are shorter
         """
         if not times_ms:
             return {}
@@ -213,7 +215,7 @@ class PythonAdmin(KafkaAdmin):
     def members(self, group: str) -> dict[str, GroupMember]:
         def ask() -> list[dict[str, Any]]:
             description = self._client.describe_groups([group])[group]
-            # It comes as the text of an exception that was never raised.
+            # kafka-python puts the error here as the text of an exception, and does not raise it.
             match = _CODE.match(description["error"] or "")
             code = int(match[1]) if match else 0
             if code not in (0, _UNKNOWN_GROUP):
@@ -245,8 +247,8 @@ class PythonAdmin(KafkaAdmin):
                 raise BrokerError(f"{doing}: {error}; the broker is away", retryable=True) from error
             except errors.KafkaError as error:
                 missing = isinstance(error, errors.UnknownTopicOrPartitionError)
-                # A leader that left the metadata between two requests is unknown to the client, and it calls
-                # that final; the next metadata name another.
+                # If a leader disappears from the metadata between two requests, the client reports it as
+                # unknown, an error that is not retryable. The next metadata contain the new leader, so retry.
                 moved = isinstance(error, errors.UnknownBrokerIdError)
                 if moved:
                     forget_brokers(self._client)
@@ -260,14 +262,15 @@ class PythonAdmin(KafkaAdmin):
 
 
 def _problem(error: Exception) -> str:
-    """What an error says of a request, whose own words tell what it was about."""
+    """The error text without the topic or group: the caller's text names it."""
     if isinstance(error, errors.UnknownTopicOrPartitionError):
         return "no such topic or partition"
     return f"no permission; {GRANT}" if ERRORS.meaning(error) is Meaning.DENIED else ERRORS.reason(error)
 
 
 def _share(assignment: Any) -> frozenset[Partition]:
-    """What a member's assignment says; empty, or bytes of another protocol, while shares are dealt."""
+    """The partitions in a member's assignment. Empty during a rebalance, when the assignment is empty or
+    undecoded bytes."""
     if not isinstance(assignment, Mapping):
         return frozenset()
     rows = assignment["assigned_partitions"]

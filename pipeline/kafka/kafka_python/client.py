@@ -1,4 +1,4 @@
-"""`ports.Broker` on kafka-python, the default client."""
+"""`ports.Broker` on kafka-python, the default library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from twinsieve.pipeline.settings.model import KafkaSettings
 class PythonBroker(KafkaBroker):
     """Makes kafka-python clients.
 
-    connect_timeout_s: how long a new client tries to reach a broker at all
+    connect_timeout_s: how long a new client tries to reach a broker
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Shares of a group with kafka-python."""
+"""The consumer of a group on kafka-python."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LOOKUP_S = 10.0
-"""How long a question about a topic's partitions may take."""
+"""How long the request for a topic's partitions may take."""
 _HELD_BACK = "an open transaction holds it back, or the broker does not answer"
 
 
 class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: ignore[misc]
     """`ports.GroupConsumer` on kafka-python.
 
-    Rebalance callbacks run on the client's network thread, where every blocking call raises; they set
-    flags and silence partitions, nothing else. The role learns of it by the epoch of its next poll.
+    Rebalance callbacks run on the client's network thread, where every blocking call raises an error. So they
+    only set flags and pause partitions. The caller notices the rebalance by the epoch of its next poll.
     """
 
     def __init__(self, access: Access, group: str, topics: Sequence[str], member: str | None) -> None:
@@ -54,8 +54,8 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         self._know(topics)
 
     def _know(self, topics: Sequence[str]) -> None:
-        # A leader that does not know a topic's partitions yet assigns none of them, and may notice only when
-        # its metadata is refreshed, minutes later: everybody knows them before joining.
+        # A group leader whose metadata lack a topic's partitions assigns none of them, and may notice that
+        # only at its next metadata refresh. So every member loads them before it joins.
         for topic in topics:
             try:
                 within(_LOOKUP_S, partial(self._consumer.partitions_for_topic, topic))
@@ -64,7 +64,10 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
                 raise AbortableError(f"partitions of {topic}: no answer from the broker ({error})") from error
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Called on the network thread: these are ours now, silent until sought."""
+        """Take over these partitions; each delivers nothing before its first `seek`.
+
+        Called on the network thread.
+        """
         with self._lock:
             self._epoch += 1
             self._live.clear()
@@ -73,17 +76,17 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
             self._silence(self._assigned)
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:  # noqa: ARG002
-        """Called too when they are lost."""
+        """Drop all partitions. Also called if they are lost because the session ended."""
         self.on_partitions_assigned(())
 
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._is_fenced():
             raise FatalError(f"member {self._member}: another process runs under this name", fenced=True)
         polled = self._fetched(timeout_s, max_records)
-        # The membership is taken here, before the epoch is read: after max_poll_interval_ms kafka-python
-        # leaves the group by itself, and what group_metadata() says then is accepted by the broker even
-        # though another member owns the partitions. A rebalance raises the epoch before it changes the
-        # membership, so records, membership and epoch of different times never come together.
+        # Read the membership before the epoch. After max_poll_interval_ms without a poll, kafka-python leaves
+        # the group by itself. The broker accepts the group_metadata() of that state even though another
+        # member owns the partitions. A rebalance raises the epoch before it changes the membership, so in
+        # this order a result never combines records, membership and epoch of different times.
         metadata = self._consumer.group_metadata()
         with self._lock:
             self._seen_epoch = self._epoch
@@ -97,7 +100,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         offsets: dict[Partition, Committed | None] = {}
         for partition in partitions:
             with errors_of(f"committed offset of {partition}"):
-                # One at a time: the client has no public call for many.
+                # One request per partition, because the client has no public call for several.
                 try:
                     entry = self._consumer.committed(
                         TopicPartition(*partition), metadata=True, timeout_ms=int(COMMITTED_S * 1000)
@@ -108,7 +111,7 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         return offsets
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """Ignored too when a rebalance has come since the last poll."""
+        """As in the port. Also ignored if there was a rebalance since the last poll."""
         key = TopicPartition(*partition)
         with self._lock:
             if self._epoch == self._seen_epoch and key in self._assigned:

@@ -1,7 +1,7 @@
-"""Keeps kafka-python's log readable, and finds in it why a connection failed.
+"""Filters for kafka-python's log: one limits repeated lines, one collects why a connection failed.
 
 While a broker is away or a transaction of a dead worker is open, kafka-python repeats a dozen different
-lines every 100 ms at ERROR. Each is worth reading once; after that one line every few seconds is enough.
+lines every 100 ms at ERROR. Each is worth reading once; afterwards one line every few seconds is enough.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ _QUIET_S = 60.0
 _MAX_KINDS = 1_000
 
 _Kind = tuple[str, str]
-"""Logger, and message template without its digits: some templates have addresses and waits filled in."""
+"""Name of the logger, and message template with every number replaced by 0, because some templates already
+contain addresses and durations. Log lines with the same pair are of the same kind."""
 
 
 class OneLineAtATime(logging.Filter):
-    """Lets the first complaint of a kind through, and of repeated ones of all kinds one every few seconds.
+    """Passes the first line of each kind at once, and of all repeated lines one every `_EVERY_S` seconds.
 
-    That one says how many were held back since the last, of its own kind and of which loggers. Growing
-    counters and addresses do not make a new kind; one that was not logged for a minute is first again.
+    A repeated line that passes also says how many lines were suppressed since the last one, of its own kind
+    and per logger. Lines that differ only in numbers are of the same kind. A kind that was not logged for
+    `_QUIET_S` seconds counts as new.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,10 +77,10 @@ class OneLineAtATime(logging.Filter):
 
 
 class ConnectionFailures(logging.Filter):
-    """Collects why kafka-python could not connect.
+    """Collects the log lines that say why kafka-python could not connect.
 
-    Its constructors raise "Unable to bootstrap" for a refused connection, a wrong password and an expired
-    certificate alike; the difference stands in the log alone.
+    The constructors of kafka-python raise the same "Unable to bootstrap" for a refused connection, a wrong
+    password and an expired certificate; only the log contains the cause.
     """
 
     def __init__(self) -> None:
@@ -95,14 +97,14 @@ _thinned = OneLineAtATime()
 
 
 def quieten() -> None:
-    """Thin out the lines of every kafka-python logger; safe to call again."""
-    # Below WARNING kafka-python logs whole requests, and those of SASL/PLAIN hold the password.
+    """Limit the repeated lines of every kafka-python logger; may be called again."""
+    # Below WARNING kafka-python logs whole requests, and a SASL/PLAIN request contains the password.
     root = logging.getLogger("kafka")
     if root.getEffectiveLevel() < logging.WARNING:
         root.setLevel(logging.WARNING)
-    # Metrics show a busy process; here it would be a warning for every large transaction.
+    # This logger warns about a busy process at every large transaction; our metrics show the load already.
     logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
-    # A filter acts on its own logger only, never on children, so each one needs it.
+    # A filter acts only on its own logger, not on child loggers, so add it to each of them.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("kafka.")]:
         logger = logging.getLogger(name)
         if logger.level and logger.level < logging.WARNING:

@@ -1,4 +1,4 @@
-"""Settings in kafka-python's words, and its errors in ours."""
+"""Our settings as options of kafka-python, and kafka-python's errors as errors of the port."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: float) -> dict[str, Any]:
-    """Options that consumer, producer and admin share.
+    """Options that consumers, producers and admin clients share.
 
-    raises: ConfigError for a secret or certificate file that cannot be used, and for another kafka-python
+    raises: ConfigError for a secret or certificate file that cannot be used, and for a version of
+        kafka-python that `require_version` refuses
     """
     require_version()
     quieten()
@@ -36,7 +37,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
         "client_id": client_id,
         "request_timeout_ms": min(_REQUEST_TIMEOUT_MS, settings.request_timeout_ms),
         "bootstrap_timeout_ms": int(connect_timeout_s * 1000),
-        # The default of 30 s would add up to that much to every return of a broker.
+        # With the default of 30 s a client could need that long to reconnect to a broker that is back.
         "reconnect_backoff_max_ms": 1000,
         "security_protocol": security.protocol.upper(),
     }
@@ -51,13 +52,13 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
 
 
 def warn_without_crc32c() -> None:
-    """Says once that kafka-python computes its checksums in Python (measured: half of its speed)."""
+    """Log a warning if kafka-python computes its checksums in Python (measured: half of its speed)."""
     if importlib.util.find_spec("crc32c") is None:
         _log.warning("crc32c is not installed, so kafka-python runs at half speed; pip install crc32c")
 
 
 def reason(error: Exception) -> str:
-    """One line that says what kafka-python ran into; requests and responses are cut off."""
+    """One line that describes an error of kafka-python, cut to 300 characters."""
     error = _refusal(error)
     if isinstance(error, errors.TopicAuthorizationFailedError):
         return f"not allowed for topic {_names(error)}"
@@ -73,12 +74,12 @@ def reason(error: Exception) -> str:
 
 
 def _refusal(error: Exception) -> Exception:
-    # After the first error a producer says of every call that an earlier one failed, and with what.
+    # After the first error every call of a producer raises an error whose `args` contain the first one.
     return next((cause for cause in error.args if isinstance(cause, errors.AuthorizationError)), error)
 
 
 def may_be_fenced(error: Exception) -> bool:
-    """True where Kafka says that this producer's epoch is over."""
+    """Whether Kafka's error means that a newer producer has this one's transactional id, or may mean it."""
     return isinstance(error, errors.ProducerFencedError | errors.InvalidProducerEpochError)
 
 
@@ -114,13 +115,13 @@ def _names(error: Exception) -> str:
 
 
 def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) -> _T:
-    """What `make` builds with these options: a client that has reached a broker.
+    """The client that `make` builds with these options; it has reached a broker.
 
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
     failures = ConnectionFailures()
     log = logging.getLogger("kafka.net.manager")
-    # First, as the filter that thins out repeated lines would keep them from it.
+    # Insert this filter as the first, because the filter that suppresses repeated lines would hide them.
     log.filters.insert(0, failures)
     networks: list[KafkaNetClient] = []
 
@@ -131,7 +132,7 @@ def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) 
     try:
         return make(kafka_client=network, **options)
     except errors.KafkaError as error:
-        # A constructor that fails leaves its network thread behind, which continues to connect.
+        # If a constructor fails, its network thread continues to run and to connect, so close it.
         for client in networks:
             client.close()
         raise unreachable(

@@ -1,7 +1,7 @@
-"""Every reach into what kafka-python keeps private; no other file has one (`tests/house`).
+"""All uses of private attributes of kafka-python; no other file uses one (`tests/house` checks this).
 
-All of them were made for kafka-python 3.0 from 3.0.12 on, and they are untested with other versions:
-`require_version` refuses those. Each says what goes wrong without it, and the upstream issue.
+They were made for kafka-python 3.0 from 3.0.12 on. Other versions are untested, so `require_version` refuses
+them. Each docstring says what goes wrong without the patch, and names the upstream issue.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from twinsieve.pipeline.kafka.kafka_python.unpack import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError
 
 _FIRST_PATCH = 12
-"""Of 3.0."""
+"""Lowest patch release of kafka-python 3.0 that is accepted."""
 
 
 def require_version() -> None:
-    """Check that this kafka-python is one that the patches fit. raises: ConfigError"""
+    """Check that the patches fit the installed version of kafka-python. raises: ConfigError"""
     version = re.match(r"3\.0\.(\d+)", kafka.__version__)
     if version is None or int(version[1]) < _FIRST_PATCH:
         raise ConfigError(
@@ -40,20 +40,21 @@ def require_version() -> None:
 
 
 def keep_finished_joins(consumer: KafkaConsumer) -> None:
-    """A join that ends between two polls counts.
+    """Make the consumer accept the answer to a group join that arrives between two polls.
 
-    kafka-python throws the answer of such a join away and joins again; if the member leads the group,
-    everybody must join again. Members that poll briefly, or in turn, may then never come to rest. A leader
-    that joined because a topic has changed does not even do that: having shared the topic out it sees no
-    change any more, and stays without its share. Upstream issue: none found.
+    Without this patch kafka-python drops such an answer and joins again. If the member leads the group, all
+    other members must join again too, so members with short polls may rejoin forever. If the leader joined
+    because a topic has changed, it does not even join again: it has already assigned the partitions, sees no
+    further change, and keeps running without its own partitions. Upstream issue: none found.
     """
-    # The next poll looks only at whether the join it left behind is done.
+    # The next poll of kafka-python only checks whether the earlier join is done.
     coordinator = consumer._coordinator
     join = coordinator.join_group_async
 
     async def join_or_take(timeout_ms: float | None = None) -> Any:
         task = coordinator._join_task
-        # Whoever fell out of the group meanwhile is no longer rebalancing, and the answer is void.
+        # If the member lost its place in the group meanwhile, it is no longer rebalancing, and the answer to
+        # its join is invalid.
         if task is not None and task.succeeded() and coordinator.rebalance_in_progress():
             coordinator._join_task = _Answered(task.value)
         return await join(timeout_ms)
@@ -68,7 +69,7 @@ def keep_finished_joins(consumer: KafkaConsumer) -> None:
 
 
 class _Answered:
-    """A future that has its value and does not say so, as a join must that the next poll is to wait for."""
+    """A future that has its value, but whose `is_done` is False, so that the next poll still waits for it."""
 
     is_done = False
 
@@ -79,7 +80,7 @@ class _Answered:
         call(self.value)
 
     def add_errback(self, call: Callable[[BaseException], object]) -> None:
-        """Never called: the join succeeded."""
+        """Ignored, because the join succeeded."""
 
     def succeeded(self) -> bool:
         return True
@@ -90,10 +91,11 @@ class _Answered:
 
 
 def watch_fencing(consumer: KafkaConsumer) -> Callable[[], bool]:
-    """Whether a heartbeat of this consumer found that another process has its member name.
+    """A function that returns whether another process has this consumer's member name, by its heartbeats.
 
-    kafka-python logs that and sends no more heartbeats, but poll() continues to return records and later
-    returns nothing, forever. Upstream issue: none found (pull request 2625 says that the error is raised).
+    Without this patch kafka-python only logs that and stops its heartbeats. poll() still returns records for
+    a while, later nothing, forever. Upstream issue: none found (pull request 2625 claims that the error is
+    raised).
     """
     coordinator = consumer._coordinator
     send = coordinator._send_heartbeat_request
@@ -111,22 +113,23 @@ def watch_fencing(consumer: KafkaConsumer) -> Callable[[], bool]:
 
 
 def seek_with_epoch(consumer: KafkaConsumer, partition: TopicPartition, offset: int, epoch: int) -> None:
-    """Have the client ask the leader, before it fetches, where that epoch ends; seek() takes no epoch.
+    """Seek, and make the client ask the partition's leader where `epoch` ends before it fetches.
 
-    Upstream issue: none found.
+    The answer shows whether the partition has lost messages. The public seek() takes no epoch. Upstream
+    issue: none found.
     """
     consumer._subscription.assignment[partition].seek(OffsetAndMetadata(offset, "", epoch))
 
 
 def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
-    """Let the rest of a fetch be delivered that was put aside when its partition was paused.
+    """Make the consumer deliver, after resume(), the rest of a fetch kept while its partition was paused.
 
-    The partition gets that rest back only while this slot is None. Once used the slot holds an exhausted
-    object instead, so that the partition stays silent after resume(). Upstream issue: none found
-    (pull request 2981 put the fetch aside).
+    kafka-python returns to a kept rest only while `_next_partition_records` is None. After the first fetch
+    that attribute holds an exhausted object instead, so the partition would deliver nothing after resume().
+    Upstream issue: none found (pull request 2981 introduced the keeping).
 
-    aside_bytes: a rest that is in the midst of a batch of more, unpacked, is given up and fetched again; else
-        each paused partition might keep as much as `kafka.max_unpacked_bytes`
+    aside_bytes: a kept rest whose current batch is larger than this, unpacked, is dropped and fetched again.
+        Otherwise each paused partition might keep as much as `kafka.max_unpacked_bytes`
     """
     fetcher = consumer._fetcher
     aside = fetcher._paused_partition_records
@@ -146,14 +149,16 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
 
 
 def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
-    """Have a poll end once it has taken `max_bytes`, unpacked.
+    """Make a poll end when its messages have `max_bytes`, unpacked.
 
-    It has one message beyond; where a batch begins with small ones and goes on with large ones, at worst the
-    rest of that batch.
+    returns: a function that must be called before each poll
 
-    Returns what is to be called before each poll. kafka-python counts messages alone, and unpacks batch after
-    batch until it has enough of them: 20 batches that take some KB each may be a gigabyte. What is left stays
-    packed. Upstream issue: none found.
+    A poll may exceed the limit by one message. If a batch begins with small messages and continues with large
+    ones, the poll may exceed it by the rest of that batch.
+
+    Without this patch kafka-python counts only messages, and unpacks batches until it has enough messages: 20
+    batches of some KB each may unpack to a gigabyte. With it the batches after the limit stay packed.
+    Upstream issue: none found.
     """
     fetcher = consumer._fetcher
     append = fetcher._append
@@ -168,7 +173,7 @@ def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
         before = part.bytes_read
         count: int = append(drained, part, min(max_records, part.records_of(left)), *more)
         left -= part.bytes_read - before
-        # As many as may come end the poll.
+        # Reporting the maximum number of messages makes kafka-python end the poll.
         return count if left > 0 else max_records
 
     fetcher._append = append_some
@@ -176,29 +181,30 @@ def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
 
 
 def forget_brokers(client: KafkaAdminClient) -> None:
-    """Have an admin client ask again which brokers there are.
+    """Make an admin client request the list of brokers again.
 
-    It asks who leads, but keeps its list of brokers for five minutes: one that was away and is back would be
-    unknown for as long. Upstream issue: none found.
+    The client requests partition leaders each time, but keeps its list of brokers for five minutes. Without
+    this patch a broker that was away and is back could be unknown for that long. Upstream issue: none found.
     """
     client._manager.cluster.request_update()
 
 
 def forget_coordinators(client: KafkaAdminClient) -> None:
-    """Have an admin client ask again which broker coordinates a group, and which one makes topics.
+    """Make an admin client look up again the coordinator of each group, and the controller.
 
-    It remembers the first answers for good: a group whose coordinator moved, or died, would never be answered
-    for again, and no topic made while the broker is away that was once named. Upstream issue: none found.
+    kafka-python keeps the first answers forever. Without this patch, requests for a group fail forever after
+    its coordinator has changed, and topics cannot be created while the broker that was the controller is
+    away. Upstream issue: none found.
     """
     client._manager.cluster._coordinators.clear()
     client._controller_id = None
 
 
 def raise_refused_settings(client: KafkaAdminClient) -> None:
-    """Have a question for settings fail where the broker refuses one of its topics.
+    """Make a request for settings raise an error if the broker refuses one of its topics.
 
-    kafka-python hands out no settings for that topic, as if all of them were unknown to the broker. Upstream
-    issue: none found.
+    Without this patch kafka-python returns no settings for that topic, as if it had none. Upstream issue:
+    none found.
     """
     process = client._describe_configs_process_responses
 
@@ -212,8 +218,12 @@ def raise_refused_settings(client: KafkaAdminClient) -> None:
 
 
 def ask_for_stable_offsets(client: KafkaAdminClient, *, stable: bool) -> None:
-    """With `stable`, an offset that an open transaction is about to move is an error that passes, not the one
-    before it. kafka-python asks so for consumers alone. Upstream issue: none found."""
+    """Set whether an admin client requests only stable offsets of a group.
+
+    With `stable`, if an open transaction holds a newer offset, the request fails with a retryable error.
+    Without it, the broker returns the offset before that transaction. kafka-python sets this only for
+    consumers. Upstream issue: none found.
+    """
 
     def requests(groups: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
         for group, request in KafkaAdminClient._list_group_offsets_requests(client, groups):
@@ -224,48 +234,52 @@ def ask_for_stable_offsets(client: KafkaAdminClient, *, stable: bool) -> None:
 
 
 def cut_off(producer: KafkaProducer) -> None:
-    """Ends a producer at once; what it has not sent yet is never sent.
+    """End a producer at once; messages that it has not sent yet are never sent.
 
-    close(timeout=0) waits for waiting batches first and raises when there are any, which leaves its
-    thread running and sending. Upstream issue: none found (1052 was the same of version 1).
+    close(timeout=0) raises an error if batches are queued, and leaves the producer's thread running and
+    sending. Upstream issue: none found (issue 1052 was the same in version 1).
     """
     producer._sender.force_close()
 
 
 def first_error(producer: KafkaProducer) -> Exception | None:
-    """What failed the transaction; later calls tell it in text alone. Upstream issue: none found."""
+    """The error that made the transaction fail, or None; later calls contain it only as text.
+
+    Upstream issue: none found.
+    """
     error: Exception | None = producer._transaction_manager.last_error
     return error
 
 
 def never_split(producer: KafkaProducer) -> None:
-    """A batch that its topic refuses for its size fails, and so does its transaction.
+    """Make a batch that its topic refuses for its size fail, together with its transaction.
 
-    kafka-python would cut it in two and go on, but flush() takes the first batch for unfinished ("Future not
-    done") and raises; what comes next is put into batches of the old size again. Upstream issue: none found.
+    Without this patch kafka-python splits the batch and continues. But flush() considers the original batch
+    unfinished and raises ("Future not done"), and later batches have the old size again. Upstream issue: none
+    found.
     """
     producer._sender._can_split = lambda *_: False
 
 
 def append_time(future: Any) -> int | None:
-    """The time at which the broker wrote a message that it has acknowledged, ms since 1970; None where the
-    topic keeps the time of whoever sent it.
+    """Time at which the broker wrote an acknowledged message, ms since 1970; None if the topic keeps the
+    producer's time.
 
-    What kafka-python hands out is either of the two, and does not say which. Upstream issue: none found.
+    kafka-python's public result is either of the two times, without saying which. Upstream issue: none found.
     """
     _, stamp, _ = future._produce_future.value
     return None if stamp is None or stamp < 0 else int(stamp)
 
 
 def decode_safely(consumer: KafkaConsumer, max_bytes: int) -> None:
-    """A batch that cannot be decoded is an error of one poll, and header names need not be UTF-8.
+    """Make a batch that cannot be decoded an error of one poll, and accept header names that are not UTF-8.
 
-    max_bytes: a batch that unpacks to more cannot be decoded
+    max_bytes: a batch that unpacks to more counts as one that cannot be decoded
 
-    kafka-python keeps the batch that failed as the one to go on with, and the poll after the next seek
-    turns in a circle forever. It unpacks a batch whatever comes out. Upstream issue: none found.
+    Without this patch kafka-python keeps the failed batch as its current one, and the poll after the next
+    seek loops forever. It also unpacks a batch without a size limit. Upstream issue: none found.
     """
-    # The fetcher makes what holds a partition's batches by this name.
+    # The fetcher uses this attribute as the class of the object that holds a partition's batches.
     consumer._fetcher.PartitionRecords = partial(_PartitionRecords, max_bytes)
 
 
@@ -278,19 +292,22 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
     @property
     def unpacked_bytes(self) -> int:
-        """Of the batch that it is in the midst of; 0 between two."""
+        """Unpacked bytes of the batch that is being read; 0 between two batches."""
         return self._batches.bytes_held
 
     def records_of(self, size: int) -> int:
-        """How many records have this many bytes, as the rest of the batch goes; 1 where it is packed."""
+        """Estimate of how many of the next records fit into `size` bytes, at least 1.
+
+        Uses the mean size of the records left in the batch; 1 if the batch is not unpacked yet.
+        """
         left, bytes_left = self._batches.records_left, self._batches.bytes_left
         return max(1, left * size // bytes_left) if bytes_left else 1
 
     def take(self, n: int | None = None) -> list[Any]:
-        """The next records, at most n and all of one batch, so that no other one is unpacked unasked."""
+        """The next records, at most n, all of one batch, so that no further batch is unpacked needlessly."""
         rows: list[Any] = []
         if not self._batches.records_left:
-            # Unpacks the next batch, which tells how many it has.
+            # Taking one record unpacks the next batch; afterwards its number of records is known.
             rows = super().take(1)
         more = self._batches.records_left
         if n is not None:
@@ -312,7 +329,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             self.drain()
             raise
         except Exception as error:
-            # Anything at all: each decompressor has errors of its own.
+            # Catch every class: each decompressor raises its own errors.
             self.drain()
             batch = batches.last
             first, after = (0, None) if batch is None else (batch.base_offset, batch.next_offset)
@@ -326,7 +343,7 @@ def _why(error: Exception) -> str:
 
 
 class _Batches:
-    """Record batches of one fetch; `last` is the one that was begun last."""
+    """The record batches of one fetch; `last` is the batch that `next_batch` returned last."""
 
     def __init__(self, records: Any, max_bytes: int) -> None:
         self._records = records
@@ -335,21 +352,21 @@ class _Batches:
 
     @property
     def records_left(self) -> int:
-        """Records of the last batch that are still to come; 0 where that is not known."""
+        """Number of unread records in the last batch; 0 if it is not known."""
         return self.last.records_left if type(self.last) is _Batch else 0
 
     @property
     def bytes_left(self) -> int:
-        """Bytes of these records."""
+        """Bytes of the unread records in the last batch; 0 if it is not known."""
         return self.last.bytes_left if type(self.last) is _Batch else 0
 
     @property
     def bytes_held(self) -> int:
-        """Bytes that the last batch holds unpacked, until all of it was read."""
+        """Unpacked bytes that the last batch keeps in memory; `free_if_read` frees them."""
         return self.last.unpacked_bytes if type(self.last) is _Batch else 0
 
     def free_if_read(self) -> None:
-        """Forget what the last batch holds once all of it was read."""
+        """Free the content of the last batch if all of it was read."""
         if type(self.last) is _Batch:
             self.last.free_if_read()
 
@@ -365,7 +382,7 @@ class _Batches:
 
 
 class _OldBatch(LegacyRecordBatch):  # type: ignore[misc]
-    """One of a format before Kafka 0.11, which has no headers, unpacked up to a limit."""
+    """A record batch in a format from before Kafka 0.11, which has no headers; unpacked up to a limit."""
 
     def __init__(self, buffer: memoryview, magic: int, max_bytes: int) -> None:
         super().__init__(buffer, magic)
@@ -374,7 +391,7 @@ class _OldBatch(LegacyRecordBatch):  # type: ignore[misc]
     def _decompress(self, key_offset: int) -> bytes:
         codec = self.compression_type
         if self.magic == 0 and codec == LZ4:
-            # Its frames have a wrong checksum; no broker since 0.10 writes them.
+            # The lz4 frames of this format have a wrong checksum; no broker since 0.10 writes them.
             raise errors.UnsupportedCodecError("lz4 as Kafka wrote it before 0.10")
         self._assert_has_codec(codec)
         _, packed = self._read_key_value(key_offset)
@@ -384,7 +401,7 @@ class _OldBatch(LegacyRecordBatch):  # type: ignore[misc]
 
 
 class _Batch(DefaultRecordBatch):  # type: ignore[misc]
-    """One whose header names may be any bytes, unpacked up to a limit."""
+    """A record batch whose header names may be any bytes; unpacked up to a limit."""
 
     _buffer: memoryview | bytes | bytearray
     _pos: int
@@ -407,21 +424,21 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
 
     @property
     def records_left(self) -> int:
-        """Records still to come of a batch that was begun."""
+        """Number of unread records; 0 before the batch is unpacked."""
         return self._num_records - self._next_record_index if self._decompressed else 0
 
     @property
     def bytes_left(self) -> int:
-        """Bytes of these records."""
+        """Bytes of the unread records; 0 before the batch is unpacked."""
         return len(self._buffer) - self._pos if self._decompressed else 0
 
     @property
     def unpacked_bytes(self) -> int:
-        """Bytes of a batch that was begun."""
+        """Bytes of the unpacked content; 0 before the batch is unpacked."""
         return len(self._buffer) if self._decompressed else 0
 
     def free_if_read(self) -> None:
-        """Forget the content once all of it was read; it would stay until the next batch is asked for."""
+        """Free the content if all of it was read; otherwise it would stay until the next batch is read."""
         if self._decompressed and not self.records_left and self._pos == len(self._buffer):
             self._buffer, self._pos = b"", 0
 
@@ -429,13 +446,14 @@ class _Batch(DefaultRecordBatch):  # type: ignore[misc]
         try:
             return super()._read_msg()
         except UnicodeDecodeError:
-            # Slower, so only for the rest of a batch that needs it. Nothing was consumed of this message.
+            # `_Buffer` is slower, so use it only for the rest of a batch that needs it. The failed call has
+            # not advanced `_pos`, so it can be repeated.
             self._buffer = _Buffer(self._buffer)
             return super()._read_msg()
 
 
 class _Buffer(bytearray):
-    """Bytes whose parts decode whatever they hold."""
+    """A byte buffer whose slices decode any bytes as a string, also bytes that are not UTF-8."""
 
     def __getitem__(self, key: Any) -> Any:
         part = super().__getitem__(key)
@@ -449,7 +467,7 @@ class _Buffer(bytearray):
 
 
 class _Name(str):
-    """A header name that is not UTF-8, and is written as the bytes that it came as."""
+    """A header name that is not UTF-8; `encode` returns the original bytes."""
 
     __slots__ = ()
 

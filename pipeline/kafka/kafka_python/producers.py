@@ -1,4 +1,4 @@
-"""Idempotent appends with kafka-python."""
+"""The idempotent producer on kafka-python, and functions that the transactional producer uses too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _CLOSE_S = 2.0
 
 
 def make_producer(access: Access, batch_bytes: int, **more: Any) -> KafkaProducer:
-    """A producer with acks=all that gives up a message after `request_timeout`.
+    """A producer with acks=all; sending a message fails after `request_timeout`.
+
+    batch_bytes: greatest size of a batch; more: further options of kafka-python
 
     raises: BrokerError when no broker can be reached
     """
@@ -49,7 +51,7 @@ def make_producer(access: Access, batch_bytes: int, **more: Any) -> KafkaProduce
 
 
 def shut(producer: KafkaProducer) -> None:
-    """Closes a producer; waits shortly for what is on its way."""
+    """Close a producer; wait briefly for messages on their way, then drop them."""
     try:
         producer.close(timeout=_CLOSE_S)
     except errors.KafkaError:
@@ -57,7 +59,11 @@ def shut(producer: KafkaProducer) -> None:
 
 
 def note_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
-    """Tell the clock what the acknowledgement of a message says of it, that was sent at `sent_s`."""
+    """Pass the broker's time in an acknowledgement to the clock, if the topic has LogAppendTime.
+
+    future: the acknowledged message's future, from `send`
+    sent_s: monotonic time at which the message was sent
+    """
     stamp = append_time(future)
     if stamp is not None:
         clock.acknowledged(stamp, sent_s)
@@ -66,8 +72,9 @@ def note_time(clock: BrokerClock, future: Any, sent_s: float) -> None:
 class PythonIdempotentProducer(Client):
     """`ports.IdempotentProducer` on kafka-python.
 
-    After a failed batch kafka-python continues with the next one, which would leave a gap. The first failure
-    therefore ends the producer, on the very thread that sends, and a new one is made when it was reported.
+    After a failed batch kafka-python continues with the next one, which would leave a gap. So the callback of
+    the first failure, which runs on the sending thread, ends the producer at once. After the failure was
+    reported to the caller, the next append makes a new producer.
     """
 
     def __init__(self, access: Access, topics: Collection[str] = ()) -> None:
@@ -89,7 +96,8 @@ class PythonIdempotentProducer(Client):
         key, value, stamp = messages.keys[row], messages.values[row], messages.timestamps_ms[row]
         size = len(value or b"") + len(key or b"")
 
-        # kafka-python 3 has no bound on what it holds; without one a broker that is away fills the memory.
+        # kafka-python 3 does not limit its queue. Without this limit the queue would fill the memory while
+        # the broker is away.
         def full() -> bool:
             return self._waiting > 0 and self._waiting_bytes + size > QUEUE_BYTES
 
@@ -114,8 +122,8 @@ class PythonIdempotentProducer(Client):
                 timestamp_ms=clock.now_ms() if stamp < 0 else stamp,
             )
         except (errors.KafkaError, ValueError) as error:
-            # ValueError: kafka-python's word for a partition that does not exist. A producer that was cut off
-            # after a failure says only that it is closed.
+            # ValueError: the partition does not exist. A producer that was cut off after a failure reports
+            # only that it is closed, so keep the first failure.
             with self._changed:
                 self._failure = self._failure or error
             self._give_up(f"append to {partition}")

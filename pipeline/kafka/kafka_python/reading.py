@@ -1,4 +1,4 @@
-"""Reading with kafka-python: what every consumer shares, and reading chosen partitions outside any group."""
+"""The base class of both consumers on kafka-python, and the reader of chosen partitions outside any group."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOG_APPEND_TIME = 1
 
 
 def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
-    """A read-committed consumer that commits and resets nothing by itself.
+    """A read-committed consumer that never commits or resets an offset by itself.
 
     raises: BrokerError when no broker can be reached
     """
@@ -48,7 +48,7 @@ def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
         enable_auto_commit=False,
         auto_offset_reset="none",
         isolation_level="read_committed",
-        # The default of 500 makes transactions of 500 messages, at a third of the speed.
+        # The default of 500 would lead to transactions of 500 messages, at a third of the speed.
         max_poll_records=settings.poll_messages,
         max_partition_fetch_bytes=partition_bytes(settings),
         fetch_max_wait_ms=100,
@@ -58,19 +58,19 @@ def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
 
 
 def committed_of(offset: int, metadata: str | None) -> Committed:
-    """A committed offset with its text, whichever client wrote it.
+    """A committed offset and its text, the same for both client libraries.
 
-    confluent-kafka 2.16 ends the text with the NUL of its C string. librdkafka reads up to it, kafka-python
-    reads it too. Upstream issue: none found.
+    confluent-kafka 2.16 writes the text with the final NUL of its C string. librdkafka removes the NUL when
+    it reads the text, kafka-python does not. Upstream issue: none found.
     """
     return Committed(offset, (metadata or "").removesuffix("\0"))
 
 
 class PythonConsumer(PartitionConsumer):
-    """What both kinds of consumer share: a partition is silent until its first `seek`.
+    """Base class of both consumers: a partition delivers nothing before its first `seek`.
 
-    kafka-python would otherwise look up committed offsets by itself and deliver from there. A silent
-    partition is paused at offset 0, so that the client has a position and requests none.
+    By itself kafka-python would look up the committed offset and deliver from there. To prevent that, a
+    partition is paused at offset 0 until its first seek, so the client has a position and requests none.
     """
 
     def __init__(self, access: Access, **own: Any) -> None:
@@ -110,7 +110,7 @@ class PythonConsumer(PartitionConsumer):
         return polled
 
     def _columns(self, polled: Iterable[tuple[TopicPartition, Sequence[Any]]]) -> list[Records]:
-        """The records of these partitions."""
+        """The records of each partition as columns; the broker clock reads their timestamps."""
         batches = [columns(partition, rows) for partition, rows in polled]
         for records in batches:
             self._clock.read(records)
@@ -119,12 +119,13 @@ class PythonConsumer(PartitionConsumer):
     def position(self, partition: Partition) -> int:
         try:
             with errors_of(f"position of {partition}"):
-                # It is known here, for all that is read was sought. With more time kafka-python would ask the
-                # leaders of all partitions for their epochs, and wait for one that is dead.
+                # The client knows the position, because every partition that is read was sought. With a
+                # longer time-out kafka-python would request the epochs of all partitions from their leaders,
+                # and wait for a dead leader.
                 position = self._consumer.position(TopicPartition(*partition), timeout_ms=0)
         except TruncatedError as error:
-            # kafka-python raises it once, for any partition, and then continues: the next poll must raise it
-            # too.
+            # kafka-python raises this error once, for any partition, and continues afterwards. The next poll
+            # must raise it too, so keep it.
             self._later = error
             raise
         if position is None:
@@ -183,7 +184,7 @@ def _assigned_of(consumer: KafkaConsumer, partitions: Collection[Partition]) -> 
 
 
 def columns(partition: TopicPartition, rows: Sequence[Any]) -> Records:
-    """The records of one partition as the port wants them."""
+    """The records of one partition, in the form of the port."""
     return Records(
         Partition(partition.topic, partition.partition),
         [row.offset for row in rows],
@@ -198,11 +199,15 @@ def columns(partition: TopicPartition, rows: Sequence[Any]) -> Records:
 
 @contextmanager
 def errors_of(doing: str) -> Iterator[None]:
-    """The client's errors inside become the port's; `doing` says what failed where."""
+    """Context manager: raises the port's error in place of the library's.
+
+    doing: names the action inside, and where it happens
+    """
     with ERRORS.translating(doing):
         try:
             yield
         except errors.LogTruncationError as error:
-            # It is raised once for all partitions in which it was noticed; one is enough to stop.
+            # kafka-python raises one error for all truncated partitions. The port's error names only one of
+            # them, which is enough to stop.
             partition = Partition(*min(error.divergent_offsets))
             raise TruncatedError(partition, f"{doing}: {reason(error)}") from error

@@ -1,4 +1,4 @@
-"""Transactions with kafka-python, and around its traps (3.0.12)."""
+"""The transactional producer on kafka-python, with workarounds for faults of version 3.0.12."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ _QUICK_S = 3.0
 
 
 class PythonTransactionalProducer(KafkaTransactionalProducer):
-    """Offsets, commit and abort wait without limit in kafka-python, and forever when the broker restarts
-    inside a transaction: each is called with a limit. Upstream issue: none found."""
+    """`ports.TransactionalProducer` on kafka-python.
 
-    # ValueError: no such partition. TypeError: a message that `unsendable` would have named.
+    kafka-python's calls for offsets, commit and abort have no time limit, and never return if the broker
+    restarts during a transaction. So each of these calls gets a limit here. Upstream issue: none found.
+    """
+
+    # ValueError: the partition does not exist. TypeError: a message that `unsendable` would have returned.
     _raised = (errors.KafkaError, ValueError, TypeError)
 
     def __init__(self, access: Access, transactional_id: str, topics: Collection[str] = ()) -> None:
@@ -80,8 +83,8 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True
         ):
             future = send(topic, value, key, list(headers), partition, now_ms if stamp < 0 else stamp)
-            # When metadata says "not authorised", send() returns a failed future, the transaction
-            # knows nothing of it and would commit without the record.
+            # If the metadata says "not authorised", send() returns a failed future without failing the
+            # transaction, which would then commit without this message.
             if future.is_done and future.failed():
                 raise future.exception
             self._futures.append(future)
@@ -100,8 +103,8 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._forget_sent()
 
     def _flush_and_commit(self) -> None:
-        # commit_transaction() alone loses its wake-up when the transaction turns abortable while it waits
-        # for unsent records, and then never returns; with nothing unsent it cannot.
+        # Flush first. commit_transaction() waits for unsent messages itself, but if the transaction fails
+        # during that wait, it misses the wake-up and never returns.
         self._producer.flush(self._deadline_s)
         for future in self._futures:
             if future.failed():
@@ -120,7 +123,8 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
 
     def close(self) -> None:
         self.closed = True
-        # Left open it would hold up every reader until it times out, so even a finished producer tries.
+        # An open transaction blocks every read-committed reader until it times out, so abort it even if the
+        # producer is finished.
         if self._open:
             self._open = False
             try:
@@ -131,7 +135,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._end()
 
     def _first(self, error: Exception) -> Exception:
-        # What is still on its way then fails too, and says so in other words.
+        # After the first error all messages on their way fail too, with other errors.
         first = first_error(self._producer)
         if first is None or ERRORS.too_large(error):
             return error

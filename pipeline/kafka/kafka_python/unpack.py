@@ -1,4 +1,4 @@
-"""Compressed record batches, unpacked up to a limit."""
+"""Unpacking of compressed record batches, with a size limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import snappy
 import zstandard
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
-"""Codecs, by their numbers in a record batch."""
+"""Numbers of the compression codecs in the attributes of a record batch."""
 
 _PIECE_BYTES = 1 << 20
 _LEAST_WINDOW_BITS, _MAX_WINDOW_BITS = 10, 31
@@ -20,7 +20,7 @@ _XERIAL_HEADER_BYTES = 16
 
 
 class TooLargeError(ValueError):
-    """What was packed is larger than the limit."""
+    """The unpacked content is larger than the limit."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(
@@ -29,11 +29,12 @@ class TooLargeError(ValueError):
 
 
 def unpack(codec: int, packed: bytes, max_bytes: int) -> bytes:
-    """Content of a record batch, at most `max_bytes` of it.
+    """The unpacked content of a record batch, at most `max_bytes` long.
 
-    codec: 1…4, as in the attributes of a batch. Memory grows by no more than twice the limit on the way.
+    Uses at most twice the limit of memory while unpacking.
 
-    raises: TooLargeError beyond the limit; for damage whatever the decompressor raises, each has its own
+    codec: 1…4, as in the attributes of a batch
+    raises: TooLargeError if the content is larger; for damaged data, the decompressor's own errors
 
     >>> unpack(GZIP, gzip.compress(b"rain"), 4)
     b'rain'
@@ -43,10 +44,11 @@ def unpack(codec: int, packed: bytes, max_bytes: int) -> bytes:
         if len(whole) + len(piece) > max_bytes:
             raise TooLargeError(max_bytes)
         if not whole:
-            # Most batches are one piece, which is not copied.
+            # Most batches give one piece, which is returned without copying it.
             whole = piece
             continue
-        # A buffer that grows where it is: freed pieces by the dozen would stay in the heap.
+        # Append to one growing buffer. A list of pieces, joined at the end, would leave freed memory in the
+        # heap that the process does not return.
         if isinstance(whole, bytes):
             whole = bytearray(whole)
         whole += piece
@@ -63,8 +65,8 @@ def _zstd(packed: bytes, max_bytes: int) -> Iterator[bytes]:
     declared = zstandard.frame_content_size(packed)
     if declared > max_bytes:
         raise TooLargeError(max_bytes)
-    # The window is memory too, beside what comes out. Half the limit is more than producers use; a frame that
-    # says its size, and gets the room for it at once, needs none.
+    # The decompressor's window needs memory besides the output. Half the limit is more than producers use. A
+    # frame that declares its size is unpacked into one buffer of that size and needs no window.
     window = 1 << max(_LEAST_WINDOW_BITS, (max_bytes // 2).bit_length() - 1)
     decompressor = zstandard.ZstdDecompressor(max_window_size=min(window, 1 << _MAX_WINDOW_BITS))
     with decompressor.stream_reader(packed, read_across_frames=True) as stream:
@@ -99,7 +101,8 @@ def _snappy(packed: bytes, max_bytes: int) -> Iterator[bytes]:
 
 def _snappy_block(packed: bytes, max_bytes: int) -> bytes:
     declared = 0
-    # The length in front, seven bits a byte, is what the decompressor believes and makes room for.
+    # A snappy block begins with its unpacked length, seven bits a byte. The decompressor allocates that much
+    # without a check, so check it here.
     for place, byte in enumerate(packed[:5]):
         declared |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
