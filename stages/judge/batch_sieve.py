@@ -28,11 +28,11 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.chunk_judge import ChunkJudge, near_bytes, no_bloom, no_trie_hits
+from twinsieve.stages.judge.chunk_judge import ChunkJudge, chunk_rows, near_bytes, no_bloom, no_trie_hits
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
-from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
+from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
 
 
@@ -53,9 +53,8 @@ class BatchSieve:
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
         # The trie gets a chunk's rows after the chunk; until then the ring must hold them.
-        self._chunk_rows = (
-            min(CHUNK_ROWS, config.near.window.messages) if self._tiers is not None else CHUNK_ROWS
-        )
+        rows = chunk_rows(config)
+        self._chunk_rows = min(rows, config.near.window.messages) if self._tiers is not None else rows
 
     def judge(self, batch: Batch) -> Verdicts:
         """A verdict for each row; the state has moved past the batch.

@@ -208,7 +208,7 @@ class Ring:
         self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
     """Slot of a chunk's row, which now is the newest entry of the ring.
 
