@@ -77,6 +77,7 @@ def every_scheme() -> None:
     """Read the texts in every way."""
     for config in SCHEMES:
         Scheme(config).read(TEXTS)
+    Scheme(SchemeConfig(), near=False).read(TEXTS, TEXTS)
 
 
 def every_sieve() -> None:

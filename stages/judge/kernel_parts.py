@@ -129,6 +129,7 @@ def _compile_fingerprints() -> None:
     maker = Fingerprinter(FeatureConfig(), BandLayout(), DigestConfig())
     maker.fingerprints(_bodies())
     maker.packed_features(_bodies())
+    maker.digests_alone(_bodies(), [_TEXT, _TEXT])
     bodies, prints = _bodies(), _prints()
     seeds, counts = np.zeros(3, np.uint64), np.zeros(2, np.int64)
     columns = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)

@@ -13,7 +13,7 @@ from typing import Any
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.differ.tails import fill_tallies, tally_version
-from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.digest import DigestConfig, Keys
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
@@ -48,6 +48,8 @@ class SchemeConfig:
 class Scheme:
     """Reads texts: normalises them and makes their fingerprints.
 
+    near: whether a near stage reads what this makes. If not, fingerprints are digests alone, and texts that
+        come with keys have empty bodies
     raises: UsageError if the configuration cannot be met
 
     >>> bodies, fingerprints = Scheme(SchemeConfig()).read(["武汉加油！中国加油！", "👍"])
@@ -55,26 +57,31 @@ class Scheme:
     ('武汉加油中国加油', [True, False])
     """
 
-    def __init__(self, config: SchemeConfig) -> None:
+    def __init__(self, config: SchemeConfig, *, near: bool = True) -> None:
         self.config = config
+        self._near = near
         self._normalizer = Normalizer(config.text)
         self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest)
 
-    def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
+    def read(self, texts: list[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
         """Bodies and fingerprints of a batch, row by row; a row does not depend on its batch.
 
         keys: one exact key per row, in place of the key text
         raises: UsageError if there is not one key per row
         """
-        bodies = self.bodies(texts)
+        bodies = self.bodies(texts, keys)
         return bodies, self.fingerprints(bodies, keys, texts)
 
-    def bodies(self, texts: list[str]) -> Bodies:
+    def bodies(self, texts: list[str], keys: Keys | None = None) -> Bodies:
         """The first half of `read`, for those who time the two."""
+        if keys is not None and not self._near:
+            return Bodies.blank(len(texts), fill={"exact_only": 1})
         return self._normalizer.bodies(texts)
 
-    def fingerprints(self, bodies: Bodies, keys: list[bytes] | None, texts: list[str] | None) -> Fingerprints:
+    def fingerprints(self, bodies: Bodies, keys: Keys | None, texts: list[str] | None) -> Fingerprints:
         """The second half of `read`."""
+        if not self._near:
+            return self._fingerprinter.digests_alone(bodies, keys)
         prints = self._fingerprinter.fingerprints(bodies, keys, texts)
         fill_tallies(bodies, prints.tallies)
         return prints
