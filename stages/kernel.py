@@ -68,16 +68,24 @@ class Kernel(CalledByKernels):
 @overload
 def kernel(function: _Function) -> _Function: ...
 @overload
-def kernel(*, callee: bool = ..., allocates: bool = ...) -> Callable[[_Function], _Function]: ...
 def kernel(
-    function: _Function | None = None, *, callee: bool = False, allocates: bool = False
+    *, callee: bool = ..., allocates: bool = ..., inlined: bool = ...
+) -> Callable[[_Function], _Function]: ...
+def kernel(
+    function: _Function | None = None,
+    *,
+    callee: bool = False,
+    allocates: bool = False,
+    inlined: bool = False,
 ) -> _Function | Callable[[_Function], _Function]:
     """Decorator: compile a function at its first call, or load the code that an earlier process compiled.
 
     callee: only other kernels call the function; a call from Python is a TypeError
     allocates: the function creates arrays, so Numba must count references in it
+    inlined: LLVM puts the code into each caller. For functions that are called for every row: a call hands
+        over each array of a tuple as seven words, which takes longer than what most of them do
     """
-    options = {} if allocates else UNCOUNTED
+    options = ({} if allocates else UNCOUNTED) | ({"forceinline": True} if inlined else {})
 
     def decorate(function: _Function) -> _Function:
         if _config.DISABLE_JIT:

@@ -81,6 +81,7 @@ def every_scheme() -> None:
     for config in SCHEMES:
         Scheme(config).read(TEXTS)
     Scheme(SchemeConfig()).seen(TEXTS[0])
+    Scheme(SchemeConfig(), near=False).read(TEXTS, TEXTS)
 
 
 def every_sieve() -> None:

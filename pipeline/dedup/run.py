@@ -54,7 +54,7 @@ from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_cl
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.show import near_in_force
-from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
+from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.stages.contract import Batch, SieveStats, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
@@ -131,7 +131,7 @@ class Dedup:
         )
         self._job = job
         self._arrival_ms = arrival_ms
-        self._scheme = scheme_of(settings)
+        self._scheme = judging_scheme_of(settings)
         config = sieve_config(settings, self._scheme.scheme_id)
         if wanted.shows_apart:
             config = replace(config, near=replace(config.near, details=True))
@@ -192,7 +192,7 @@ class Dedup:
             config, exact=replace(config.exact, window=small), near=replace(config.near, window=small)
         )
         texts = ["武汉加油，中国加油！" * 8, "武汉加油，中国加油！" * 8 + "。", "加油", "一个普通的句子" * 99]
-        bodies, fingerprints = self._scheme.read(texts)
+        bodies, fingerprints = self._scheme.read(texts, None if config.key_is_text else texts)
         batch = replace(Batch.blank(len(texts)), bodies=bodies, fingerprints=fingerprints)
         BatchSieve(tiny).judge(batch)
 
@@ -347,7 +347,7 @@ class Dedup:
     def _judge(self, chunk: RowChunk) -> Judged:
         columns, seconds = chunk.columns, self.summary.seconds
         times = [perf_counter()]
-        bodies = self._scheme.bodies(columns.texts)
+        bodies = self._scheme.bodies(columns.texts, columns.keys)
         times.append(perf_counter())
         fingerprints = self._scheme.fingerprints(bodies, columns.keys, columns.texts)
         times.append(perf_counter())

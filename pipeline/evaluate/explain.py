@@ -18,6 +18,7 @@ from twinsieve.pipeline.settings.stage_config import compared_fields, scheme_of,
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Bodies
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError, shown
+from twinsieve.stages.fingerprint.digest import text_key
 from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
 from twinsieve.stages.near.signatures import shared_parts
@@ -159,6 +160,7 @@ def _messages(
             for row, label in enumerate(labels(columns, first)):
                 if label in wanted and label not in messages:
                     key = columns.keys[row] if columns.keys is not None else None
+                    key = text_key(key) if isinstance(key, str) else key
                     messages[label] = Message(columns.texts[row], key, int(columns.scopes[row]))
             if len(messages) == len(wanted):
                 break

@@ -6,6 +6,7 @@ from twinsieve.pipeline.messages.paths import MISSING
 from twinsieve.pipeline.messages.spelling import Written, same_value, to_json
 from twinsieve.pipeline.settings.values import moment_ms
 from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.fingerprint.digest import text_key
 
 _MAX_LEVELS = 200
 """Deepest nesting of a value. orjson reads 1,024 levels but writes only 254, and Python's own JSON writer
@@ -55,8 +56,7 @@ def as_bytes(value: object) -> bytes:
     if value is MISSING or value is None:
         return b"0:"
     if isinstance(value, str):
-        content = value.encode("utf-8", "surrogatepass")
-        return b"s%d:%b" % (len(content), content)
+        return text_key(value)
     content = same_value(value) if isinstance(value, Written) else to_json(value, sort_keys=True)
     return b"j%d:%b" % (len(content), content)
 

@@ -22,6 +22,7 @@ from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.digest import Keys
 from twinsieve.stages.judge.scheme import join_fields
 
 KEYS_BY = "spelling"
@@ -45,7 +46,8 @@ class MessageColumns:
         does not keep its spelling
     id_hashes: uint64[m], 0 without an id; scopes: uint64[m], 0 if no scope is configured
     times_ms: int64[m], ms since 1970 or NO_TIME
-    keys: exact keys made of `exact.fields`; None if that setting is empty, so the key text decides
+    keys: exact keys made of `exact.fields`, or texts that are the keys themselves (`text_key`); None if that
+        setting is empty, so the key text decides
     unreadable: the other rows, ascending, except those in `no_text`
     no_text: rows that are kept although their text is null or missing; they are not compared
     bad_times: number of times that could not be parsed; they count as NO_TIME
@@ -58,7 +60,7 @@ class MessageColumns:
     id_hashes: NDArray[np.uint64]
     times_ms: NDArray[np.int64]
     scopes: NDArray[np.uint64]
-    keys: list[bytes] | None
+    keys: list[bytes] | list[str] | None
     unreadable: list[Unreadable] = field(default_factory=list)
     bad_times: int = 0
     unseen: list[Unseen] = field(default_factory=list)
@@ -71,7 +73,7 @@ class MessageColumns:
 class Reads(Protocol):
     """Interface of a scheme that turns texts into bodies and fingerprints."""
 
-    def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
+    def read(self, texts: list[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
         """Bodies and fingerprints of a batch; keys: exact keys, None if the text decides."""
 
 
@@ -221,7 +223,7 @@ class MessageReader:
             id_hashes=id_hashes,
             times_ms=times if len(times) else np.full(count, NO_TIME, np.int64),
             scopes=hash_scopes(list(zip(*scopes, strict=True))) if scopes else np.zeros(count, np.uint64),
-            keys=[b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)] if keys else None,
+            keys=_joined(keys) if keys else None,
             unreadable=[bad_row for bad_row in others if not (bad_row.no_text and self._passes_null)],
             no_text=[bad_row for bad_row in others if bad_row.no_text and self._passes_null],
             bad_times=bad_times,
@@ -299,6 +301,13 @@ def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]
     return _hashes(
         [None if scope is None else b"".join(map(as_bytes, scope)) for scope in scopes], _SCOPE_SEED
     )
+
+
+def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:
+    """One key for each row, of the values of all fields. A column of texts alone is that of its keys."""
+    if len(keys) == 1 and set(map(type, keys[0])) == {str}:
+        return keys[0]
+    return [b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)]
 
 
 _known_time_ms = lru_cache(_KNOWN_TIMES)(time_ms)

@@ -32,7 +32,7 @@ from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
-from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
+from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
@@ -217,7 +217,7 @@ def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
 def make_scheme(settings: Settings) -> Scheme:
     """The fingerprint scheme of these settings. raises: ConfigError; UsageError, also for a bad field name"""
     MessageReader(settings)
-    return scheme_of(settings)
+    return judging_scheme_of(settings)
 
 
 def new_session() -> int:

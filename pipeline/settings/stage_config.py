@@ -53,6 +53,11 @@ def scheme_of(settings: Settings) -> Scheme:
     return Scheme(scheme_config(settings))
 
 
+def judging_scheme_of(settings: Settings) -> Scheme:
+    """`scheme_of` for a sieve of these settings: makes only what its stages read. raises: as there"""
+    return Scheme(scheme_config(settings), near=settings.near.method != "none")
+
+
 def scheme_config(settings: Settings) -> SchemeConfig:
     """The configuration of the fingerprint scheme, with the contents of word lists that the settings name.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import mmh3
 import numpy as np
@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.murmur import BEHIND, hash_texts
+
+Keys = Sequence[bytes] | Sequence[str]
+"""One exact key for each row: bytes, which are digested as they are, or raw texts, each as its `text_key`."""
 
 _SEED_BITS = {"mmh3": 32, "blake2b": 64}
 
@@ -42,7 +46,17 @@ class DigestConfig:
             )
 
 
-def digests(config: DigestConfig, bodies: Bodies, keys: list[bytes] | None = None) -> NDArray[np.uint64]:
+def text_key(text: str) -> bytes:
+    """The bytes of a raw text as an exact key: its type, its length in bytes, and UTF-8.
+
+    >>> text_key("é")
+    b's2:\xc3\xa9'
+    """
+    content = text.encode("utf-8", "surrogatepass")
+    return b"s%d:%b" % (len(content), content)
+
+
+def digests(config: DigestConfig, bodies: Bodies, keys: Keys | None = None) -> NDArray[np.uint64]:
     """uint64[n, 2]: digest of each row's key text, or of keys[i] if there are keys.
 
     A key text is hashed as its code points in little-endian uint32, because then lone surrogates and NUL need
@@ -50,18 +64,34 @@ def digests(config: DigestConfig, bodies: Bodies, keys: list[bytes] | None = Non
     raises: UsageError if there is not one key per row
 
     >>> bodies = Bodies(np.array([97], np.uint32), np.array([0, 1]), *[np.zeros(1, np.uint8)] * 4)
-    >>> digests(DigestConfig(seed=1), bodies).tobytes() == mmh3.mmh3_x64_128_digest(b"a\\0\\0\\0", 1)
+    >>> digests(DigestConfig(seed=1), bodies).tobytes() == mmh3.mmh3_x64_128_digest(b"a\0\0\0", 1)
     True
     """
-    if keys is not None:
-        if len(keys) != len(bodies):
-            raise UsageError(f"{len(keys)} keys for {len(bodies)} rows; give one key per row")
-        hashed = _hash_keys(config, keys)
-    else:
+    if keys is not None and len(keys) != len(bodies):
+        raise UsageError(f"{len(keys)} keys for {len(bodies)} rows; give one key per row")
+    if keys is not None and _are_texts(keys):
+        made = np.empty((len(keys), 2), np.uint64)
+        if config.method == "mmh3" and hash_texts(_joined(keys), config.seed, made):
+            return made
+        keys = [text_key(key) for key in keys]
+    if keys is None:
         view = np.ascontiguousarray(bodies.chars, dtype="<u4").view(np.uint8).data
         cuts = (bodies.starts * 4).tolist()
-        hashed = _hash_keys(config, [view[start:end] for start, end in pairwise(cuts)])
-    return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+        keys = [view[start:end] for start, end in pairwise(cuts)]
+    return np.frombuffer(b"".join(_hash_keys(config, keys)), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+
+
+def _are_texts(keys: Keys) -> TypeGuard[Sequence[str]]:
+    return len(keys) > 0 and isinstance(keys[0], str)
+
+
+def _joined(texts: Sequence[str]) -> bytes:
+    """The texts as `hash_texts` takes them."""
+    joined = "\0".join([*texts, "\0" * (BEHIND - 1)])
+    try:
+        return joined.encode()
+    except UnicodeEncodeError:
+        return joined.encode("utf-8", "surrogatepass")
 
 
 def _hash_keys(config: DigestConfig, keys: Sequence[bytes | memoryview]) -> list[bytes]:

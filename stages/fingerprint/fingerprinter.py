@@ -12,7 +12,7 @@ from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.bag import fill_bags
-from twinsieve.stages.fingerprint.digest import DigestConfig, digests
+from twinsieve.stages.fingerprint.digest import DigestConfig, Keys, digests
 from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.idf import run_weights, runs_as_text
@@ -87,7 +87,7 @@ class Fingerprinter:
     def fingerprints(
         self,
         bodies: Bodies,
-        keys: list[bytes] | None = None,
+        keys: Keys | None = None,
         texts: list[str] | None = None,
     ) -> Fingerprints:
         """The fingerprints of each row. Exact-only rows have a digest; their other columns are 0.
@@ -112,6 +112,15 @@ class Fingerprinter:
         fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *columns)
         fill_bags(chars, starts, exact_only, prints.bags, prints.signatures)
         fill_sketches(chars, starts, prints.sketch_rows, self._sketch_family, prints.sketches)
+        return prints
+
+    def digests_alone(self, bodies: Bodies, keys: Keys | None = None) -> Fingerprints:
+        """Fingerprints for the exact stage: the digests of `fingerprints`, and nothing else in any row.
+
+        raises: UsageError if there is not one key per row
+        """
+        prints = Fingerprints.blank(len(bodies), dims={"bag": 0})
+        prints.digests = digests(self._digest, bodies.for_kernels(), keys)
         return prints
 
     def packed_features(

@@ -28,11 +28,11 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.chunk_judge import ChunkJudge, near_bytes, no_bloom, no_trie_hits
+from twinsieve.stages.judge.chunk_judge import ChunkJudge, chunk_rows, near_bytes, no_bloom, no_trie_hits
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import blocks_of
-from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
+from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
 
 
@@ -54,9 +54,8 @@ class BatchSieve:
         self._forgotten = Forgotten()
         # The trie gets the kept rows of a chunk only after the chunk. Until then the ring must hold all of
         # them, so a chunk is not longer than the ring.
-        self._chunk_rows = (
-            min(CHUNK_ROWS, config.near.window.messages) if self._tiers is not None else CHUNK_ROWS
-        )
+        rows = chunk_rows(config)
+        self._chunk_rows = min(rows, config.near.window.messages) if self._tiers is not None else rows
 
     def judge(self, batch: Batch) -> Verdicts:
         """The verdict on each row. The kept rows are added to the state.

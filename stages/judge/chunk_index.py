@@ -75,7 +75,7 @@ def cell_of_bucket(index: ChunkIndex, bucket: int) -> np.int64:
     return cell_of(index.keys, np.uint64(bucket + 1))
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def add_kept(
     index: ChunkIndex, chunk: Chunk, row: int, kept_index: int, buckets: Buckets, indexed: bool
 ) -> None:

@@ -41,7 +41,7 @@ from twinsieve.stages.near.signatures import MAX_PARTS, link_all, new_part_chain
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept
-from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk
+from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse
@@ -70,6 +70,11 @@ def ring_use(config: SieveConfig) -> RingUse:
         second_simhashes=len(config.near.distances_by_field) > 1,
         parts=config.near.parts if config.near.method == "signatures" else 0,
     )
+
+
+def chunk_rows(config: SieveConfig) -> int:
+    """The most rows of a chunk under this configuration."""
+    return EXACT_CHUNK_ROWS if config.near.method == "none" else CHUNK_ROWS
 
 
 class ChunkJudge:
@@ -120,7 +125,8 @@ class ChunkJudge:
             late_after=config.time.late_after_ms,
             compare_text=int(config.key_is_text and self._text),
         )
-        self._kept = new_chunk_index(CHUNK_ROWS, config.layout.bands + config.layout.tables)
+        tables = config.layout.bands + config.layout.tables if self._text else 0
+        self._kept = new_chunk_index(chunk_rows(config), tables)
         most = max_matches(self.buckets, window, self._scan or near.method == "hamming")
         self._spare = new_matches(1, most + 1)
         self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)

@@ -17,10 +17,12 @@ from twinsieve.stages.differ.rules import HAS_PLACE
 from twinsieve.stages.exact.bloom_kernel import (
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
+    PLACE_LINES,
     Bloom,
     bloom_expire,
     bloom_insert,
     bloom_prefetch,
+    find_places,
 )
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.judge.chunk_index import NONE, ChunkIndex, add_kept, cell_of_bucket
@@ -60,8 +62,8 @@ from twinsieve.stages.near.verify import (
 )
 from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import FIRST_TIME, KEPT, STREAM_TIME, RingColumns, keep
-from twinsieve.stages.window.tags import tag_prefetch
+from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns, keep
+from twinsieve.stages.window.tags import tag_prefetch, tag_prefetch_run
 
 _UNIQUE, _NEAR = int(Kind.UNIQUE), int(Kind.NEAR)
 _LATE, _NO_FEATURES, _CUT_SHORT = int(Flag.LATE), int(Flag.NO_FEATURES), int(Flag.CUT_SHORT)
@@ -111,14 +113,11 @@ def decide(
     ring, bloom = index.ring, exact.bloom
     begin(work.scratch)
     before = ring.counters[KEPT]
-    mask = len(ring.tag_slots) - 1
     rows = len(chunk.lengths)
-    for row in range(rows):
-        if row + _PREFETCH_ROWS < rows:
-            ahead = row + _PREFETCH_ROWS
-            tag_prefetch(ring.tag_slots, mask, chunk.digests[ahead, 0])
-            if params.exact == EXACT_BLOOM:
-                bloom_prefetch(bloom, chunk.digests[ahead, 0], chunk.digests[ahead, 1])
+    for row in range(-2 * _PREFETCH_ROWS, rows):
+        _prefetch(chunk, row, ring, bloom, params)
+        if row < 0:
+            continue
         late = _advance(chunk, row, ring, bloom, params)
         if params.exact == EXACT_BLOOM:
             # Also for rows with recorded verdicts, so that the state becomes the same as in the sieve that
@@ -150,7 +149,31 @@ def decide(
             link_parts(index.part_chains, ring, kept_index)
         add_kept(work.kept, chunk, row, kept_index, index.buckets, _has_buckets(index, params))
         if params.exact == EXACT_BLOOM:
-            bloom_insert(bloom, chunk.digests[row, 0], chunk.digests[row, 1], kept_index, bloom_time(ring))
+            bloom_insert(bloom, row & (PLACE_LINES - 1), kept_index, bloom_time(ring))
+
+
+@kernel(callee=True, inlined=True)
+def _prefetch(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: JudgeParams) -> None:
+    """Prefetch in two steps what the exact stage will read for rows behind this one.
+
+    Changes no verdict, but `find_places` must have seen a row before it is judged: so this begins at row
+    -2 × _PREFETCH_ROWS, and PLACE_LINES is larger than _PREFETCH_ROWS.
+    """
+    mask, capacity, kept = len(ring.tag_slots) - 1, len(ring.positions), ring.counters[KEPT]
+    is_full = kept - ring.counters[OLDEST] >= capacity
+    near, far = row + _PREFETCH_ROWS, row + 2 * _PREFETCH_ROWS
+    if 0 <= far < len(chunk.lengths):
+        tag_prefetch(ring.tag_slots, mask, chunk.digests[far, 0])
+        if is_full:
+            tag_prefetch(ring.tag_slots, mask, ring.tags[(kept + 2 * _PREFETCH_ROWS) % capacity])
+    if 0 <= near < len(chunk.lengths):
+        tag_prefetch_run(ring.tag_slots, mask, ring.tags, chunk.digests[near, 0])
+        if is_full:
+            tag_prefetch_run(ring.tag_slots, mask, ring.tags, ring.tags[(kept + _PREFETCH_ROWS) % capacity])
+        if params.exact == EXACT_BLOOM:
+            line = near & (PLACE_LINES - 1)
+            find_places(bloom, chunk.digests[near, 0], chunk.digests[near, 1], line)
+            bloom_prefetch(bloom, line)
 
 
 @kernel(callee=True)
@@ -168,7 +191,7 @@ def _has_buckets(index: NearIndex, params: JudgeParams) -> bool:
     return params.near == NEAR_TEXT and not index.candidates.scan
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: JudgeParams) -> bool:
     """Advance stream time by the time of a row. returns: whether the row is late"""
     counters = ring.counters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from twinsieve.stages.contract import NO_TIME, Flag, Kind
-from twinsieve.stages.exact.bloom_kernel import bloom_oldest_hit
+from twinsieve.stages.exact.bloom_kernel import PLACE_LINES, bloom_oldest_hit
 from twinsieve.stages.judge.params import EXACT_TRIE, ExactIndex, JudgeParams, Outcome
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.propose import in_window
@@ -18,14 +18,14 @@ _EXACT = int(Kind.EXACT)
 _UNCONFIRMED = int(Flag.UNCONFIRMED)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def bloom_time(ring: RingColumns) -> np.int64:
     """Stream time for the Bloom filter: 0 before the first message with a time."""
     time = ring.counters[STREAM_TIME]
     return np.int64(0) if time == NO_TIME else time
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def judge_exact(
     chunk: Chunk,
     row: int,
@@ -61,7 +61,7 @@ def judge_exact(
                 outcome.kinds[row] = _EXACT
                 outcome.leaders[row] = trie_hits.leaders[row]
         return
-    hit = bloom_oldest_hit(exact.bloom, chunk.digests[row, 0], chunk.digests[row, 1])
+    hit = bloom_oldest_hit(exact.bloom, row & (PLACE_LINES - 1))
     # If the ring still holds all messages of the generation, the ring has no such message: the hit is false.
     if 0 <= hit < max(counters[KEPT] - capacity, counters[OLDEST]):
         outcome.kinds[row] = _EXACT

@@ -26,6 +26,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_insert,
     bloom_prefetch,
     contains_batch,
+    find_places,
 )
 from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.fingerprint.digest import DigestConfig
@@ -137,6 +138,7 @@ def _compile_fingerprints() -> None:
     maker.packed_features(_bodies())
     marks = Fingerprinter(FeatureConfig("punctuation"), BandLayout(), DigestConfig())
     marks.packed_features(_bodies(), [_TEXT] * 2)
+    maker.digests_alone(_bodies(), [_TEXT, _TEXT])
     bodies, prints = _bodies(), _prints()
     seeds, counts = np.zeros(3, np.uint64), np.zeros(2, np.int64)
     columns = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
@@ -193,8 +195,9 @@ def _compile_exact() -> None:
     _compile(judge_exact, given.chunk, 0, ring, given.exact, given.params, given.outcome)
     _compile(keep, ring, given.chunk, 0)
     _compile(add_kept, given.work.kept, given.chunk, 0, 0, given.index.buckets, True)
-    _compile(bloom_prefetch, bloom, digest, digest)
-    _compile(bloom_insert, bloom, digest, digest, 0, 0)
+    _compile(find_places, bloom, digest, digest, 0)
+    _compile(bloom_prefetch, bloom, 0)
+    _compile(bloom_insert, bloom, 0, 0, 0)
     _compile(bloom_expire, bloom, 0, 0)
     _compile(contains_batch, bloom, digests, given.chunk.has_simhash)
     _compile(add_batch, bloom, digests, given.chunk.times, given.chunk.times)

@@ -14,7 +14,7 @@ from typing import Any
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.differ.tails import fill_tallies, tally_version
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.digest import DigestConfig, Keys
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
@@ -92,6 +92,8 @@ class SchemeConfig:
 class Scheme:
     """Turns texts into bodies and fingerprints.
 
+    near: whether a near stage reads what this makes. If not, fingerprints are digests alone, and texts that
+        come with keys have empty bodies
     raises: UsageError if the configuration is invalid
 
     >>> bodies, fingerprints = Scheme(SchemeConfig()).read(["武汉加油！中国加油！", "👍"])
@@ -99,8 +101,9 @@ class Scheme:
     ('武汉加油中国加油', [True, False])
     """
 
-    def __init__(self, config: SchemeConfig) -> None:
+    def __init__(self, config: SchemeConfig, *, near: bool = True) -> None:
         self.config = config
+        self._near = near
         self._normalizer = Normalizer(config.text)
         self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest)
         self._signer: Signer | None = None
@@ -110,21 +113,25 @@ class Scheme:
                 config.signature, self._fingerprinter, self._normalizer.bodies, config.digest.seed
             )
 
-    def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
+    def read(self, texts: list[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
         """Body and fingerprints of each text. They do not depend on the other texts of the batch.
 
         keys: one exact key for each row, to be hashed instead of the key text
         raises: UsageError if there is not one key per row
         """
-        bodies = self.bodies(texts)
+        bodies = self.bodies(texts, keys)
         return bodies, self.fingerprints(bodies, keys, texts)
 
-    def bodies(self, texts: list[str]) -> Bodies:
+    def bodies(self, texts: list[str], keys: Keys | None = None) -> Bodies:
         """The first half of `read`, for callers that measure the time of both halves."""
+        if keys is not None and not self._near:
+            return Bodies.blank(len(texts), fill={"exact_only": 1})
         return self._normalizer.bodies(texts)
 
-    def fingerprints(self, bodies: Bodies, keys: list[bytes] | None, texts: list[str] | None) -> Fingerprints:
+    def fingerprints(self, bodies: Bodies, keys: Keys | None, texts: list[str] | None) -> Fingerprints:
         """The second half of `read`."""
+        if not self._near:
+            return self._fingerprinter.digests_alone(bodies, keys)
         prints = self._fingerprinter.fingerprints(bodies, keys, texts)
         fill_tallies(bodies, prints.tallies)
         if self._signer is not None:

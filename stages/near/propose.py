@@ -92,7 +92,7 @@ def max_matches(buckets: Buckets, window: int, scan: bool) -> int:
     return window if scan else probes * WAYS
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bool:
     """Whether an entry of the ring is inside a window.
 

@@ -231,7 +231,7 @@ class Ring:
         self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
     """Store a row of a chunk as the newest entry of the ring. returns: its slot
 

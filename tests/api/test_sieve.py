@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import pickle
@@ -86,6 +87,48 @@ def test_verdicts_are_those_of_the_command(
         | {"likeness": one.get("distance", one.get("similarity"))}
         for one in expected
     ]
+
+
+@pytest.mark.parametrize("method", ["bloom", "trie"])
+@pytest.mark.parametrize("near", ["none", "text"])
+def test_raw_texts_are_keys_as_for_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, near: str
+) -> None:
+    """Empty texts, NUL, lone surrogates and missing texts among them, in several slices."""
+    monkeypatch.setattr(sieve_module, "_SLICE", 16)
+    odd = ["", "\0", "\0\0", "\ud83d", "😀", "\udfff", None, "a", "A", " a", "a\0"]
+    words = [f"the ferry number {number} is late today" for number in range(20)]
+    texts = (odd + words) * 2 + [text.upper() for text in words] + [None, "", *words]
+    rows = [{"n": number, "text": text} for number, text in enumerate(texts)]
+    (tmp_path / "in.jsonl").write_bytes(b"".join(to_json(row) + b"\n" for row in rows))
+    chosen = {"exact.fields": ["text"], "exact.method": method, "near.method": near}
+    flags = [
+        "--set",
+        "exact.fields=[text]",
+        "--set",
+        f"exact.method={method}",
+        "--set",
+        f"near.method={near}",
+    ]
+    for flag, name in (("-o", "out"), ("--duplicates", "dropped"), ("--dead-letter", "dead")):
+        flags += [flag, str(tmp_path / name)]
+    assert main(["dedup", "-q", str(tmp_path / "in.jsonl"), *flags]) == 0
+    # orjson refuses lone surrogates.
+    expected = [json.loads(line) for line in (tmp_path / "dropped").read_bytes().splitlines()]
+    assert len(expected) >= 51
+    verdicts = Sieve(settings=chosen).judge(texts)
+    assert [(one.position + 1, one.stage, one.leader + 1) for one in verdicts if one.leader is not None] == [
+        (one["position"], one["stage"], one["duplicate_of"]) for one in expected
+    ]
+    assert verdicts.kept.sum() == len(texts) - len(expected)
+
+
+def test_a_saved_sieve_of_raw_texts_goes_on(tmp_path: Path) -> None:
+    sieve = Sieve(settings={"exact.fields": ["text"]})
+    assert sieve.judge(["A text", "a text", "A text"]).kept.tolist() == [True, True, False]
+    sieve.save(tmp_path / "s")
+    loaded = Sieve.load(tmp_path / "s")
+    assert loaded.judge(["a text", "a  text"], ids=["x", "y"]).leader.tolist() == [1, -1]
 
 
 @settings(max_examples=40)
@@ -467,7 +510,12 @@ def test_every_problem_of_the_settings_is_told_at_once_with_its_argument() -> No
         ({"settings": 5}, "settings is an int; give the path of a YAML file, or a mapping"),
         (
             {"settings": {"exact.fields": ["id"], "near.method": "none"}},
-            "exact.fields names fields of messages",
+            "exact.fields is [id], but a sieve of texts knows no fields besides the text (text); give [text]",
+        ),
+        ({"settings": {"exact.fields": ["text", "id"]}}, "exact.fields is [text, id], but a sieve"),
+        (
+            {"settings": {"exact.fields": ["body"], "input.text_field": ["title", "body"]}},
+            "exact.fields is [body], but a sieve",
         ),
         ({"settings": {"scope": ["tenant"]}}, "scope names fields of messages"),
         ({"distance": 3}, "distance is for near='hamming'"),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.api.frames import column_of, is_frame
 from twinsieve.api.times import TimeUnit, times_of
-from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_of
-from twinsieve.pipeline.messages.reader import MessageColumns, hash_ids, hash_scopes
-from twinsieve.stages.contract import NO_TIME
+from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_and_gaps, texts_of
+from twinsieve.pipeline.messages.reader import Reads, hash_ids, hash_scopes
+from twinsieve.stages.contract import NO_TIME, Batch
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import join_fields
 
@@ -25,11 +25,13 @@ Part = str | Callable[[Any], Any]
 class Given:
     """n texts, and the ids, times and scopes that the caller passed with them. A missing text is None.
 
+    has_text: bool[n], or None if every row has a text
     ids, scopes: n values, None for a row without one; None instead of a column if the caller passed none
     times_ms: int64[n], or None if the caller passed none
     """
 
     texts: list[str | None]
+    has_text: NDArray[np.bool_] | None
     ids: list[str | int | None] | None
     times_ms: NDArray[np.int64] | None
     scopes: list[tuple[str | int, ...] | None] | None
@@ -41,31 +43,48 @@ class Given:
         """The rows from `low` up to, but not including, `high`."""
         return Given(
             self.texts[low:high],
+            None if self.has_text is None else self.has_text[low:high],
             None if self.ids is None else self.ids[low:high],
             None if self.times_ms is None else self.times_ms[low:high],
             None if self.scopes is None else self.scopes[low:high],
         )
 
-    def columns(self, *, ids_count: bool) -> tuple[MessageColumns, list[str | int | None]]:
-        """The columns of the rows that have a text, and the ids of these rows.
+    def with_text(self) -> tuple[Given, NDArray[np.int64] | None]:
+        """The rows that have a text, and which these are: int64[m], or None if all rows have one."""
+        if self.has_text is None or self.has_text.all():
+            return self, None
+        rows = np.flatnonzero(self.has_text)
+        numbers = rows.tolist()
+        rated = Given(
+            [self.texts[row] for row in numbers],
+            None,
+            None if self.ids is None else [self.ids[row] for row in numbers],
+            None if self.times_ms is None else self.times_ms[rows],
+            None if self.scopes is None else [self.scopes[row] for row in numbers],
+        )
+        return rated, rows
 
+    def batch(
+        self, read: Reads, positions: NDArray[np.int64], arrival_ms: int, *, raw_keys: bool, ids_count: bool
+    ) -> Batch:
+        """The rows, which all have a text, as the engine judges them.
+
+        raw_keys: whether the texts as they are are the exact keys
         ids_count: whether verdicts depend on ids (`near.same_id: pass`); if False, the ids are not hashed
         """
-        rows = [row for row, text in enumerate(self.texts) if text is not None]
-        ids: list[str | int | None] = [None] * len(rows)
-        if self.ids is not None:
-            ids = [self.ids[row] for row in rows]
-        none = np.zeros(len(rows), np.uint64)
-        columns = MessageColumns(
-            rows=rows,
-            texts=[text for text in self.texts if text is not None],
-            ids=list(ids),
-            id_hashes=hash_ids(ids) if ids_count and self.ids is not None else none,
-            times_ms=np.full(len(rows), NO_TIME) if self.times_ms is None else self.times_ms[rows],
-            scopes=none if self.scopes is None else hash_scopes([self.scopes[row] for row in rows]),
-            keys=None,
+        n = len(self)
+        texts = cast("list[str]", self.texts)
+        bodies, prints = read.read(texts, texts if raw_keys else None)
+        none = np.zeros(n, np.uint64)
+        return Batch(
+            positions=positions,
+            times_ms=np.full(n, NO_TIME) if self.times_ms is None else self.times_ms,
+            arrivals_ms=np.full(n, arrival_ms),
+            ids=none if self.ids is None or not ids_count else hash_ids(self.ids),
+            scopes=none if self.scopes is None else hash_scopes(self.scopes),
+            bodies=bodies,
+            fingerprints=prints,
         )
-        return columns, ids
 
 
 def read_columns(
@@ -82,9 +101,10 @@ def read_columns(
     first: number of the first row, for errors; name: the name of the texts in errors
     raises: UsageError, which names argument and row
     """
-    column = texts_of(texts, first, name)
+    column, has_text = texts_and_gaps(texts, first, name)
     given = Given(
         column,
+        has_text,
         None if ids is None else ids_of(ids, first),
         None if times is None else times_of(times, unit, first),
         None if scopes is None else scopes_of(scopes, first),

@@ -24,7 +24,7 @@ from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
-from twinsieve.pipeline.settings.stage_config import scheme_of
+from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.header import StateHeader
@@ -95,7 +95,7 @@ def _read(stream: BinaryIO, seed: int | None) -> Saved:
     if header["seeded"] and seed is None and header["settings"]["digest"].get("seed_file") is None:
         raise UsageError("was saved with a secret seed; give it, as in Sieve.load(path, seed=…)")
     settings = _settings_of(header, seed)
-    scheme = scheme_of(settings)
+    scheme = judging_scheme_of(settings)
     config = engine_config(settings, scheme.scheme_id)
     try:
         ids = LeaderIds.from_sections(read_state(stream, scheme.scheme_id, {}), leader_window(config))

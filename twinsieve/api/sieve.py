@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
@@ -22,12 +23,11 @@ from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.sieve_options import Options, engine_config, settings_of
 from twinsieve.api.times import TimeUnit
 from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, values_of
-from twinsieve.api.verdicts import NO_POSITION, NO_TEXT, Verdicts
+from twinsieve.api.verdicts import NO_POSITION, Verdicts, blank_columns
 from twinsieve.pipeline.messages.columns import ten_thousandths
-from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_of
-from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Kind, SieveStats
+from twinsieve.pipeline.settings.stage_config import judging_scheme_of
+from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Batch, Kind, SieveStats
 from twinsieve.stages.contract import Verdicts as EngineVerdicts
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -72,7 +72,8 @@ class Sieve:
     settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for all other settings.
         A setting that it does not name has the default of `twinsieve dedup -c`: profile `default`, windows of
         1,000,000 and 10,000,000 kept texts, no age limit. With a file, environment variables override it, as
-        for the commands
+        for the commands. `{"exact.fields": ["text"]}`: texts are equal only character by character, and the
+        near stage is off unless `near.method` is set
     raises: ConfigError with every problem, UsageError
 
     Several threads may use one sieve; their calls are judged one after the other. A sieve works only in the
@@ -123,7 +124,7 @@ class Sieve:
             threads=threads,
         )
         chosen = settings_of(options, settings)
-        scheme = scheme_of(chosen)
+        scheme = judging_scheme_of(chosen)
         config = engine_config(chosen, scheme.scheme_id)
         self._begin(chosen, scheme, BatchSieve(config), LeaderIds(saved_sieve.leader_window(config)), 0)
         self._warns_when_full = window is None and settings is None
@@ -344,52 +345,97 @@ class Sieve:
                     "the first call takes longer: it loads compiled code, or compiles it once after an "
                     "installation"
                 )
-            ends = range(0, max(len(given), 1), _SLICE)
-            parts = [self._judge_slice(given.rows(low, low + _SLICE)) for low in ends]
+            columns = blank_columns(len(given), self._rows)
+            for low, batch, rows in self._batches(given):
+                part = {name: column[low : low + _SLICE] for name, column in columns.items()}
+                self._judge_slice(given.rows(low, low + _SLICE), batch, rows, part)
             self._is_judging = False
             self._warn_when_full()
             self._warn_without_times(given)
-        return Verdicts.joined(parts)
+        return Verdicts(**columns)
 
-    def _judge_slice(self, given: Given) -> Verdicts:
-        n, first = len(given), self._rows
-        columns, given_ids = given.columns(ids_count=self._engine.config.near.same_id == "pass")
-        rows = np.array(columns.rows, dtype=np.int64)
-        bodies, prints = self._scheme.read(columns.texts)
-        batch = make_batch(columns, bodies, prints, rows + first, time.time_ns() // 1_000_000)
+    def _batches(self, given: Given) -> Iterator[tuple[int, Batch, NDArray[np.int64] | None]]:
+        """For each slice its first row, the batch of its rows with a text, and which rows these are (None:
+        all).
+
+        If threads are allowed, the next slice is read while the caller judges the last one. A batch does not
+        depend on verdicts.
+        """
+        arrival_ms = time.time_ns() // 1_000_000
+        lows = range(0, len(given), _SLICE)
+        first = self._rows
+
+        def read(low: int) -> tuple[int, Batch, NDArray[np.int64] | None]:
+            return low, *self._read_slice(given.rows(low, low + _SLICE), first + low, arrival_ms)
+
+        if len(lows) < 2 or self._engine.config.near.shards < 2:
+            yield from map(read, lows)
+            return
+        with ThreadPoolExecutor(1, "twinsieve-read") as reader:
+            ahead = reader.submit(read, lows[0])
+            for low in lows[1:]:
+                done, ahead = ahead, reader.submit(read, low)
+                yield done.result()
+            yield ahead.result()
+
+    def _read_slice(
+        self, given: Given, first: int, arrival_ms: int
+    ) -> tuple[Batch, NDArray[np.int64] | None]:
+        rated, rows = given.with_text()
+        batch = rated.batch(
+            self._scheme,
+            np.arange(first, first + len(given)) if rows is None else rows + first,
+            arrival_ms,
+            raw_keys=not self._engine.config.key_is_text,
+            ids_count=self._engine.config.near.same_id == "pass",
+        )
+        return batch, rows
+
+    def _judge_slice(
+        self,
+        given: Given,
+        batch: Batch,
+        rows: NDArray[np.int64] | None,
+        columns: Mapping[str, NDArray[Any]],
+    ) -> None:
+        """Judge the batch and write its verdicts into `columns`, which are those of `blank_columns`.
+
+        given: the rows of the slice; rows: those of the batch among them, or None for all
+        """
+        first = self._rows
         # From here on the engine's state changes. If an exception ends this step, the state contains texts
         # for which the caller has no verdict.
         self._is_judging = True
         judged = self._engine.judge(batch)
-        self._rows += n
+        self._rows += len(given)
         leaders = _positions(judged.leaders)
+        verdicts = {
+            "kind": judged.kinds,
+            "leader": leaders,
+            "similarity": _similarities(judged),
+            "distance": judged.distances,
+            "shared": judged.shared,
+            "flags": judged.flags,
+            "reason_code": judged.reasons,
+            "apart_from": _positions(judged.apart_from),
+        }
         leader_ids = self._leader_ids(leaders, given, first)
-        kept = np.flatnonzero(judged.kinds == Kind.UNIQUE)
-        self._ids.add(batch.positions[kept], [given_ids[row] for row in kept.tolist()])
+        if leader_ids is not None:
+            verdicts["leader_id"] = leader_ids
+        for name, values in verdicts.items():
+            columns[name][slice(None) if rows is None else rows] = values
+        if given.ids is not None:
+            kept = batch.positions[judged.kinds == Kind.UNIQUE]
+            self._ids.add(kept, [given.ids[row] for row in (kept - first).tolist()])
 
-        def column(fill: object, values: NDArray[Any], dtype: type) -> NDArray[Any]:
-            whole: NDArray[Any] = np.full(n, fill, dtype=dtype)
-            whole[rows] = values
-            return whole
-
-        return Verdicts(
-            np.arange(first, first + n, dtype=np.int64),
-            column(NO_TEXT, judged.kinds, np.uint8),
-            column(NO_POSITION, leaders, np.int64),
-            column(None, leader_ids, object),
-            column(np.nan, _similarities(judged), np.float64),
-            column(-1, judged.distances, np.int16),
-            column(-1, judged.shared, np.int16),
-            column(0, judged.flags, np.uint8),
-            column(0, judged.reasons, np.uint8),
-            column(NO_POSITION, _positions(judged.apart_from), np.int64),
-        )
-
-    def _leader_ids(self, leaders: NDArray[np.int64], given: Given, first: int) -> NDArray[np.object_]:
+    def _leader_ids(self, leaders: NDArray[np.int64], given: Given, first: int) -> NDArray[np.object_] | None:
         """object[n]: the id of each leader, which is a text of `given` (from position `first` on) or older.
+        None if no text has an id.
 
         Call this before the new ids are added: `given` may have more kept texts than the memory of ids holds.
         """
+        if given.ids is None and not len(self._ids):
+            return None
         ids = self._ids.find(leaders)
         if given.ids is not None:
             for row in np.flatnonzero(leaders >= first).tolist():

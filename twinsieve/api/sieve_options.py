@@ -148,8 +148,13 @@ def _is_count(value: object) -> bool:
 def _refuse_fields(settings: Settings) -> None:
     """Refuse settings that name message fields: a column of texts has none, and ignoring these settings would
     give other verdicts than on a file. raises: UsageError"""
-    if settings.exact.fields:
-        raise UsageError("exact.fields names fields of messages, but a sieve of texts has none; remove it")
+    fields, text_field = settings.exact.fields, settings.input.text_field
+    if fields and (len(fields) > 1 or fields != text_field):
+        raise UsageError(
+            f"exact.fields is [{', '.join(fields)}], but a sieve of texts knows no fields besides the text "
+            f"({', '.join(text_field)}); give [{text_field[0]}], which makes the raw text the exact key, "
+            "or remove it"
+        )
     if settings.scope:
         raise UsageError(
             "scope names fields of messages, but a sieve of texts has none; give judge(…, scopes=…)"

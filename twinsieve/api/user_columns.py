@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.stages.errors import UsageError
 
@@ -22,6 +23,9 @@ which has no truth value."""
 _ID_BITS = 128
 """The most bits of a whole number as id, enough for a UUID. There is a limit because Python refuses to print
 integers of very many digits."""
+
+
+_PIECE = 8_192
 
 
 def is_null(value: object) -> bool:
@@ -63,13 +67,28 @@ def values_of(column: object, name: str) -> list[Any]:
 
 
 def texts_of(column: object, first: int = 0, name: str = "texts") -> list[str | None]:
-    """The texts, None for a missing text. Lone surrogates are accepted like any other character.
+    """The texts, None for a missing text. raises: as `texts_and_gaps`"""
+    return texts_and_gaps(column, first, name)[0]
 
+
+def texts_and_gaps(
+    column: object, first: int = 0, name: str = "texts"
+) -> tuple[list[str | None], NDArray[np.bool_] | None]:
+    """The texts, None for a missing text; and which rows have one: bool[n], or None if all have.
+
+    Lone surrogates are accepted like any other character.
     raises: UsageError at the first row that is neither text nor missing
     """
-    texts = values_of(column, name)
-    if set(map(type, texts)) <= {str}:
-        return texts
+    texts: list[str | None] = []
+    types: set[type] = set()
+    whole = column if isinstance(column, list) else values_of(column, name)
+    # In pieces, so that a text is in the processor's cache when its type is read.
+    for low in range(0, len(whole), _PIECE):
+        piece = whole[low : low + _PIECE]
+        types.update(map(type, piece))
+        texts += piece
+    if types <= {str}:
+        return texts, None
     for row, text in enumerate(texts):
         if type(text) is str:
             continue
@@ -84,7 +103,7 @@ def texts_of(column: object, first: int = 0, name: str = "texts") -> list[str | 
                 f"{name}[{first + row}] is {a_type(text)} ({shown(text)}), not str; convert it first, "
                 "or give None for no text"
             )
-    return texts
+    return texts, np.array([text is not None for text in texts], np.bool_)
 
 
 def ids_of(column: object, first: int = 0, name: str = "ids") -> list[str | int | None]:

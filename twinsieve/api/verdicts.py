@@ -120,13 +120,6 @@ class Verdicts(Sequence[Verdict]):
     def __post_init__(self) -> None:
         self.kept = (self.kind == Kind.UNIQUE) | (self.kind == Kind.UNREADABLE)
 
-    @classmethod
-    def joined(cls, parts: Sequence[Verdicts]) -> Verdicts:
-        """The rows of all parts, one part after the other. parts: at least one"""
-        if len(parts) == 1:
-            return parts[0]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
-
     @property
     def stage(self) -> NDArray[np.str_]:
         """str[n]: `unique`, `exact`, `near` or `no_text`."""
@@ -223,6 +216,22 @@ class Verdicts(Sequence[Verdict]):
     def _has(self, flag: Flag) -> NDArray[np.bool_]:
         has: NDArray[np.bool_] = (self.flags & flag) != 0
         return has
+
+
+def blank_columns(n: int, first: int) -> dict[str, NDArray[Any]]:
+    """The columns of `Verdicts` on n rows without text, the first of which has the position `first`."""
+    return {
+        "position": np.arange(first, first + n, dtype=np.int64),
+        "kind": np.full(n, NO_TEXT, np.uint8),
+        "leader": np.full(n, NO_POSITION, np.int64),
+        "leader_id": np.full(n, None, object),
+        "similarity": np.full(n, np.nan),
+        "distance": np.full(n, -1, np.int16),
+        "shared": np.full(n, -1, np.int16),
+        "flags": np.zeros(n, np.uint8),
+        "reason_code": np.zeros(n, np.uint8),
+        "apart_from": np.full(n, NO_POSITION, np.int64),
+    }
 
 
 _COLUMNS = [column.name for column in fields(Verdicts) if column.init]

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
 from twinsieve.stages.exact.bloom import BloomGenerations
-from twinsieve.stages.exact.bloom_kernel import add_batch, bloom_place, contains_batch
+from twinsieve.stages.exact.bloom_kernel import (
+    Bloom,
+    add_batch,
+    bloom_insert,
+    bloom_oldest_hit,
+    bloom_place,
+    contains_batch,
+    find_places,
+)
 
 
 def contains(seen: BloomGenerations, digests: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -28,6 +36,18 @@ def add(
     """Hold row i as kept index first_kept_index + i. times_ms: int64[n], not decreasing; default: 0"""
     kept = np.arange(first_kept_index, first_kept_index + len(digests), dtype=np.int64)
     add_batch(seen.bloom, digests, kept, np.zeros_like(kept) if times_ms is None else times_ms)
+
+
+def insert(bloom: Bloom, key: NDArray[np.uint64], kept_index: int, time_ms: int) -> None:
+    """Insert one digest. key: uint64[2]"""
+    find_places(bloom, key[0], key[1], 0)
+    bloom_insert(bloom, 0, kept_index, time_ms)
+
+
+def oldest_hit(bloom: Bloom, key: NDArray[np.uint64]) -> int:
+    """As `bloom_oldest_hit`, of one digest. key: uint64[2]"""
+    find_places(bloom, key[0], key[1], 0)
+    return int(bloom_oldest_hit(bloom, 0))
 
 
 def filters_on(seen: BloomGenerations) -> tuple[BloomFilter, ...]:

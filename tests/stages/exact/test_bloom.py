@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
-from tests.stages.exact.filters import add, contains, filters_on
+from tests.stages.exact.filters import add, contains, filters_on, insert, oldest_hit
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import (
     bloom_expire,
-    bloom_insert,
-    bloom_oldest_hit,
     bloom_place,
+    bloom_prefetch,
+    find_places,
 )
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing
 
@@ -62,13 +62,12 @@ class _Story:
 
     def keep(self) -> None:
         key = _KEYS[len(self.entries)]
-        bloom_insert(self.seen.bloom, key[0], key[1], len(self.entries), self.now)
+        insert(self.seen.bloom, key, len(self.entries), self.now)
         self.entries.append((len(self.entries), self.now))
         bloom_expire(self.seen.bloom, len(self.entries), self.now)
 
     def first_kept_of_hit(self, index: int) -> int:
-        key = _KEYS[index]
-        return int(bloom_oldest_hit(self.seen.bloom, key[0], key[1]))
+        return oldest_hit(self.seen.bloom, _KEYS[index])
 
     def in_window(self, index: int, more_messages: int = 0, more_ms: int = 0) -> bool:
         kept, time = self.entries[index]
@@ -154,8 +153,8 @@ def test_a_hit_names_the_first_index_of_the_oldest_generation_of_pybloom(
 def test_when_one_key_is_in_two_generations_the_older_one_answers() -> None:
     seen = BloomGenerations(Window(8), _NEVER_BY_CHANCE, generations=4)
     for index, key in enumerate([0, 1, 0, 2]):
-        bloom_insert(seen.bloom, _KEYS[key, 0], _KEYS[key, 1], index, 0)
-    assert [int(bloom_oldest_hit(seen.bloom, *_KEYS[key])) for key in range(4)] == [0, 0, 2, -1]
+        insert(seen.bloom, _KEYS[key], index, 0)
+    assert [oldest_hit(seen.bloom, _KEYS[key]) for key in range(4)] == [0, 0, 2, -1]
 
 
 @settings(max_examples=100, deadline=None)
@@ -380,3 +379,12 @@ def test_a_nonsense_error_rate_is_refused(error_rate: float) -> None:
 def test_a_window_too_large_for_one_filter_is_refused_and_takes_no_memory() -> None:
     with pytest.raises(UsageError, match="a filter serves at most"):
         BloomGenerations(Window(2**40), 1e-3)
+
+
+def test_a_prefetch_changes_nothing() -> None:
+    seen = BloomGenerations(Window(100), 1e-3)
+    add(seen, _KEYS[:40])
+    before = [array.copy() for array in seen.bloom[:3]]
+    find_places(seen.bloom, _KEYS[0, 0], _KEYS[0, 1], 3)
+    bloom_prefetch(seen.bloom, 3)
+    assert all((now == then).all() for now, then in zip(seen.bloom[:3], before, strict=True))

@@ -15,7 +15,7 @@ from tests.stages.fingerprint import twin
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.digest import DigestConfig, digests, text_key
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 
@@ -117,6 +117,25 @@ def test_given_keys_replace_the_text_in_the_digest_and_nowhere_else() -> None:
     assert [d.tobytes() for d in made.digests] == [mmh3.mmh3_x64_128_digest(key, SEED) for key in keys]
     assert np.array_equal(made.simhashes, plain.simhashes)
     assert np.array_equal(made.band_keys, plain.band_keys)
+
+
+@settings(max_examples=150)
+@given(texts=st.lists(st.text(alphabet=st.characters() | st.sampled_from("\ud800\udfff\0a")), max_size=8))
+@example(texts=["\0", "", "a\0", "b"])
+@example(texts=["", ""])
+@example(texts=["x" * size for size in range(120)])
+def test_the_digest_of_a_raw_text_is_mmh3_of_its_key(texts: list[str]) -> None:
+    made = digests(DigestConfig(seed=SEED), Bodies.blank(len(texts)), texts)
+    assert [each.tobytes() for each in made] == [
+        mmh3.mmh3_x64_128_digest(text_key(text), SEED) for text in texts
+    ]
+
+
+def test_a_raw_text_and_its_key_have_one_digest_by_either_method() -> None:
+    keys = [text_key(text) for text in MIXED]
+    for config in (DigestConfig(seed=SEED), DigestConfig("blake2b", SEED)):
+        of_texts, of_keys = (digests(config, Bodies.blank(len(MIXED)), given) for given in (MIXED, keys))
+        assert np.array_equal(of_texts, of_keys)
 
 
 def test_one_key_too_few_is_refused() -> None:

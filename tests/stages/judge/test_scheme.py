@@ -156,3 +156,15 @@ def test_keys_reach_the_digest() -> None:
     assert np.array_equal(one.digests[0], one.digests[1])
     with pytest.raises(UsageError, match="one key per row"):
         reader.read(["一段文本"], [])
+
+
+def test_without_a_near_stage_digests_are_the_same_and_nothing_else_is_made() -> None:
+    texts = ["今天天气很好，我们出去玩吧", "👍", "", "The bridge is closed"]
+    whole, digests_alone = Scheme(BASE), Scheme(BASE, near=False)
+    assert digests_alone.scheme_id == whole.scheme_id
+    for keys in (None, [b"a", b"b", b"a", b""], texts):
+        bodies, made = digests_alone.read(texts, keys)
+        assert np.array_equal(made.digests, whole.read(texts, keys)[1].digests)
+        assert len(bodies) == len(texts)
+        assert made.band_keys.size == made.bags.size == 0
+        assert bodies.chars.size == 0 or keys is None

@@ -1,0 +1,139 @@
+"""MurmurHash3 x64 128 of many texts in one call: the bytes of mmh3, without a Python call for each text.
+
+source: Appleby, MurmurHash3_x64_128 (public domain); mmh3 is the reference of the tests
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.intrinsics import popcount
+from twinsieve.stages.kernel import kernel
+
+BEHIND = 8
+"""Zeros that must stand behind the last text, so that it ends inside a whole word."""
+
+_HEAD_ROOM = 48
+"""Bytes of a key beside those of its text: type, length and the zeros behind it."""
+
+_C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
+_M1, _M2 = np.uint64(0x52DCE729), np.uint64(0x38495AB5)
+_F1, _F2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+_FIVE, _SHIFT, _BITS = np.uint64(5), np.uint64(33), np.uint64(64)
+_R27, _R31, _R33 = np.uint64(27), np.uint64(31), np.uint64(33)
+_ONE, _TWO, _TEN = np.uint64(1), np.uint64(2), np.uint64(10)
+_BYTE, _IN_WORD = np.uint64(3), np.uint64(7)
+_LOWS, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_TEXT, _END, _ZERO_DIGIT = np.uint8(ord("s")), np.uint8(ord(":")), np.uint64(ord("0"))
+
+
+def hash_texts(content: bytes, seed: int, digests: NDArray[np.uint64]) -> bool:
+    """Write the digest of the `text_key` of the text in each row to `digests`; whether they are right.
+
+    They are not if a text contains NUL.
+    content: the UTF-8 of n texts, each with one NUL behind it, and BEHIND zeros behind the last one
+    digests: uint64[n, 2], the digests as little-endian words
+    """
+    words = np.frombuffer(content, np.uint64, len(content) // 8)
+    scratch = np.empty((len(content) + _HEAD_ROOM) // 8, np.uint64)
+    end = _hash_texts(np.frombuffer(content, np.uint8), words, np.uint64(seed), scratch, digests)
+    return bool(end == len(content) - BEHIND)
+
+
+@kernel
+def _hash_texts(
+    content: NDArray[np.uint8],
+    words: NDArray[np.uint64],
+    seed: np.uint64,
+    scratch: NDArray[np.uint64],
+    digests: NDArray[np.uint64],
+) -> np.int64:
+    """Where the last text ends. words: the same memory as `content`; scratch: for the longest key"""
+    key = scratch.view(np.uint8)
+    end = np.int64(-1)
+    for row in range(len(digests)):
+        start = end + 1
+        end = _next_zero(words, start)
+        _hash(scratch, _write_key(content[start:end], key), seed, digests, row)
+    return end
+
+
+@kernel(callee=True)
+def _next_zero(words: NDArray[np.uint64], start: int) -> np.int64:
+    """Where the first byte from `start` on is 0. There must be one."""
+    at = np.uint64(start) >> _BYTE
+    # The bytes before the start count as not 0.
+    word = words[at] | ((_ONE << ((np.uint64(start) & _IN_WORD) << _BYTE)) - _ONE)
+    while True:
+        # source: Mycroft 1987: the lowest bit that is set stands in the first byte that is 0
+        zeros = (word - _LOWS) & ~word & _HIGHS
+        if zeros:
+            below = popcount((zeros & -zeros) - _ONE) >> _BYTE
+            return np.int64((at << _BYTE) + below)
+        at += _ONE
+        word = words[at]
+
+
+@kernel(callee=True)
+def _write_key(text: NDArray[np.uint8], key: NDArray[np.uint8]) -> np.int64:
+    """Number of bytes of the text's key, which stands in `key` with 16 zeros behind it."""
+    size = len(text)
+    digits, rest = np.int64(1), np.uint64(size)
+    while rest >= _TEN:
+        rest //= _TEN
+        digits += 1
+    key[0] = _TEXT
+    key[digits + 1] = _END
+    rest = np.uint64(size)
+    for place in range(digits, 0, -1):
+        key[place] = np.uint8(_ZERO_DIGIT + rest % _TEN)
+        rest //= _TEN
+    first = digits + 2
+    # Parts of arrays, because loops over them are compiled to vector instructions.
+    written = key[first : first + size]
+    for i in range(size):
+        written[i] = text[i]
+    zeros = key[first + size : first + size + 16]
+    for i in range(16):
+        zeros[i] = np.uint8(0)
+    return first + size
+
+
+@kernel(callee=True)
+def _hash(
+    words: NDArray[np.uint64], length: int, seed: np.uint64, digests: NDArray[np.uint64], row: int
+) -> None:
+    """Write the digest of the first `length` bytes to digests[row]. The 16 bytes behind them are 0."""
+    h1 = h2 = seed
+    at = np.uint64(0)
+    for _ in range(length >> 4):
+        h1 = (_rotated(h1 ^ _mixed(words[at], _C1, _R31, _C2), _R27) + h2) * _FIVE + _M1
+        h2 = (_rotated(h2 ^ _mixed(words[at + _ONE], _C2, _R33, _C1), _R31) + h1) * _FIVE + _M2
+        at += _TWO
+    # What is left is fewer than 16 bytes. If it is nothing, the zeros behind the end change no digest.
+    h1 ^= _mixed(words[at], _C1, _R31, _C2) ^ np.uint64(length)
+    h2 ^= _mixed(words[at + _ONE], _C2, _R33, _C1) ^ np.uint64(length)
+    h1 += h2
+    h2 += h1
+    h1, h2 = _final(h1), _final(h2)
+    h1 += h2
+    digests[row, 0] = h1
+    digests[row, 1] = h2 + h1
+
+
+@kernel(callee=True)
+def _rotated(x: np.uint64, by: np.uint64) -> np.uint64:
+    return (x << by) | (x >> (_BITS - by))
+
+
+@kernel(callee=True)
+def _mixed(k: np.uint64, before: np.uint64, by: np.uint64, after: np.uint64) -> np.uint64:
+    return _rotated(k * before, by) * after
+
+
+@kernel(callee=True)
+def _final(h: np.uint64) -> np.uint64:
+    h = (h ^ (h >> _SHIFT)) * _F1
+    h = (h ^ (h >> _SHIFT)) * _F2
+    return h ^ (h >> _SHIFT)
