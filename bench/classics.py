@@ -132,9 +132,9 @@ class Measured:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._truth = ideal_pass(rows.ids, rows.true_pairs, AT)
-        self._batches: dict[str, tuple[Batch, float]] = {}
+        self._batches: dict[SchemeConfig, tuple[Batch, float]] = {}
         self._pairs = labelled().get(rows.name, [])
-        self._pair_batches: dict[str, Batch] = {}
+        self._pair_batches: dict[SchemeConfig, Batch] = {}
 
     def halves(self, threshold: Threshold) -> tuple[Scores, Scores]:
         """Scores of the first and of the second half of the rows, in one run over all."""
@@ -173,21 +173,20 @@ class Measured:
         return value, str(precision(verdicts[1::2])), str(recall(verdicts[1::2]))
 
     def _on_pairs(self, threshold: Threshold) -> list[JudgedVerdict]:
-        name = Scheme(threshold.scheme).scheme_id
-        if name not in self._pair_batches:
+        if threshold.scheme not in self._pair_batches:
             texts = texts_of(self._rows.name)
-            self._pair_batches[name] = batch_of_pairs(self._pairs, texts, threshold.scheme)
-        return verdicts_of(self._pairs, self._pair_batches[name], threshold.sieve)
+            self._pair_batches[threshold.scheme] = batch_of_pairs(self._pairs, texts, threshold.scheme)
+        return verdicts_of(self._pairs, self._pair_batches[threshold.scheme], threshold.sieve)
 
     def _batch(self, threshold: Threshold) -> tuple[Batch, float]:
         """All rows with their fingerprints, and the seconds it took to make them."""
-        scheme = Scheme(threshold.scheme)
-        if scheme.scheme_id not in self._batches:
+        if threshold.scheme not in self._batches:
+            scheme = Scheme(threshold.scheme)
             scheme.read(self._rows.texts[:20])
             start = perf_counter()
             batch = batch_of(*scheme.read(self._rows.texts))
-            self._batches[scheme.scheme_id] = batch, perf_counter() - start
-        return self._batches[scheme.scheme_id]
+            self._batches[threshold.scheme] = batch, perf_counter() - start
+        return self._batches[threshold.scheme]
 
 
 def _sieve(threshold: Threshold, rows: int) -> BatchSieve:

@@ -54,6 +54,7 @@ SCHEMES = [
     SchemeConfig(text=TextConfig(body_rule="letters", drop=("加油",))),
     SchemeConfig(text=TextConfig(compare=("links", "mentions", "tags"))),
     SchemeConfig(features=FeatureConfig(features="keywords")),
+    SchemeConfig(features=FeatureConfig(features="punctuation", weights="position")),
     SchemeConfig(
         features=FeatureConfig(features="shingles", unit="words", width=3, min_features=2, weights="position")
     ),
@@ -79,6 +80,7 @@ def every_scheme() -> None:
     """Read the texts in every way."""
     for config in SCHEMES:
         Scheme(config).read(TEXTS)
+    Scheme(SchemeConfig()).seen(TEXTS[0])
 
 
 def every_sieve() -> None:

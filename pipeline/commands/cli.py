@@ -28,6 +28,7 @@ _COMMANDS = {
     "config": ("config", "List or print example settings."),
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
     "train-idf": ("train_idf", "Learn feature weights from a file."),
+    "train-stop-words": ("train_stop_words", "Learn from a file which words are stop words."),
     "warm-up": ("warm_up", "Compile all kernels now, so that later starts need not."),
     "generate": ("generate", "Generate a stream of posts."),
     "run": ("kafka.run", "Run the sieve on Kafka."),

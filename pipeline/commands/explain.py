@@ -20,9 +20,10 @@ from twinsieve.pipeline.commands.terminal import examples, printable, report
         'twinsieve explain "The ferry leaves at nine today." "The ferry leaves at ten today."',
         "twinsieve explain --input posts.jsonl --id p0000000001 --id p0000000002",
         "twinsieve explain --input posts.txt --position 1 --position 3",
+        'twinsieve explain --features "The ferry leaves at nine today." --set features.kind=keywords',
     ),
 )
-@click.argument("texts", nargs=-1, metavar="[EARLIER LATER]")
+@click.argument("texts", nargs=-1, metavar="[EARLIER [LATER]]")
 @settings_options
 @click.option(
     "--input",
@@ -40,12 +41,18 @@ from twinsieve.pipeline.commands.terminal import examples, printable, report
     type=click.IntRange(1),
     help="Row of a message in --input, from 1.",
 )
+@click.option(
+    "--features",
+    is_flag=True,
+    help="Show what the SimHash of one or two texts is made of: features, weights, hashes, sums, bits.",
+)
 @format_options("Format of --input (by file name).")
 def command(
     texts: tuple[str, ...],
     source: str | None,
     ids: tuple[str, ...],
     positions: tuple[int, ...],
+    features: bool,
     spelt: FormatFlags,
     flags: SettingsFlags,
 ) -> None:
@@ -55,7 +62,13 @@ def command(
 
     from twinsieve.pipeline.commands.terminal import diff
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.explain import Message, explain, messages_by_id, messages_by_position
+    from twinsieve.pipeline.evaluate.explain import (
+        Message,
+        explain,
+        explain_features,
+        messages_by_id,
+        messages_by_position,
+    )
     from twinsieve.pipeline.files.messages import InputReader
 
     settings = flags.settings(on_files=True)
@@ -66,13 +79,21 @@ def command(
             )
         reader = InputReader(settings, spelt.dialect_of([source], settings))
         if ids:
-            earlier, later = messages_by_id(source, list(ids), reader)
+            messages = messages_by_id(source, list(ids), reader)
         else:
-            earlier, later = messages_by_position(source, list(positions), reader)
-    elif len(texts) != 2 or ids or positions:
+            messages = messages_by_position(source, list(positions), reader)
+    elif len(texts) not in ((1, 2) if features else (2,)) or ids or positions:
         raise click.UsageError("give two texts, or --input FILE and --id or --position twice")
     else:
-        earlier, later = map(Message, texts)
+        messages = [Message(text) for text in texts]
+    if features:
+        with loading():
+            shown = explain_features([message.text for message in messages], settings)
+        for lines in shown:
+            for line in lines:
+                click.echo(printable(line))
+        return
+    earlier, later = messages
     with loading():
         explanation = explain(earlier, later, settings)
     console = report()

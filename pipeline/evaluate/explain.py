@@ -15,9 +15,10 @@ from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import compared_fields, scheme_of, sieve_config
-from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH
+from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Bodies
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError, shown
+from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
 from twinsieve.stages.near.signatures import shared_parts
 
@@ -79,6 +80,40 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
     lines.append(("verdict", f"{report.verdict}: the later message is {fate}"))
     shown_bodies = (readable_body(bodies, 0), readable_body(bodies, 1))
     return Explanation((earlier.text, later.text), shown_bodies, lines, report)
+
+
+def explain_features(texts: list[str], settings: Settings) -> list[list[str]]:
+    """Of each text the lines that show its SimHash: features, sums and bits. Of two also their distance."""
+    scheme = scheme_of(settings)
+    seen = [scheme.seen(text) for text in texts]
+    lines = [_fingerprint(text, *found, settings) for text, found in zip(texts, seen, strict=True)]
+    if len(texts) == 2:
+        bits = [found.bits for _, found in seen]
+        if bits[0] is None or bits[1] is None:
+            lines.append(["distance  none: a text without fingerprint is alike to no other"])
+        else:
+            lines.append([f"distance  {(bits[0] ^ bits[1]).bit_count()} of 64 bits"])
+    return lines
+
+
+def _fingerprint(text: str, bodies: Bodies, seen: SeenFingerprint, settings: Settings) -> list[str]:
+    lines = [f"text  {text}", f"body  {readable_body(bodies, 0)}"]
+    if seen.bits is None:
+        if bodies.exact_only[0]:
+            why = f"under {MIN_NEAR_LENGTH} characters or digits alone, so compared exactly only"
+        else:
+            why = f"fewer than {settings.features.min_features} features (features.min_features)"
+        return [*lines, f"no fingerprint: {why}"]
+    lines.append(f"{'hash':16}  {'weight':>8}  feature")
+    lines += [f"{each.hashed:016x}  {each.weight:>8}  {each.text}" for each in seen.features]
+    width = max(len(str(total)) for total in seen.sums)
+    lines.append("sums, of bit 63 first")
+    for high in range(63, -1, -_SUMS_A_LINE):
+        totals = (f"{seen.sums[bit]:>{width}}" for bit in range(high, high - _SUMS_A_LINE, -1))
+        lines.append(f"{high:>4}  {' '.join(totals)}")
+    binary = f"{seen.bits:064b}"
+    lines.append(f"bits  {' '.join(binary[i : i + _SUMS_A_LINE] for i in range(0, 64, _SUMS_A_LINE))}")
+    return [*lines, f"hex   {seen.bits:016x}"]
 
 
 def messages_by_id(name: str, ids: list[str], reader: InputReader) -> list[Message]:
@@ -205,6 +240,7 @@ def _differences(report: PairReport, level: str, lengths: list[int]) -> str:
 
 
 _EQUAL_SHOWN = 24
+_SUMS_A_LINE = 8
 
 
 def _aligned(parts: list[tuple[str, str, bool]]) -> str:

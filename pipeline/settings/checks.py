@@ -8,8 +8,10 @@ from typing import Any
 
 import re2
 
+from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import (
     SIGNATURE_HASHES,
+    FeatureSettings,
     KafkaSettings,
     NearSettings,
     Settings,
@@ -19,6 +21,7 @@ from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, MAX_WINDOW, NearConfig
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG, dictionary_entries
 
 Problem = tuple[str, str]
 _DISTANCES = {str(length): str(k) for length, k in NearConfig().distances}
@@ -65,6 +68,7 @@ def _windows(settings: Settings) -> Iterator[Problem]:
         "scope": settings.scope,
         "exact.fields": settings.exact.fields,
         "text.compare": settings.text.compare,
+        "features.drop": settings.features.drop,
     }
     for key, names in lists.items():
         twice = [name for number, name in enumerate(names) if name in names[:number]]
@@ -154,11 +158,7 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     if settings.exact.fields and isinstance(near, dict) and near and "method" not in near:
         advice = "say near.method: text (or none) beside other near keys"
         yield "exact.fields", f"switches the near stage off; {advice}"
-    features = settings.features
-    if features.kind == "keywords" and features.weights == "none":
-        yield "features.weights", "is none, but keywords are chosen by weight; use tf or tfidf"
-    elif features.weights == "tfidf" and not (features.idf_file or features.kind == "keywords"):
-        yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
+    yield from _features(settings.features)
     if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
         yield "digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"
 
@@ -196,6 +196,43 @@ def _idle(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     if by_features and features.kind == "keywords" and features.min_features > features.top_k:
         never = f"above features.top_k ({features.top_k}), so no message would have a fingerprint"
         yield "features.min_features", f"is {features.min_features}, {never}; use {features.top_k} or less"
+
+
+def _features(features: FeatureSettings) -> Iterator[Problem]:
+    if features.weights == "scale5" and features.kind != "keywords":
+        yield "features.weights", f"is scale5, which is for kind: keywords, not {features.kind}; use tf"
+    elif features.kind == "punctuation" and features.weights == "tfidf":
+        yield (
+            "features.weights",
+            "is tfidf, but features of punctuation have no IDF; use none, tf or position",
+        )
+    elif features.weights == "tfidf" and not (features.idf_file or features.kind == "keywords"):
+        yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
+    if features.kind == "punctuation" and features.idf_file is not None:
+        yield "features.idf_file", "is set, but features of punctuation have no IDF; remove it"
+    named = [
+        (f"features.{name}.{number}", flag)
+        for name in ("parts_of_speech", "drop_parts_of_speech")
+        for number, flag in enumerate(getattr(features, name))
+        if flag not in FLAGS
+    ]
+    own = _flags_of_dictionary(features.dictionary_file) if named else frozenset()
+    yield from ((key, f"is {flag!r}, {UNKNOWN_FLAG}") for key, flag in named if flag not in own)
+    for number, flag in enumerate(features.drop_parts_of_speech):
+        if flag in features.parts_of_speech:
+            said = f"is {flag!r}, which features.parts_of_speech names too; remove it from one of them"
+            yield f"features.drop_parts_of_speech.{number}", said
+
+
+def _flags_of_dictionary(name: str | None) -> frozenset[str]:
+    """Flags that a dictionary gives to words; none if it cannot be read, which is a problem of its own."""
+    # Every command checks settings; few are to wait for the stages.
+    from twinsieve.pipeline.settings.stage_config import dictionary
+
+    try:
+        return frozenset(flag for _, _, flag in dictionary_entries(dictionary(name)) if flag)
+    except ConfigError:
+        return frozenset()
 
 
 def _patterns(settings: Settings) -> Iterator[Problem]:

@@ -111,25 +111,39 @@ class TextSettings(Section):
 class FeatureSettings(Section):
     """The features from which the SimHash is made."""
 
-    kind: Literal["chars", "shingles", "keywords"] = setting(
+    kind: Literal["chars", "shingles", "keywords", "punctuation"] = setting(
         _FEATURES.features,
         "chars: characters and pairs, words in other scripts; "
-        "keywords: words by jieba, about 240 µs a message",
+        "keywords: words by jieba, about 240 µs a message; punctuation: two tokens on each side of a mark",
     )
     unit: Literal["chars", "words"] = setting(_FEATURES.unit, "of shingles")
     width: Annotated[Whole, Field(ge=1, le=64)] = setting(_FEATURES.width, "units in a shingle")
-    top_k: Annotated[Whole, Field(ge=1, le=1000)] = setting(_FEATURES.top_k, "keywords a text, by TF-IDF")
+    top_k: Annotated[Whole, Field(ge=1, le=1000)] = setting(_FEATURES.top_k, "keywords a text, at most")
+    choose: Literal["tfidf", "frequency"] = setting(
+        _FEATURES.choose, "keywords are the words with the greatest count × IDF, or count"
+    )
     min_features: Annotated[Whole, Field(ge=1, le=1000)] = setting(
         _FEATURES.min_features, "with fewer there is no SimHash; the MinHash lane still sees the text"
     )
-    weights: Literal["none", "tf", "tfidf", "position"] = setting(
-        _FEATURES.weights, "how much a feature counts"
+    drop: tuple[Literal["latin", "digits"], ...] = setting(
+        _FEATURES.drop, "letters or digits that the SimHash leaves out; all else still sees them"
+    )
+    weights: Literal["none", "tf", "tfidf", "position", "scale5"] = setting(
+        _FEATURES.weights,
+        "how much a feature counts; scale5: keywords, 1 to 5 by the value they are chosen by",
     )
     parts_of_speech: tuple[Text, ...] = setting(
         _FEATURES.parts_of_speech, "of keywords: jieba's flags to use; []: all"
     )
+    drop_parts_of_speech: tuple[Text, ...] = setting(
+        _FEATURES.drop_parts_of_speech, "of keywords: jieba's flags to leave out, as [u, y, r]"
+    )
+    min_word: Annotated[Whole, Field(ge=1, le=64)] = setting(_FEATURES.min_word, "characters of a keyword")
     dictionary_file: OptionalText = setting(None, "own words for jieba, a line each: word [frequency] [flag]")
-    stop_words_file: OptionalText = setting(None, "words that are no keywords, a line each")
+    stop_words: Literal["jieba", "none"] = setting(
+        _FEATURES.stop_words, "no keywords; jieba: the 31 English words that its extract_tags leaves out"
+    )
+    stop_words_file: OptionalText = setting(None, "more words that are no keywords, a line each")
     idf_file: OptionalText = setting(None, "weights by `twinsieve train-idf`; none: jieba's table")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import islice
@@ -43,6 +44,7 @@ MAX_WORDS_BYTES = 1 << 20
 """Largest size of a file with word lists for differences."""
 
 _SHOWN_FINDINGS = 20
+_BLANK = re.compile(r"\s")
 
 
 def scheme_of(settings: Settings) -> Scheme:
@@ -67,8 +69,8 @@ def scheme_config(settings: Settings) -> SchemeConfig:
         ),
         features=FeatureConfig(
             features=features.kind,
-            dictionary=_dictionary(features.dictionary_file),
-            stop_words=tuple(line for _, line in _lines(features.stop_words_file)),
+            dictionary=dictionary(features.dictionary_file),
+            own_stop_words=_stop_words(features.stop_words_file),
             idf=_idf(features.idf_file),
             **_same(features, FeatureConfig),
         ),
@@ -185,7 +187,20 @@ def _lines(name: str | None) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def _dictionary(name: str | None) -> tuple[str, ...]:
+def _stop_words(name: str | None) -> tuple[str, ...]:
+    """Words of a list of stop words, one a line."""
+    words, findings = [], []
+    for number, line in _lines(name):
+        words.append(line)
+        blank = _BLANK.search(line)
+        if blank:
+            findings.append(f"{name}:{number}:{blank.start() + 1}: is not one word; write one word a line")
+    if findings:
+        raise ConfigError(findings[:_SHOWN_FINDINGS])
+    return tuple(words)
+
+
+def dictionary(name: str | None) -> tuple[str, ...]:
     """The lines of a user dictionary; each one is an entry that the segmenter accepts."""
     numbered = list(_lines(name))
     lines = tuple(line for _, line in numbered)

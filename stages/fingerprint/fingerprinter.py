@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -12,8 +13,9 @@ from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerpri
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.bag import fill_bags
 from twinsieve.stages.fingerprint.digest import DigestConfig, digests
+from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.idf import run_weights
+from twinsieve.stages.fingerprint.idf import run_weights, runs_as_text
 from twinsieve.stages.fingerprint.keywords import Keywords
 from twinsieve.stages.fingerprint.minhash import (
     SIGNATURE_HASHES,
@@ -24,6 +26,8 @@ from twinsieve.stages.fingerprint.minhash import (
 )
 from twinsieve.stages.fingerprint.mixing import derive
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures, packed_features
+from twinsieve.stages.fingerprint.punctuation import MarkFeatures
+from twinsieve.stages.fingerprint.seen import SeenFeature, SeenFingerprint, seen
 from twinsieve.stages.fingerprint.simhash import (
     SIMHASH_BITS,
     WEIGHTINGS,
@@ -32,6 +36,7 @@ from twinsieve.stages.fingerprint.simhash import (
     fill_packed_simhashes,
     fill_simhashes,
 )
+from twinsieve.stages.intrinsics import mix64
 
 _BANDS, _SKETCH, _SIMHASH = range(3)
 
@@ -62,9 +67,14 @@ class Fingerprinter:
         self._band_family = HashFamily.of(seed, _BANDS, hashes)
         self._sketch_family = HashFamily.of(seed, _SKETCH, SKETCH_HASHES)
         self._simhash_seeds = np.array(derive(seed, _SIMHASH, 3), dtype=np.uint64)
+        self._features = features
+        self._drop = features.drop
         self._keywords: Keywords | None = None
+        self._marks: MarkFeatures | None = None
         if features.features == "keywords":
             self._keywords = Keywords(features, seed)
+        elif features.features == "punctuation":
+            self._marks = MarkFeatures(features, self._simhash_seeds[0])
         else:
             self._rules = FeatureRules(
                 features.by_words,
@@ -78,14 +88,14 @@ class Fingerprinter:
         self,
         bodies: Bodies,
         keys: list[bytes] | None = None,
-        texts: list[str] | None = None,  # noqa: ARG002
+        texts: list[str] | None = None,
     ) -> Fingerprints:
         """The fingerprints of each row. Exact-only rows have a digest; their other columns are 0.
 
         All tallies are 0 here; `stages.differ.tails` fills them, because it has the lists of words.
         keys: one exact key for each row, to be hashed instead of the key text
-        texts: the messages before they became bodies, for what is made of them
-        raises: UsageError if there is not one key per row
+        texts: the messages before they became bodies, for features that are made of them
+        raises: UsageError if there is not one key per row, or no text for features made of texts
         """
         layout = self._layout
         bodies = bodies.for_kernels()
@@ -96,7 +106,7 @@ class Fingerprinter:
         prints.digests = digests(self._digest, bodies, keys)
         prints.sketches = np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8)
         prints.sketch_rows = places_of(long).astype(np.int32)
-        self._fill_simhashes(bodies, prints)
+        self._fill_simhashes(bodies, texts, prints)
         by_script = layout.grams == "by_script"
         columns = (prints.band_keys, prints.signatures)
         fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *columns)
@@ -107,12 +117,35 @@ class Fingerprinter:
     def packed_features(
         self,
         bodies: Bodies,
-        texts: list[str] | None = None,  # noqa: ARG002
+        texts: list[str] | None = None,
     ) -> PackedFeatures:
         """What the SimHash of each row is made of. texts: as for `fingerprints`"""
+        if self._marks is not None:
+            if texts is None:
+                raise UsageError("features.kind is punctuation, which bodies do not have; give the texts too")
+            return self._marks.pack(texts, bodies.exact_only)
+        bodies = without(bodies, self._drop)
         if self._keywords is not None:
             return PackedFeatures(*self._keywords.pack(bodies))
         return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
+
+    def seen(self, bodies: Bodies, texts: list[str]) -> SeenFingerprint:
+        """The first lane of the SimHash of one text, taken apart. bodies, texts: of one row"""
+        packed = self.packed_features(bodies, texts)
+        if not len(packed.features):
+            return seen([])
+        hashes = [int(mix64(seeded)) for seeded in packed.features + self._simhash_seeds[1]]
+        named = zip(self._as_text(bodies, texts[0]), packed.weights.tolist(), hashes, strict=True)
+        return seen([SeenFeature(*feature) for feature in named])
+
+    def _as_text(self, bodies: Bodies, text: str) -> Iterable[str]:
+        """The distinct features of the first row as text, in the order of their first occurrence."""
+        if self._marks is not None:
+            return dict.fromkeys(self._marks.as_text(text))
+        bodies = without(bodies, self._drop)
+        if self._keywords is not None:
+            return self._keywords.keywords(bodies, 0)
+        return dict.fromkeys(next(runs_as_text(bodies, self._features)))
 
     def idf_of(self, features: NDArray[np.uint64]) -> NDArray[np.int64]:
         """int64[m]: IDF of features in 1/256; those that the table lacks have its median."""
@@ -128,12 +161,13 @@ class Fingerprinter:
             return self._keywords.idf_table()
         return self._rules.idf_features, self._rules.idf_weights
 
-    def _fill_simhashes(self, bodies: Bodies, prints: Fingerprints) -> None:
+    def _fill_simhashes(self, bodies: Bodies, texts: list[str] | None, prints: Fingerprints) -> None:
         simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
         seeds, key_bits = self._simhash_seeds, self._layout.key_bits
-        if self._keywords is not None:
-            fill_packed_simhashes(*self._keywords.pack(bodies), seeds, key_bits, simhashes)
+        if self._keywords is not None or self._marks is not None:
+            fill_packed_simhashes(*self.packed_features(bodies, texts), seeds, key_bits, simhashes)
             return
+        bodies = without(bodies, self._drop)
         columns = (bodies.chars, bodies.starts, bodies.word_starts, bodies.exact_only)
         fill_simhashes(*columns, self._rules, seeds, key_bits, simhashes)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig, folded
 from twinsieve.stages.fingerprint.segmenter import Segmenter
 from twinsieve.stages.fingerprint.tokens import term_hashes
@@ -110,9 +111,11 @@ def train_idf(
     distinct features. Pass the result on as `FeatureConfig(..., idf=tuple(pairs))`.
     raises: UsageError if there is no row of the near stage
     """
+    if config.features == "punctuation":
+        raise UsageError("features of punctuation have no IDF; learn it for another features.kind")
     documents: Counter[str] = Counter()
     total = 0
-    for features in _features_as_text(batches, config):
+    for features in _features_as_text((without(bodies, config.drop) for bodies in batches), config):
         total += 1
         documents.update(features)
     if total == 0:
@@ -125,31 +128,35 @@ def train_idf(
 
 
 def _features_as_text(batches: Iterable[Bodies], config: FeatureConfig) -> Iterator[set[str]]:
-    if config.features == "keywords":
-        segmenter = Segmenter(config)
+    if config.features != "keywords":
         for bodies in batches:
-            for row in np.flatnonzero(~bodies.exact_only):
-                yield set(segmenter.words(bodies, int(row)))
+            yield from map(set, runs_as_text(bodies, config))
         return
-    narrowest, widest = config.widths
-    unspaced = unspaced_table()
+    segmenter = Segmenter(config)
     for bodies in batches:
-        alone = unspaced[bodies.chars] | (not config.by_words)
-        begins = alone | (bodies.word_starts != 0)
-        begins[1:] |= alone[:-1]
         for row in np.flatnonzero(~bodies.exact_only):
-            start, end = bodies.starts[row], bodies.starts[row + 1]
-            text = bodies.text(int(row))
-            cuts = np.flatnonzero(begins[start:end]).tolist()
-            if not cuts or cuts[0] != 0:
-                cuts.insert(0, 0)
-            # A blank separates two words that only word_starts separates in the kernel.
-            tokens = [
-                text[a:b] if alone[start + a] or a == 0 or alone[start + a - 1] else " " + text[a:b]
-                for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True)
-            ]
-            yield {
-                "".join(tokens[i : i + width]).lstrip(" ")
-                for width in range(narrowest, widest + 1)
-                for i in range(len(tokens) - width + 1)
-            }
+            yield set(segmenter.words(bodies, int(row)))
+
+
+def runs_as_text(bodies: Bodies, config: FeatureConfig) -> Iterator[list[str]]:
+    """The features of chars or shingles of each near row, as text, in the order of the kernel."""
+    narrowest, widest = config.widths
+    alone = unspaced_table()[bodies.chars] | (not config.by_words)
+    begins = alone | (bodies.word_starts != 0)
+    begins[1:] |= alone[:-1]
+    for row in np.flatnonzero(~bodies.exact_only):
+        start, end = bodies.starts[row], bodies.starts[row + 1]
+        text = bodies.text(int(row))
+        cuts = np.flatnonzero(begins[start:end]).tolist()
+        if text and (not cuts or cuts[0] != 0):
+            cuts.insert(0, 0)
+        # A blank separates two words that only word_starts separates in the kernel.
+        tokens = [
+            text[a:b] if alone[start + a] or a == 0 or alone[start + a - 1] else " " + text[a:b]
+            for a, b in zip(cuts, [*cuts[1:], len(text)] if cuts else [], strict=True)
+        ]
+        yield [
+            "".join(tokens[i : i + width]).lstrip(" ")
+            for width in range(narrowest, widest + 1)
+            for i in range(len(tokens) - width + 1)
+        ]

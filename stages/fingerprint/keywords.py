@@ -18,8 +18,8 @@ from twinsieve.stages.fingerprint.segmenter import Segmenter
 class Keywords:
     """Finds the keywords of near rows. jieba and its tables are loaded with the first batch.
 
-    Words are ranked by count × IDF; of words with the same rank, the first in the text wins. With
-    `weights: tfidf`, this product is also the weight.
+    The words with the greatest values are chosen; of words with the same value, the first in the text wins.
+    The value of a word is count × IDF, or with `choose: frequency` its count.
     source: jieba's extract_tags, which chooses the same words, except for rounding
     """
 
@@ -31,7 +31,8 @@ class Keywords:
     def pack(self, bodies: Bodies) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
         """(uint64[m], hashes of all features; int64[m], their weights; int64[n + 1], where each row begins).
 
-        Exact-only rows, and rows with fewer than min_features keywords, have no features.
+        The keywords of a row are in the order of their first occurrence. Exact-only rows, and rows with fewer
+        than min_features keywords, have no features.
         """
         features: list[int] = []
         weights: list[int] = []
@@ -46,24 +47,32 @@ class Keywords:
         return np.array(features, np.uint64), np.array(weights, np.int64), np.array(starts, np.int64)
 
     def keywords(self, bodies: Bodies, row: int) -> dict[str, int]:
-        """The keywords of one body with their weights, highest rank first."""
+        """The keywords of one body with their weights, in the order of their first occurrence."""
         words = self._segmenter.words(bodies, row)
         counts = Counter(words)
-        idf, other = self._idf
-        ranks = {word: count * idf.get(word, other) for word, count in counts.items()}
-        best = sorted(ranks, key=ranks.__getitem__, reverse=True)[: self._config.top_k]
+        values = counts if self._config.choose == "frequency" else self._by_idf(counts)
+        chosen = set(sorted(values, key=values.__getitem__, reverse=True)[: self._config.top_k])
+        best = [word for word in counts if word in chosen]
         match self._config.weights:
             case "none":
                 return dict.fromkeys(best, 1)
             case "tf":
                 return {word: counts[word] for word in best}
             case "tfidf":
-                return {word: ranks[word] for word in best}
+                by_idf = self._by_idf(counts)
+                return {word: by_idf[word] for word in best}
+            case "scale5":
+                return _levels({word: values[word] for word in best})
             case "position":
                 positions: Counter[str] = Counter()
                 for i, word in enumerate(words):
                     positions[word] += 4 - 4 * i // len(words)
                 return {word: positions[word] for word in best}
+
+    def _by_idf(self, counts: dict[str, int]) -> dict[str, int]:
+        """Count × IDF of each word, in 1/256."""
+        idf, other = self._idf
+        return {word: count * idf.get(word, other) for word, count in counts.items()}
 
     def idf_table(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """uint64[m] hashes of words, ascending, and int64[m + 1] their IDF in 1/256; last of other words."""
@@ -79,3 +88,16 @@ class Keywords:
     def _hash(self, word: str) -> int:
         raw = word.encode("utf-8", "surrogatepass")
         return int.from_bytes(blake2b(raw, digest_size=8, key=self._secret).digest(), "little")
+
+
+def _levels(values: dict[str, int]) -> dict[str, int]:
+    """Weights 1…5: the distinct values ranked 0 (lightest) … m, then 1 + 4 × rank / m, rounded half up.
+
+    >>> _levels({"ufo": 30, "sees": 10, "area51": 30, "grey": 20}), _levels({"ufo": 7})
+    ({'ufo': 5, 'sees': 1, 'area51': 5, 'grey': 3}, {'ufo': 5})
+    """
+    ranks = {value: rank for rank, value in enumerate(sorted(set(values.values())))}
+    last = len(ranks) - 1
+    if last == 0:
+        return dict.fromkeys(values, 5)
+    return {word: 1 + (8 * ranks[value] + last) // (2 * last) for word, value in values.items()}

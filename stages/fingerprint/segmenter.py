@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import warnings
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from twinsieve.stages.contract import Bodies
+from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries, folded
 
 MAX_RUN_LENGTH = 500
@@ -20,36 +23,66 @@ time."""
 class Segmenter:
     """Cuts bodies into words. The dictionary is loaded at the first use, which takes half a second.
 
-    config: only dictionary, parts_of_speech and stop_words are used
+    config: only dictionary, parts_of_speech, drop_parts_of_speech, min_word and the stop words are used
     """
 
     def __init__(self, config: FeatureConfig) -> None:
         self._dictionary = config.dictionary
         self._flags = frozenset(config.parts_of_speech)
-        self._stop_words = frozenset(folded(config.stop_words))
+        self._dropped_flags = frozenset(config.drop_parts_of_speech)
+        self._min_word = config.min_word
+        self._own_stop_words = config.own_stop_words
+        self._leaves_out_english = config.stop_words == "jieba"
 
     def words(self, bodies: Bodies, row: int) -> list[str]:
         """The words of one body that may be keywords, in order, with repeats.
 
         jieba gets the body with a blank wherever `word_starts` is set. So punctuation and blanks of the
-        source text separate words here too. As in jieba's own keywords, words of one character and stop words
-        are left out.
+        source text separate words here too. As in jieba's own keywords, words of fewer than min_word
+        characters and stop words are left out.
         """
+        least, stop_words = self._min_word, self._stop_words
         text = _with_blanks(bodies, row)
-        return [word for word in self._cut(text) if len(word.strip()) > 1 and word not in self._stop_words]
+        return [word for word in self._cut(text) if len(word.strip()) >= least and word not in stop_words]
+
+    @cached_property
+    def _stop_words(self) -> frozenset[str]:
+        own = frozenset(folded(self._own_stop_words))
+        return own | jieba_stop_words() if self._leaves_out_english else own
+
+    @property
+    def _tags(self) -> bool:
+        """Whether words need a part of speech; jieba cuts some texts differently when it finds them."""
+        return bool(self._flags or self._dropped_flags)
 
     def _cut(self, text: str) -> Iterator[str]:
-        if not self._flags:
+        if not self._tags:
             yield from self._jieba.cut(text)
             return
         for word, flag in self._jieba.cut(text):
-            if flag in self._flags:
+            if flag not in self._dropped_flags and (flag in self._flags or not self._flags):
                 yield word
 
     @cached_property
     def _jieba(self) -> Any:
         # Cached: to look the tokenizer up for each body would hash the whole dictionary each time.
-        return _tagger(self._dictionary) if self._flags else _tokenizer(self._dictionary)
+        return _tagger(self._dictionary) if self._tags else _tokenizer(self._dictionary)
+
+
+@cache
+def jieba_stop_words() -> frozenset[str]:
+    """The words that jieba's `extract_tags` leaves out: `jieba.analyse.tfidf.KeywordExtractor.STOP_WORDS`.
+
+    Read from the source file: an import of jieba.analyse takes half a second and loads a second IDF table.
+    raises: UsageError if jieba's source has no such table
+    """
+    _import_jieba()
+    source = pkgutil.get_data("jieba", "analyse/tfidf.py") or b""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STOP_WORDS":
+            words = [each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
+            return frozenset(map(str, words))
+    raise UsageError("jieba has no table of stop words; install it again, or set features.stop_words: none")
 
 
 def _with_blanks(bodies: Bodies, row: int) -> str:

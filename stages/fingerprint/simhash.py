@@ -23,7 +23,7 @@ DISTINCT, OCCURRENCES, IDF, POSITION = range(4)
 WEIGHTINGS = {"none": DISTINCT, "tf": OCCURRENCES, "tfidf": IDF, "position": POSITION}
 """Number for kernels of each setting of `FeatureConfig.weights`."""
 
-_LANE = 64
+LANE_BITS = 64
 _PLANES = 40
 
 
@@ -137,14 +137,31 @@ def sum_equal(
     planes[2] = fours
     for k in range(whole, count):
         _count(planes, mix64(features[k] + seed), ZERO)
-    lane_sums = sums[lane * _LANE : (lane + 1) * _LANE]
+    lane_sums = sums[lane * LANE_BITS : (lane + 1) * LANE_BITS]
     lane_sums[:] = -count
     digit = 0
     while count >> digit:
         plane = planes[digit]
-        for b in range(_LANE):
+        for b in range(LANE_BITS):
             lane_sums[b] += np.int64((plane >> np.uint64(b)) & np.uint64(1)) << (digit + 1)
         digit += 1
+
+
+@kernel
+def add_bits(hashed: np.uint64, weight: int, sums: NDArray[np.int64], lane: int) -> None:
+    """Add one feature to the 64 sums of a lane: its weight where its hash has a 1, else minus its weight."""
+    lane_sums = sums[lane * LANE_BITS : (lane + 1) * LANE_BITS]
+    for b in range(LANE_BITS):
+        lane_sums[b] += (np.int64((hashed >> np.uint64(b)) & np.uint64(1)) * 2 - 1) * weight
+
+
+@kernel
+def bits_of(sums: NDArray[np.int64], lane: int) -> np.uint64:
+    """The 64 bits of a lane: 1 where the sum is above 0."""
+    bits = np.uint64(0)
+    for b in range(LANE_BITS):
+        bits |= np.uint64(sums[lane * LANE_BITS + b] > 0) << np.uint64(b)
+    return bits
 
 
 @kernel(callee=True)
@@ -158,13 +175,10 @@ def sum_weighted(
     lane: int,
 ) -> None:
     """Write the 64 sums of one lane over features[start:end], each with its weight."""
-    lane_sums = sums[lane * _LANE : (lane + 1) * _LANE]
-    lane_sums[:] = 0
+    sums[lane * LANE_BITS : (lane + 1) * LANE_BITS] = 0
     for k in range(start, end):
         hashed = mix64(features[k] + seed)
-        weight = weights[k]
-        for b in range(_LANE):
-            lane_sums[b] += (np.int64((hashed >> np.uint64(b)) & np.uint64(1)) * 2 - 1) * weight
+        add_bits(hashed, weights[k], sums, lane)
 
 
 @kernel(callee=True)
@@ -178,10 +192,7 @@ def read_sums(
     columns.has_simhash[row] = True
     key_bits = len(order)
     for lane in range(2):
-        bits = np.uint64(0)
-        for b in range(_LANE):
-            bits |= np.uint64(sums[lane * _LANE + b] > 0) << np.uint64(b)
-        columns.simhashes[row, lane] = bits
+        columns.simhashes[row, lane] = bits_of(sums, lane)
     tables, weak = columns.weak_bits.shape[1:]
     for table in range(tables):
         first = table * SIMHASH_BITS // tables

@@ -31,7 +31,7 @@ from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.fingerprint.simhash import SimhashColumns, fill_packed_simhashes
+from twinsieve.stages.fingerprint.simhash import SimhashColumns, add_bits, bits_of, fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.judge.chunk_index import add_kept, clear, new_chunk_index
 from twinsieve.stages.judge.chunk_judge import no_bloom, no_trie_hits, ring_use
@@ -135,10 +135,14 @@ def _compile_fingerprints() -> None:
     maker = Fingerprinter(FeatureConfig(), BandLayout(), DigestConfig())
     maker.fingerprints(_bodies())
     maker.packed_features(_bodies())
+    marks = Fingerprinter(FeatureConfig("punctuation"), BandLayout(), DigestConfig())
+    marks.packed_features(_bodies(), [_TEXT] * 2)
     bodies, prints = _bodies(), _prints()
     seeds, counts = np.zeros(3, np.uint64), np.zeros(2, np.int64)
     columns = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
     _compile(fill_packed_simhashes, seeds, counts, counts, seeds, 0, columns)
+    _compile(add_bits, seeds[0], 0, counts, 0)
+    _compile(bits_of, counts, 0)
     _compile(term_hashes, bodies.chars, bodies.starts, bodies.word_starts, True, seeds[0], seeds, counts)
 
 

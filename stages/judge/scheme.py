@@ -19,7 +19,10 @@ from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entr
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
+from twinsieve.stages.fingerprint.seen import SeenFingerprint
+from twinsieve.stages.fingerprint.segmenter import jieba_stop_words
 from twinsieve.stages.fingerprint.signature import SignatureConfig, Signer
+from twinsieve.stages.fingerprint.stop_words import train_stop_words
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
 
@@ -144,9 +147,18 @@ class Scheme:
             prints.simhashes[:, number] = of_field.simhashes[:, 0]
             prints.has_simhash &= of_field.has_simhash
 
+    def seen(self, text: str) -> tuple[Bodies, SeenFingerprint]:
+        """The body of one text, and its 64-bit SimHash taken apart."""
+        bodies = self.bodies([text])
+        return bodies, self._fingerprinter.seen(bodies, [text])
+
     def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
         """`fingerprint.idf.train_idf` with the features of this scheme."""
         return train_idf(batches, replace(self.config.features, idf=None), min_documents)
+
+    def train_stop_words(self, batches: Iterable[Bodies], share: float, min_texts: int) -> list[str]:
+        """`fingerprint.stop_words.train_stop_words` with the words of this scheme."""
+        return train_stop_words(batches, self.config.features, share, min_texts)
 
     @cached_property
     def scheme_id(self) -> str:
@@ -167,8 +179,23 @@ def _check_signature(signature: SignatureConfig, features: FeatureConfig) -> Non
         )
 
 
+_OF_KEYWORDS = ("choose", "drop_parts_of_speech", "min_word", "stop_words")
+"""Settings of keywords that are younger than the rest."""
+
+
 def _origins(config: SchemeConfig) -> dict[str, Any]:
     settings = asdict(config)
+    features = settings["features"]
+    if features["features"] != "keywords":
+        # Schemes of other features keep their ids, in which the user's own stop words had this name.
+        for name in _OF_KEYWORDS:
+            del features[name]
+        features["stop_words"] = features.pop("own_stop_words")
+    # In one order, as the order in which they are written is no other scheme.
+    features["drop"] = sorted(features["drop"])
+    if not features["drop"]:
+        # Younger than the rest: a scheme without it keeps its id.
+        del features["drop"]
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
     if settings["signature"] is None:
         del settings["signature"]
@@ -195,6 +222,8 @@ def _data(config: SchemeConfig) -> dict[str, str]:
     features = config.features
     if features.features == "keywords":
         data["jieba"] = version("jieba")
+        if features.stop_words == "jieba":
+            data["stop words"] = ",".join(sorted(jieba_stop_words()))
         files = ["dict.txt"] if features.idf is not None else ["dict.txt", "analyse/idf.txt"]
         for name in files:
             data[name] = blake2b(pkgutil.get_data("jieba", name) or b"", digest_size=16).hexdigest()

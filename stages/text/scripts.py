@@ -28,6 +28,33 @@ UNSPACED_RANGES: tuple[tuple[int, int], ...] = (
 """First and last code point of each block of unspaced scripts. Letters and digits of all other blocks belong
 to words of spaced scripts."""
 
+LATIN_RANGES: tuple[tuple[int, int], ...] = (
+    (0x0041, 0x00AA),
+    (0x00BA, 0x02B8),
+    (0x02E0, 0x02E4),
+    (0x1D00, 0x1D25),
+    (0x1D2C, 0x1D5C),
+    (0x1D62, 0x1D65),
+    (0x1D6B, 0x1D77),
+    (0x1D79, 0x1DBE),
+    (0x1E00, 0x1EFF),
+    (0x2071, 0x209C),
+    (0x212A, 0x212B),
+    (0x2132, 0x2132),
+    (0x214E, 0x2184),
+    (0x2C60, 0x2C7F),
+    (0xA722, 0xA787),
+    (0xA78B, 0xA7DC),
+    (0xA7F1, 0xA7FF),
+    (0xAB30, 0xAB64),
+    (0xAB66, 0xAB69),
+    (0xFB00, 0xFB06),
+    (0xFF21, 0xFF5A),
+    (0x10780, 0x107BA),
+    (0x1DF00, 0x1DF2A),
+)
+"""First and last code point of ranges whose letters (categories L) are those of the Latin script."""
+
 _FIRSTS = np.array([first for first, _ in UNSPACED_RANGES], dtype=np.uint32)
 _LASTS = np.array([last for _, last in UNSPACED_RANGES], dtype=np.uint32)
 

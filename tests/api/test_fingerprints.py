@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from twinsieve import UsageError, find_all, simhash
+from twinsieve import ConfigError, UsageError, find_all, simhash
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.judge.scheme import DigestConfig, FeatureConfig, Scheme, SchemeConfig
 from twinsieve.stages.pairs import found as pairs_found
 from twinsieve.stages.pairs.all_pairs import Search
 from twinsieve.stages.text.rules import TextConfig
@@ -238,3 +239,25 @@ def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bits_are_64_or_128() -> None:
     with pytest.raises(UsageError, match="bits is 32; choose 64 or 128"):
         simhash(["x"], 32)  # type: ignore[arg-type]
+
+
+def test_fingerprints_of_any_recipe_are_those_of_its_scheme(tmp_path: Path) -> None:
+    texts = [post["text"] for post in generate(50, seed=3)]
+    recipe = {"profile": "plain", "features": {"kind": "shingles", "width": 4, "drop": ["digits"]}}
+    config = SchemeConfig(
+        TextConfig("plain"), FeatureConfig("shingles", width=4, drop=("digits",)), digest=DigestConfig(seed=4)
+    )
+    _, made = Scheme(config).read(texts)
+    found = simhash(texts, settings=recipe, seed=4)
+    assert np.ma.getdata(found).tolist() == made.simhashes[:, 0].tolist()
+    assert (~np.ma.getmaskarray(found)).tolist() == made.has_simhash.tolist()
+    path = tmp_path / "recipe.yaml"
+    path.write_text("profile: plain\nfeatures: {kind: shingles, width: 4, drop: [digits]}\n")
+    assert np.ma.allequal(found, simhash(texts, settings=path, seed=4))
+    assert not np.ma.allequal(found, simhash(texts, seed=4))
+
+
+def test_a_recipe_with_problems_is_refused_with_all_of_them() -> None:
+    with pytest.raises(ConfigError, match=r"features\.kind is 'bytes'") as caught:
+        simhash(["a text"], settings={"features": {"kind": "bytes", "drop": ["greek"]}})
+    assert len(caught.value.findings) == 2

@@ -13,6 +13,7 @@ import pytest
 from tests.calling import Run, setting
 from tests.row_files import write_rows
 from tests.stages.differ.test_tails import END, LONG, MIDDLE, TAIL, long_text
+from twinsieve import simhash
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
 from twinsieve.pipeline.service.cost import cost_of, held_by
@@ -118,6 +119,43 @@ def test_explain_knows_the_fields_and_scopes_of_messages_in_a_file(tmp_path: Pat
     ran = run("explain", _A, _A, *fields)
     assert "which two texts do not have" in ran.out
     assert "verdict  unique" in ran.out
+
+
+def test_explain_shows_what_a_fingerprint_is_made_of(run: Run) -> None:
+    marks = ("--set", "features.kind=punctuation")
+    text = "The ferry, they say, is late: 1.5 hours!"
+    ran = run("explain", "--features", text, *marks)
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    features = [line.split(None, 2) for line in lines[3:7]]
+    assert [(weight, told) for _, weight, told in features] == [
+        ("1", "the ferry|they say"),
+        ("1", "they say|is late"),
+        ("1", "is late|1.5 hours"),
+        ("1", "1.5 hours|"),
+    ]
+    sums = [int(total) for line in lines[8:16] for total in line.split()[1:]]
+    hashes = [int(hashed, 16) for hashed, _, _ in features]
+    assert sums == [sum(1 if one >> bit & 1 else -1 for one in hashes) for bit in range(63, -1, -1)]
+    bits = lines[16].removeprefix("bits").replace(" ", "")
+    assert bits == "".join("1" if total > 0 else "0" for total in sums)
+    assert lines[17] == f"hex   {int(bits, 2):016x}"
+    found = simhash([text], settings={"features": {"kind": "punctuation"}})
+    assert int(bits, 2) == int(found[0])
+
+
+def test_explain_shows_the_distance_of_two_fingerprints(run: Run) -> None:
+    one, other = (int(value) for value in simhash([_A, _B], settings={"profile": "default"}))
+    assert run("explain", "--features", _A, _B).out.splitlines()[-1] == (
+        f"distance  {(one ^ other).bit_count()} of 64 bits"
+    )
+    ran = run("explain", "--features", _A, "加油")
+    assert "no fingerprint: under 8 characters or digits alone, so compared exactly only" in ran.out
+    assert ran.out.splitlines()[-1] == "distance  none: a text without fingerprint is alike to no other"
+    ran = run("explain", "--features", "没有标点的文字一个也没有", "--set", "features.kind=punctuation")
+    assert ran.out.splitlines()[-1] == "no fingerprint: fewer than 1 features (features.min_features)"
+    assert run("explain", "--features").code == 2
+    assert run("explain", "--features", _A, _A, _A).code == 2
 
 
 def test_explain_shows_what_a_terminal_would_obey(run: Run) -> None:
@@ -251,6 +289,37 @@ def test_trained_weights_can_be_used(tmp_path: Path, run: Run) -> None:
     assert (ran.code, ran.err) == (0, f"{idf}: {features:,} features; 0 rows could not be read\n")
     small = setting("near.method=hamming", "near.window.messages=500", f"features.idf_file={idf}")
     assert run("dedup", tmp_path / "in.jsonl", "-o", tmp_path / "out", *weighted, *small).code == 0
+
+
+def test_learnt_stop_words_can_be_used(tmp_path: Path, run: Run) -> None:
+    texts = [
+        "武汉 医院 今天 收治 病人",
+        "武汉 医院 明天 收治 病人",
+        "武汉 学校 今天 停课 通知",
+        "武汉 车站 ferry 晚点 通知",
+    ]
+    (tmp_path / "in.txt").write_text("\n".join([*texts, "短"]) + "\n", "utf-8")
+    stop = tmp_path / "stop.txt"
+    learn = ("train-stop-words", tmp_path / "in.txt", "-o", stop, "--min-texts", "4")
+    ran = run(*learn)
+    assert (ran.code, ran.err) == (0, f"{stop}: 6 words; 0 rows could not be read\n")
+    assert stop.read_text("utf-8").splitlines() == ["武汉", "今天", "医院", "收治", "病人", "通知"]
+    # The result is the same where the list is in use, and with kinds that have no words.
+    used = ("--set", f"features.stop_words_file={stop}", "--set", "features.kind=chars")
+    assert run(*learn, *used, "--share", ".75").code == 0
+    assert stop.read_text("utf-8").splitlines() == ["武汉"]
+    ran = run("explain", "--features", texts[0], "--set", "features.kind=keywords", *used[:2])
+    assert "医院" in ran.out
+    assert "1  武汉" not in ran.out
+
+
+def test_too_few_texts_teach_no_stop_words(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "in.txt").write_text("武汉医院今天收治病人\n" * 99 + "短\n", "utf-8")
+    ran = run("train-stop-words", tmp_path / "in.txt", "-o", tmp_path / "stop.txt")
+    assert ran.code == 2
+    assert "99 texts to learn stop words from, but 100 are needed (--min-texts)" in ran.err
+    assert not (tmp_path / "stop.txt").exists()
+    assert run("train-stop-words", tmp_path / "in.txt", "-o", tmp_path / "stop.txt", "--share", "0").code == 2
 
 
 def test_evaluate_measures_against_true_pairs(tmp_path: Path, run: Run) -> None:

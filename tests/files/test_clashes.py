@@ -62,6 +62,7 @@ def pairs(tmp_path: Path) -> Path:
     ("command", "target", "flag", "use"),
     [
         ("train-idf {source} {flag}", "source", "-o", "an input"),
+        ("train-stop-words {source} {flag}", "source", "-o", "an input"),
         ("train-idf {source} -c {settings} {flag}", "settings", "-o", "the settings file"),
         ("dedup {source} -c {settings} {flag}", "source", "-o", "an input"),
         ("dedup {source} -c {settings} {flag}", "settings", "-o", "the settings file"),

@@ -75,6 +75,7 @@ _KEPT_FROM: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] = 
                 "stages/text/unicode.py",  # the frozen Unicode database
                 "stages/judge/scheme.py",  # jieba's dictionaries, whose hashes the scheme id covers
                 "stages/fingerprint/idf.py",  # one of them
+                "stages/fingerprint/segmenter.py",  # jieba's stop words
                 "stages/differ/word_lists.py",  # the lists of words
             }
         ),

@@ -490,3 +490,49 @@ def test_the_order_of_what_is_compared_is_no_other_scheme(tmp_path: Path) -> Non
         path.write_text(f"text: {{compare: {written}}}\n")
         configs.append(scheme_config(load_settings(path)))
     assert configs[0] == configs[1] != configs[2]
+
+
+def test_a_line_of_several_words_is_no_stop_word(tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_text("的\n# a comment\nof the\n\n了\t7\n", "utf-8")
+    settings = load_settings(
+        None, {}, [Override("features.stop_words_file", str(tmp_path / "stop.txt"), "--set")]
+    )
+    with pytest.raises(ConfigError) as caught:
+        scheme_config(settings)
+    assert caught.value.findings == [
+        f"{tmp_path / 'stop.txt'}:3:3: is not one word; write one word a line",
+        f"{tmp_path / 'stop.txt'}:5:2: is not one word; write one word a line",
+    ]
+
+
+def test_settings_of_keywords_are_refused_at_their_place(tmp_path: Path) -> None:
+    said = "no flag of jieba, as n, ns, v or eng are; correct it, or give it to a word of dictionary_file"
+    text = "features:\n  kind: keywords\n  parts_of_speech: [n, noun, v]\n  drop_parts_of_speech: [v, U]\n  min_word: 0\n"
+    assert _findings(tmp_path, text.replace("  min_word: 0\n", "")) == [
+        f"3:24: features.parts_of_speech.1 is 'noun', {said}",
+        "4:26: features.drop_parts_of_speech.0 is 'v', which features.parts_of_speech names too; "
+        "remove it from one of them",
+        f"4:29: features.drop_parts_of_speech.1 is 'U', {said}",
+    ]
+    assert _findings(tmp_path, text)[-1].startswith("5:13: features.min_word is '0'; it is at least 1")
+    assert _findings(tmp_path, "features: {weights: scale5}\n") == [
+        "1:21: features.weights is scale5, which is for kind: keywords, not chars; use tf"
+    ]
+    assert _findings(tmp_path, "features: {kind: keywords, weights: none}\n") == []
+
+
+def test_a_flag_may_come_from_the_own_dictionary(tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("雷神山医院 100 hosp\n", "utf-8")
+    text = "features: {kind: keywords, dictionary_file: own.txt, parts_of_speech: [hosp]}\n"
+    (tmp_path / "s.yaml").write_text(text)
+    assert scheme_config(load_settings(tmp_path / "s.yaml")).features.parts_of_speech == ("hosp",)
+    found = _findings(tmp_path, text.replace("[hosp]", "[n, hops]"))
+    assert [finding.partition(",")[0] for finding in found] == ["1:75: features.parts_of_speech.1 is 'hops'"]
+
+
+def test_punctuation_goes_without_idf(tmp_path: Path) -> None:
+    (tmp_path / "idf.tsv").write_text("天\t1.5\n", "utf-8")
+    assert _findings(tmp_path, "features: {kind: punctuation, weights: tfidf, idf_file: idf.tsv}\n") == [
+        "1:40: features.weights is tfidf, but features of punctuation have no IDF; use none, tf or position",
+        "1:57: features.idf_file is set, but features of punctuation have no IDF; remove it",
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -26,8 +28,9 @@ def simhash(
     texts: object,
     bits: Literal[64, 128] = 64,
     *,
-    profile: Literal["plain", "microblog"] = "plain",
-    seed: int = 0,
+    profile: Literal["plain", "microblog"] | None = None,
+    seed: int | None = None,
+    settings: str | os.PathLike[str] | Mapping[str, object] | None = None,
 ) -> np.ma.MaskedArray[Any, np.dtype[np.uint64]]:
     """SimHash fingerprint of each text's body; a row is masked if its text has no fingerprint.
 
@@ -38,19 +41,25 @@ def simhash(
 
     texts: column of str: list, NumPy, Arrow, pandas or polars
     bits: 64 gives uint64[n]; 128 gives uint64[n, 2], whose column 0 is the 64-bit fingerprint
-    profile: what is removed from a text to make its body: `plain` removes links and @names, `microblog` also
-        hashtags, repost chains and card tails
-    seed: 0 to 2^32 - 1; fingerprints of different seeds, profiles or versions cannot be compared
+    profile: what is removed from a text to make its body: `plain` (default) removes links and @names,
+        `microblog` also hashtags, repost chains and card tails
+    seed: 0 to 2^32 - 1 (0); fingerprints of different seeds, profiles or versions cannot be compared
+    settings: path of a YAML file, or a mapping with the same keys, as for `Sieve`. Its section `features`
+        says what the fingerprints are made of; a text without features has no fingerprint
     raises: UsageError, ConfigError
 
     >>> found = simhash(["The ferry leaves at nine.", "The ferry leaves at nine!", "ok"])
     >>> found.dtype, bool(found[0] == found[1]), found.mask.tolist()
     (dtype('uint64'), True, [False, False, True])
+    >>> recipe = {"features": {"kind": "punctuation"}}
+    >>> simhash(["The ferry leaves at nine, I think.", "No mark in this text"], settings=recipe).mask.tolist()
+    [False, True]
     """
     if bits not in (64, 128):
         raise UsageError(f"bits is {shown(bits)}; choose 64 or 128")
     column = texts_of(texts)
-    scheme = _scheme(profile, seed)
+    options = Options(profile=profile, seed=seed)
+    scheme = _default_scheme(options) if settings is None else scheme_of(settings_of(options, settings))
     values = np.zeros((len(column), 2), np.uint64)
     has = np.zeros(len(column), np.bool_)
     for low in range(0, len(column), _SLICE):
@@ -98,8 +107,8 @@ def find_all(
 
 
 @lru_cache(maxsize=8)
-def _scheme(profile: Literal["plain", "microblog"], seed: int) -> Scheme:
-    return scheme_of(settings_of(Options(profile=profile, seed=seed), None))
+def _default_scheme(options: Options) -> Scheme:
+    return scheme_of(settings_of(options, None))
 
 
 def _fingerprints_of(column: object) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

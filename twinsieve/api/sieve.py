@@ -340,7 +340,10 @@ class Sieve:
     def _judge(self, given: Given) -> Verdicts:
         with self._used():
             if self._rows == 0:
-                _log.info("the first call loads kernels, or compiles them after an installation")
+                _log.info(
+                    "the first call takes longer: it loads compiled code, or compiles it once after an "
+                    "installation"
+                )
             ends = range(0, max(len(given), 1), _SLICE)
             parts = [self._judge_slice(given.rows(low, low + _SLICE)) for low in ends]
             self._is_judging = False

@@ -30,7 +30,8 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("top_k", 11),
         ("parts_of_speech", ("n",)),
         ("dictionary", ("雷神山",)),
-        ("stop_words", ("的",)),
+        ("own_stop_words", ("的",)),
+        ("drop", ("latin",)),
         ("min_features", 2),
         ("weights", "none"),
         ("idf", (("天", 1.0),)),
@@ -55,6 +56,13 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("commonest", 1.0),
     ],
 }
+OF_KEYWORDS: list[tuple[str, object]] = [
+    ("choose", "frequency"),
+    ("drop_parts_of_speech", ("u",)),
+    ("min_word", 1),
+    ("stop_words", "none"),
+]
+"""Settings that change the schemes of keywords alone."""
 # Needs the opencc extra: a test of its own.
 WITH_EXTRA = {("text", "fold_variants")}
 
@@ -69,6 +77,7 @@ def changed(part: str, name: str, value: object) -> SchemeConfig:
 
 def test_every_setting_is_among_the_changes() -> None:
     named = {(part, name) for part, changes in CHANGES.items() for name, _ in changes}
+    named |= {("features", name) for name, _ in OF_KEYWORDS}
     every = {
         (part.name, setting.name) for part in fields(BASE) for setting in fields(getattr(BASE, part.name))
     }
@@ -79,6 +88,13 @@ def test_each_changed_setting_gives_another_id() -> None:
     ids = {id_of(changed(part, name, value)) for part, changes in CHANGES.items() for name, value in changes}
     assert len(ids) == sum(map(len, CHANGES.values()))
     assert id_of(BASE) not in ids
+
+
+def test_a_setting_of_keywords_gives_another_id_to_keywords_alone() -> None:
+    news = FeatureConfig("keywords")
+    ids = {id_of(replace(BASE, features=replace(news, **{name: value}))) for name, value in OF_KEYWORDS}
+    assert len(ids | {id_of(replace(BASE, features=news))}) == len(OF_KEYWORDS) + 1
+    assert {id_of(changed("features", name, value)) for name, value in OF_KEYWORDS} == {id_of(BASE)}
 
 
 def test_variant_folding_gives_another_id() -> None:
