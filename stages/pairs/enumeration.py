@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.intrinsics import mix64
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.pairs.found import Found
 from twinsieve.stages.pairs.variants import flips_of
@@ -32,7 +32,8 @@ def find(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
 def _cell_of(distinct: NDArray[np.uint64], cells: NDArray[np.uint32], value: np.uint64) -> np.int64:
     """The cell of a fingerprint, or the empty cell where it would stand. cells: place + 1, 0 for empty"""
     mask = np.int64(len(cells) - 1)
-    cell = np.int64((value * GOLDEN) >> np.uint64(32)) & mask
+    # Many variants differ in their high bits alone, and a multiplication moves bits only upwards.
+    cell = np.int64(mix64(value) & np.uint64(mask))
     while cells[cell] != np.uint32(0) and distinct[np.int64(cells[cell]) - 1] != value:
         cell = (cell + np.int64(1)) & mask
     return cell

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run
-from twinsieve import Sieve, UsageError
+from twinsieve import Sieve, UsageError, simhash
 from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig, join_fields
 from twinsieve.stages.text.rules import TextConfig
 
@@ -207,6 +207,13 @@ def test_items_that_are_no_mappings_and_a_text_beside_fields_are_refused() -> No
         list(Sieve(settings=_near_only()).dedup(["a text"]))
     with pytest.raises(UsageError, match=r"text is given, but near\.distances_by_field takes title, body"):
         Sieve(settings=_near_only()).dedup(_POSTS, text="body")
+
+
+def test_a_simhash_of_several_fields_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match=r"near\.distances_by_field, which gives each field a SimHash of its own"
+    ):
+        simhash(["a title\na body"], settings=_near_only())
 
 
 _FLAGS = (

@@ -81,6 +81,18 @@ def test_no_planted_pair_is_missed_and_none_is_invented(search: Search) -> None:
 
 
 @pytest.mark.parametrize("search", _REACH)
+def test_every_place_and_number_of_flipped_bits_is_found(search: Search) -> None:
+    one = 0x0123_4567_89AB_CDEF
+    k = min(3, _REACH[search])
+    flips = [
+        sum(1 << bit for bit in bits) for size in range(1, k + 1) for bits in combinations(range(64), size)
+    ]
+    rows = [one, *(one ^ flip for flip in flips[:400] + flips[-400:])]
+    pairs = find_all(np.array(rows, np.uint64), k, search=search)
+    assert set(pairs[pairs[:, 0] == 0, 1].tolist()) == set(range(1, len(rows)))
+
+
+@pytest.mark.parametrize("search", _REACH)
 def test_more_pairs_than_first_room_are_all_there(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs_found, "FIRST_ROOM", 2)
     fingerprints = [1 << bit for bit in range(40)] + [0, 2**64 - 1] + [5, 5, 5]

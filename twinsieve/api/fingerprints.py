@@ -60,6 +60,11 @@ def simhash(
     column = texts_of(texts)
     options = Options(profile=profile, seed=seed)
     scheme = _default_scheme(options) if settings is None else scheme_of(settings_of(options, settings))
+    if scheme.config.fields is not None:
+        raise UsageError(
+            "settings has near.distances_by_field, which gives each field a SimHash of its own; "
+            "leave it out, and give the texts of one field"
+        )
     values = np.zeros((len(column), 2), np.uint64)
     has = np.zeros(len(column), np.bool_)
     for low in range(0, len(column), _SLICE):
