@@ -96,6 +96,8 @@ classics: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.classics_bloom
 	$(BIN)/python -m bench.classics_pairs --rows 100 500 1000 2000 100000
 	$(BIN)/python -m bench.classics_compare
+	$(BIN)/python -m bench.classics_comparisons
+	$(BIN)/python -m bench.classics_searches
 	$(BIN)/python -m bench.classics_lengths --rows 2000
 	$(BIN)/python -m bench.classics_widening --rows 2000
 

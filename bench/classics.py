@@ -86,7 +86,7 @@ class Threshold:
         elif near.method == "hamming":
             value = "k " + ", ".join(str(k) for _, k in sorted(near.distances.items()))
         elif near.method == "signatures":
-            value = f"share {near.signature.share}"
+            value = f"share {near.signature.share or 'all'}"
         return cls(value, scheme_config(settings), sieve_config(settings, ""))
 
 
@@ -106,8 +106,10 @@ class Recipe:
         assert settings is not None
         key, values = _TRIED.get(settings.near.method, ("", ()))
         others = [self._settings(profile, Override(key, value, "bench.classics")) for value in values]
-        found = [Threshold.of(each) for each in (settings, *others) if each is not None]
-        return list({each.value: each for each in reversed(found)}.values())[::-1]
+        by_value: dict[str, Threshold] = {}
+        for threshold in (Threshold.of(each) for each in (settings, *others) if each is not None):
+            by_value.setdefault(threshold.value, threshold)
+        return list(by_value.values())
 
     def _settings(self, profile: str, *more: Override) -> Settings | None:
         """Its settings under a profile; None if they are refused with these overrides."""
@@ -130,9 +132,9 @@ class Measured:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._truth = ideal_pass(rows.ids, rows.true_pairs, AT)
-        self._batches: dict[str, tuple[Batch, float]] = {}
+        self._batches: dict[SchemeConfig, tuple[Batch, float]] = {}
         self._pairs = labelled().get(rows.name, [])
-        self._pair_batches: dict[str, Batch] = {}
+        self._pair_batches: dict[SchemeConfig, Batch] = {}
 
     def halves(self, threshold: Threshold) -> tuple[Scores, Scores]:
         """Scores of the first and of the second half of the rows, in one run over all."""
@@ -171,21 +173,20 @@ class Measured:
         return value, str(precision(verdicts[1::2])), str(recall(verdicts[1::2]))
 
     def _on_pairs(self, threshold: Threshold) -> list[JudgedVerdict]:
-        name = Scheme(threshold.scheme).scheme_id
-        if name not in self._pair_batches:
+        if threshold.scheme not in self._pair_batches:
             texts = texts_of(self._rows.name)
-            self._pair_batches[name] = batch_of_pairs(self._pairs, texts, threshold.scheme)
-        return verdicts_of(self._pairs, self._pair_batches[name], threshold.sieve)
+            self._pair_batches[threshold.scheme] = batch_of_pairs(self._pairs, texts, threshold.scheme)
+        return verdicts_of(self._pairs, self._pair_batches[threshold.scheme], threshold.sieve)
 
     def _batch(self, threshold: Threshold) -> tuple[Batch, float]:
         """All rows with their fingerprints, and the seconds it took to make them."""
-        scheme = Scheme(threshold.scheme)
-        if scheme.scheme_id not in self._batches:
+        if threshold.scheme not in self._batches:
+            scheme = Scheme(threshold.scheme)
             scheme.read(self._rows.texts[:20])
             start = perf_counter()
             batch = batch_of(*scheme.read(self._rows.texts))
-            self._batches[scheme.scheme_id] = batch, perf_counter() - start
-        return self._batches[scheme.scheme_id]
+            self._batches[threshold.scheme] = batch, perf_counter() - start
+        return self._batches[threshold.scheme]
 
 
 def _sieve(threshold: Threshold, rows: int) -> BatchSieve:

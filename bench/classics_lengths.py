@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from bench.classics_data import markdown, plot
+from bench.classics_data import markdown, pyplot_or_none, save
 from bench.classics_sets import AT, Rows, generated_posts, real
 from bench.machine import machine_line
 from tests.accuracy.data_sets import WEIBO, named_dir
@@ -88,25 +88,46 @@ def share(hits: int, of: int) -> str:
     return f"{hits / of:.2f}" if of else "–"
 
 
+def draw(path: str, measured: dict[str, list[Class]]) -> None:
+    """Draw recall (solid) and precision (dashed) by length, a panel for each set, as SVG."""
+    pyplot = pyplot_or_none()
+    if pyplot is None:
+        return
+    width = 5 * len(measured)
+    figure, panels = pyplot.subplots(1, len(measured), figsize=(width, 4), sharey=True, squeeze=False)
+    for axes, (name, classes) in zip(panels[0], measured.items(), strict=True):
+        for number, k in enumerate(KS):
+            for what, style in (("recall", "-"), ("precision", "--")):
+                points = [
+                    (low, counts.hits[k] / of)
+                    for low, counts in zip(CLASSES, classes, strict=True)
+                    if (of := counts.true if what == "recall" else counts.within[k])
+                ]
+                axes.plot(
+                    *zip(*points, strict=True), style, marker=".", color=f"C{number}", label=f"{what}, k {k}"
+                )
+        axes.set_xscale("log")
+        axes.set(title=name, xlabel="characters, at least", ylim=(-0.03, 1.03))
+    panels[0][0].legend(fontsize="small")
+    save(figure, path)
+
+
 def main() -> None:
     """Print machine, input and a table for each set; draw the shares."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=4_000)
-    parser.add_argument("--plot", help="an SVG file for the shares by length")
+    parser.add_argument("--plot", help="an SVG file for recall and precision by length")
     options = parser.parse_args()
     print(machine_line())
-    curves: dict[str, list[tuple[float, float]]] = {}
+    measured: dict[str, list[Class]] = {}
     for rows in sets(options.rows):
         print(f"input: {rows.name}, first {len(rows.ids):,} rows; each body once")
+        measured[rows.name] = count(rows)
         table = []
-        for name, low, counts in zip(class_names(), CLASSES, count(rows), strict=True):
+        for name, counts in zip(class_names(), measured[rows.name], strict=True):
             recalls = [share(counts.hits[k], counts.true) for k in KS]
             precisions = [share(counts.hits[k], counts.within[k]) for k in KS]
             table.append([name, f"{counts.true:,}", *recalls, *precisions])
-            for k in KS:
-                if counts.true:
-                    points = curves.setdefault(f"{rows.name}, within {k} bits", [])
-                    points.append((low, counts.hits[k] / counts.true))
         head = [
             "characters",
             "true pairs",
@@ -115,7 +136,7 @@ def main() -> None:
         ]
         print(markdown(head, table))
     if options.plot:
-        plot(options.plot, curves, "characters, at least", "share of the true pairs", log=True)
+        draw(options.plot, measured)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def _watch(port: int, options: argparse.Namespace, lives: Callable[[], bool]) ->
             flush=True,
         )
         stood = stood + 1 if out <= emitted else 0
-        behind_said = behind_said or "judges what arrived" in said
+        behind_said = behind_said or "s behind" in said
         good = good and lives() and healthy == ready == 200 and stood < 6 and refused < 2
         emitted = out
     print(

@@ -41,15 +41,16 @@ MAX_RING = 2**30
 """Largest window without buckets, in messages: slot numbers of the ring are 32-bit integers."""
 
 MAX_DISTANCE = 7
+MAX_SCAN_DISTANCE = 12
 MAX_TABLES = 128
-"""Limits of the method hamming: distance in bits, and number of tables."""
+"""Limits of the method hamming: distance in bits with tables and with a scan, and number of tables."""
 
 
 class Kind(IntEnum):
     """The verdict on a message.
 
     UNIQUE: no kept message is its leader; EXACT: it has the key of its leader; NEAR: it is alike to its
-    leader REPLAYED: its position was judged before; UNREADABLE: it cannot be processed
+    leader; REPLAYED: its position was judged before; UNREADABLE: it cannot be processed
     """
 
     UNIQUE = 0
@@ -121,7 +122,8 @@ class Fingerprints(Columns):
     digests: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
     """128-bit digest of the key text, or of the fields that the exact key is made of"""
     simhashes: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
-    """128-bit SimHash; column [:, 0] is the 64-bit SimHash; valid only if `has_simhash`"""
+    """128-bit SimHash; column [:, 0] is the 64-bit SimHash; valid only if `has_simhash`. Where fields have a
+    SimHash of their own, the columns are those of the first and the second field"""
     has_simhash: Annotated[NDArray[np.bool_], PerRow("?")]
     """False if the text has no feature; the row then has no SimHash, and its zeros must not be compared"""
     weak_bits: Annotated[
@@ -180,7 +182,7 @@ class Verdicts(Columns):
     compared: Annotated[NDArray[np.int32], PerRow("<i4")]
     """near under the method text: sum of both body lengths, so similarity = matched / compared; else 0"""
     distances: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
-    """near under the method hamming: differing bits of both SimHashes; else -1"""
+    """near under the method hamming: differing bits of both SimHashes, of two fields their sum; else -1"""
     shared: Annotated[NDArray[np.int16], PerRow("<i2", fill=-1)]
     """near under the method signatures: number of hashes in common with the leader; else -1"""
     kinds: Annotated[NDArray[np.uint8], PerRow("u1")]
@@ -311,13 +313,16 @@ class NearConfig:
     words: YAML text of a user's lists of words, which are added to the built-in lists
     details: whether verdicts show what differs (`Verdicts.details`)
     same_id: whether an alike message with the same id as the leader is dropped, or passes
-    candidates: `index` looks candidates up in bands and tables (its recall is measured); `scan` compares
-        each message with all kept ones
+    candidates: `index` looks candidates up: for text in bands and tables (its recall is measured), for
+        hamming in tables (it finds all); `scan` compares each message with all kept ones
     bucket_load: expected number of entries of an 8-entry bucket when the window is full
-    distances: for hamming: steps (from_length, k), lengths ascending, k ≤ 7; from a body length of
-        from_length on, k differing bits are allowed; shorter bodies than the first step are exact-only
-    blocks: for hamming: number of parts into which a 64-bit fingerprint is cut, 0 for k + 2; there are
-        C(blocks, k) tables
+    distances: for hamming: steps (from_length, k), lengths ascending, k ≤ 7, or ≤ 12 with `scan`; from a body
+        length of from_length on, k differing bits are allowed; shorter bodies than the first step are
+        exact-only
+    blocks: for hamming with `index`: number of parts into which a 64-bit fingerprint is cut, 0 for k + 2;
+        there are C(blocks, k) tables
+    distances_by_field: for hamming, in place of `distances`: k of the first and of the second SimHash of a
+        message, both of which must hold; () if messages have one SimHash
     parts: for signatures: most part hashes of a message; share: hashes in common that make a duplicate
     shards: number of threads
     """
@@ -333,6 +338,7 @@ class NearConfig:
     bucket_load: float = 8.4
     distances: tuple[tuple[int, int], ...] = ((8, 3),)
     blocks: int = 0
+    distances_by_field: tuple[int, ...] = ()
     parts: int = 0
     share: int = 1
     shards: int = 1

@@ -9,7 +9,7 @@ import gc
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -28,11 +28,11 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import bloom_expire
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.kernel import Kernel
+from twinsieve.stages.pairs.all_pairs import Search, all_pairs
 from twinsieve.stages.text.rules import TextConfig
 
 TEXTS = [
@@ -71,7 +71,8 @@ def main() -> None:
     every_scheme()
     every_sieve()
     filters()
-    all_pairs(np.array([3, 3, 2], np.uint64), 1, 9)
+    for search in get_args(Search):
+        all_pairs(np.array([3, 3, 2], np.uint64), 1, 9, search)
     print(json.dumps(dict(_compiled())))
 
 
@@ -93,6 +94,7 @@ def every_sieve() -> None:
             )
             _use(config, _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig(window=_SMALL, candidates="scan"), scoped=True), _batch(bodies, prints))
+    _use(SieveConfig(near=NearConfig("hamming", window=_SMALL, candidates="scan")), _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig(window=_SMALL, shards=2, same_id="pass")), _batch(bodies, prints))
     for earlier, later in ((0, 1), (4, 5), (6, 7)):
         for near in ("text", "hamming", "signatures"):

@@ -30,6 +30,7 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     epilog=examples(
         "twinsieve lint my.yaml --rate 1000 --partitions 4",
         "twinsieve lint --show my.yaml --similarity 0.8",
+        "twinsieve lint --set near.method=hamming --at 1000000",
     ),
 )
 @click.argument("file", required=False, type=FILE_NAME, metavar="[FILE]")
@@ -47,6 +48,13 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     help="Input partitions of one `run` process; all of them if it is the last one (8).",
 )
 @click.option(
+    "--at",
+    "kept",
+    type=click.IntRange(min=1, max=1 << 40),
+    metavar="N",
+    help="With near.method hamming: what each search takes for a message, with N messages kept.",
+)
+@click.option(
     "--show", is_flag=True, help="Print every setting in force and its origin instead of the costs."
 )
 @click.pass_context
@@ -56,6 +64,7 @@ def command(
     file: str | None,
     rate: float,
     partitions: int,
+    kept: int | None,
     show: bool,
     flags: SettingsFlags,
 ) -> None:
@@ -87,6 +96,11 @@ def command(
         ctx.exit(2)
     if show:
         _print_settings(settings_in_force(settings, tree))
+        return
+    if kept is not None:
+        if settings.near.method != "hamming":
+            raise click.UsageError(f"--at is for near.method: hamming, and it is {settings.near.method}")
+        _print_searches(settings, kept)
         return
     console = report()
     cost = cost_of(settings, rate)
@@ -157,6 +171,21 @@ def _print_on_files(console: Console, cost: Cost, settings: Settings) -> None:
             window = kept.window
             said = window_line(Reach(window.messages, window.age_ms))
             console.print(f"{stage} window on files: {window.messages:,} {said}")
+
+
+def _print_searches(settings: Settings, kept: int) -> None:
+    """Look-ups, candidates and bytes of each search, and from where on a scan is faster."""
+    from twinsieve.pipeline.service.searches import searches_at
+
+    searches = searches_at(settings, kept)
+    click.echo(f"a message against {kept:,} kept ones, k {searches.distance}, random fingerprints:")
+    rows = [("search", "look-ups", "candidates", "bytes a kept message"), *searches.rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for name, *numbers in rows:
+        cells = (f"{number:>{width}}" for number, width in zip(numbers, widths[1:], strict=True))
+        click.echo(f"  {name:<{widths[0]}}  {'  '.join(cells)}")
+    for line in searches.notes:
+        click.echo(line)
 
 
 def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: float, partitions: int) -> None:

@@ -230,8 +230,10 @@ class KeptApart:
             return []
         bodies, fingerprints = self._scheme.read([text for pair in pairs for text in pair])
         if self._config.near.method == "hamming":
-            prints = fingerprints.simhashes[:, 0]
-            return [{"distance": int(bits)} for bits in np.bitwise_count(prints[::2] ^ prints[1::2])]
+            lanes = max(1, len(self._config.near.distances_by_field))
+            prints = fingerprints.simhashes[:, :lanes]
+            bits = np.bitwise_count(prints[::2] ^ prints[1::2]).sum(axis=1)
+            return [{"distance": int(each)} for each in bits]
         if self._config.near.method == "signatures":
             parts = fingerprints.part_hashes
             return [{"shared": shared_parts(parts, row, row + 1)} for row in range(0, len(bodies), 2)]

@@ -14,7 +14,7 @@ from twinsieve.pipeline.messages.columns import ten_thousandths
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_of, sieve_config
+from twinsieve.pipeline.settings.stage_config import compared_fields, scheme_of, sieve_config
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Bodies
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError, shown
@@ -69,7 +69,7 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
         report = replace(report, verdict="unique")
     lines.append(("exact", _exact(report, settings, has_key=later.key is not None)))
     if settings.near.method == "hamming":
-        lines.append(("near", _hamming(report)))
+        lines.append(("near", _hamming(report, settings)))
     elif settings.near.method == "signatures":
         lines.append(("near", _signatures(fingerprints.part_hashes, config.near.share)))
     elif settings.near.method == "text":
@@ -261,11 +261,21 @@ def _aligned(parts: list[tuple[str, str, bool]]) -> str:
     return "".join(shown)
 
 
-def _hamming(report: PairReport) -> str:
+def _hamming(report: PairReport, settings: Settings) -> str:
     if report.simhash_distance is None:
         return "no fingerprint: too short or without features"
-    within = report.simhash_distance <= report.distance_limit
-    return f"{report.simhash_distance} bits apart, {'within' if within else 'over'} {report.distance_limit}"
+    fields = compared_fields(settings)
+    if not fields:
+        return _within(report.simhash_distance, report.distance_limit)
+    limits = [settings.near.distances_by_field[name] for name in fields]
+    distances = [report.simhash_distance, report.second_distance or 0]
+    return "; ".join(
+        f"{name} {_within(*pair)}" for name, *pair in zip(fields, distances, limits, strict=False)
+    )
+
+
+def _within(distance: int, limit: int) -> str:
+    return f"{distance} bits apart, {'within' if distance <= limit else 'over'} {limit}"
 
 
 def _signatures(parts: NDArray[np.uint64], share: int) -> str:

@@ -329,8 +329,8 @@ class Index:
             self._writer.transactor.close()
             self._writer = None
         if self._consumer is not None:
-            # The consumer's position is not used while this index follows. If retention deleted the record at
-            # that position, each poll would fail.
+            # Another process judges now, so this consumer reads nothing. Pause it: if retention deletes the
+            # record at its position, each poll would fail.
             self._consumer.pause([self._config.log])
         self._reads_again = False
         self.phase.go(phase)

@@ -15,8 +15,9 @@ from twinsieve.pipeline.kafka.errors import ErrorRules
 class PartitionConsumer(Client):
     """Base class of group consumers and readers.
 
-    Beginning and end offsets come from an admin client, because the consumers' own calls have no isolation
-    level, or repeat the request for a missing topic until their time limit.
+    Beginning and end offsets come from an admin client. The calls of the consumers cannot be used: in one
+    client library they ignore the isolation level, in the other they wait until their time limit if a topic
+    is missing.
     """
 
     def __init__(self, admin: Callable[[], KafkaAdmin], errors: ErrorRules) -> None:

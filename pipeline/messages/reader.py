@@ -22,6 +22,7 @@ from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.scheme import join_fields
 
 KEYS_BY = "spelling"
 """How numbers in ids, scopes and exact keys are compared. This word must change whenever the comparison does,
@@ -122,6 +123,7 @@ class MessageReader:
                 raise UsageError(f"{setting}: {error}") from error
 
         self._texts = paths("input.text_field", source.text_field)
+        self._join = _field_lines if settings.near.distances_by_field else _one_text
         self.text_roots = [str(path[0]) for path in self._texts]
         self._id = next(iter(paths("input.id_field", [source.id_field])), None)
         self._time = next(iter(paths("input.time_field", [source.time_field])), None)
@@ -184,7 +186,7 @@ class MessageReader:
         rows = [row for row in range(len(documents)) if row not in bad]
         wanted = pick(documents, rows)
         parts = [self._values(wanted, path) for path in self._texts]
-        texts = parts[0] if len(parts) == 1 else list(map(_one_text, *parts))
+        texts = parts[0] if len(parts) == 1 else list(map(self._join, *parts))
         if not self._text_needed:
             texts = [text if isinstance(text, str) else "" for text in texts]
         keys = [self._values(wanted, path) for path in self._key]
@@ -332,6 +334,14 @@ def _one_text(*parts: Any) -> Any:
         return MISSING
     other = next((part for part in given if not isinstance(part, str)), None)
     return "\n".join(filter(None, given)) if other is None else other
+
+
+def _field_lines(*parts: Any) -> Any:
+    """As `_one_text`, but in a form from which the fields can be told apart (`join_fields`)."""
+    joined = _one_text(*parts)
+    if not isinstance(joined, str):
+        return joined
+    return join_fields([part if isinstance(part, str) else "" for part in parts])
 
 
 _KINDS = {

@@ -70,7 +70,7 @@ class IndexLoop(Loop):
             left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
             return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
         behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
-        return f"judges what arrived {behind_s:.0f} s ago" if behind_s >= _BEHIND_S else ""
+        return f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
 
     def _failed(self, error: BrokerError) -> None:
         super()._failed(error)
@@ -83,8 +83,8 @@ class IndexLoop(Loop):
             return
         self._aside_s = _ASIDE.after(self._aside_s)
         _log.warning(
-            "index: failed %d times in a row here; it leaves its group for %.0f s, so that another process "
-            "may judge (%s)",
+            "index: failed %d times in a row in this process; it leaves its group for %.0f s, so that "
+            "another process can take over (%s)",
             *(self._refused, self._aside_s, error),
         )
         self._metrics.asides.inc()
@@ -107,7 +107,7 @@ class IndexLoop(Loop):
         self._is_ready = index.ready
         changes = index.phase.changes()
         for phase in changes:
-            _log.info("index: %s at block %d", phase, index.state.next_offset)
+            _log.info("index: phase %s, next block %d", phase, index.state.next_offset)
         if changes or index.log_lines:
             self._set_gauges()
         self._take_notes(index)
@@ -139,7 +139,7 @@ class IndexLoop(Loop):
         if self._moved_from is None or now_s - before_s >= _LOG_EVERY_S:
             rate = (moved.done - before) / max(now_s - before_s, 0.001)
             _log.info(
-                "index: %s snapshot bytes=%d of=%d rate=%.0f/s left=%s",
+                "index: %s a snapshot, byte %d of %d, %.0f bytes a second, %s left",
                 *(moved.doing, moved.done, moved.size, rate, _left_s(moved.size - moved.done, rate)),
             )
             self._moved_from = moved.done, now_s
@@ -182,7 +182,7 @@ class IndexLoop(Loop):
         rate = (block - self._seen_block) / max(now_s - self._seen_s, 0.001)
         self._seen_block, self._seen_s = block, now_s
         _log.info(
-            "index: restoring block=%d of=%d rate=%.0f/s left=%s",
+            "index: restoring, block %d of %d, %.0f blocks a second, %s left",
             *(block, end, rate, _left_s(end - block, rate)),
         )
 
@@ -191,12 +191,16 @@ class IndexLoop(Loop):
         behind_s, now_s = index.behind_s, self._clock.monotonic_s()
         if behind_s < _BEHIND_S:
             if self._is_lag_logged:
-                _log.info("index: has caught up; no block waits")
+                _log.info("index: no longer behind: no block of messages waits to be judged")
             self._is_lag_logged = False
         elif not self._is_lag_logged or now_s >= self._log_behind_s:
             self._is_lag_logged, self._log_behind_s = True, now_s + _LOG_BEHIND_S
             waiting = max(0, index.follower.log_end() - index.state.next_offset)
-            _log.warning("index: judges what arrived %.0f s ago; waiting=%d blocks", behind_s, waiting)
+            _log.warning(
+                "index: %.0f s behind: the messages that it judges now arrived that long ago; %d blocks wait",
+                behind_s,
+                waiting,
+            )
 
     def _finish(self) -> None:
         index = self._index

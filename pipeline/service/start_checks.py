@@ -91,11 +91,11 @@ def check_topics(
     same_output: bool = True,
     beside_seed: bool = False,
 ) -> None:
-    """Check the topics and close the broker: findings that would lose messages are raised, others are logged.
+    """Check the topics, then close the connection. Raise problems that would lose messages; log the others.
 
     auto_create: first create missing topics; emits: False if the process never writes to the outputs
     same_output: raise an error if another output is recorded for the app
-    beside_seed: do not warn that a seed of the app is running
+    beside_seed: do not warn that a `seed` command, which fills the windows of this app, is running
     raises: BrokerError with one line for each finding of severity STOPS; a retryable one if no broker answers
     """
     with closing(broker):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import comb
+from typing import Any
 
 import re2
 
@@ -18,11 +19,15 @@ from twinsieve.pipeline.settings.model import (
 )
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
-from twinsieve.stages.contract import MAX_TABLES, MAX_WINDOW
+from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, MAX_WINDOW, NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG, dictionary_entries
 
 Problem = tuple[str, str]
+_DISTANCES = {str(length): str(k) for length, k in NearConfig().distances}
+"""The default of near.distances, as it is written."""
+FINGERPRINT_DECIDES = frozenset({"hamming", "signatures"})
+"""Values of near.method that compare fingerprints and keep no texts."""
 _POLL_LIMIT_MS = 300_000
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::", "*"})
 SHADOW = "-shadow"
@@ -82,10 +87,28 @@ def _near(near: NearSettings) -> Iterator[Problem]:
         yield from _signature(near.signature)
     if near.method != "hamming":
         return
+    if near.distances_by_field:
+        yield from _blocks(near, "near.distances_by_field", near.distances_by_field)
+        return
     if not near.distances:
         yield "near.distances", "is empty; give a distance for a length, as in {8: 3}"
-    k = max(near.distances.values(), default=0)
+    yield from _blocks(near, "near.distances", near.distances)
+
+
+def _blocks(near: NearSettings, key: str, distances: Mapping[Any, int]) -> Iterator[Problem]:
+    """Distances and blocks that the tables, or a scan, cannot have."""
+    k = max(distances.values(), default=0)
     tables = comb(near.blocks, k)
+    if near.candidates == "scan":
+        if near.blocks:
+            yield "near.blocks", f"is {near.blocks}, but near.candidates: scan has no tables; leave it out"
+        return
+    for name, each in distances.items():
+        if each > MAX_DISTANCE:
+            advice = f"tables go to {MAX_DISTANCE}; write near.candidates: scan"
+            yield f"{key}.{name}", f"is {each}; {advice}"
+    if k > MAX_DISTANCE:
+        return
     if near.blocks and near.blocks <= k:
         yield "near.blocks", f"is {near.blocks}; more blocks than bits of distance are needed: {k + 1}"
     elif tables > MAX_TABLES:
@@ -125,10 +148,12 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
         yield "exact.method", "is none and so is near.method; nothing would be dropped"
     if settings.text.compare:
         alike = "bodies with other links, mentions or tags are alike, and nothing would keep them apart"
-        if settings.near.method in ("hamming", "signatures"):
+        if settings.near.method in FINGERPRINT_DECIDES:
             yield "text.compare", f"does not go with near.method: {settings.near.method}; {alike}"
         elif settings.near.method == "text" and settings.near.differences == "off":
             yield "text.compare", f"needs near.differences: guards or full; {alike}"
+    yield from _idle(settings, written)
+    yield from _by_field(settings, written)
     near = written.get("near")
     if settings.exact.fields and isinstance(near, dict) and near and "method" not in near:
         advice = "say near.method: text (or none) beside other near keys"
@@ -136,6 +161,41 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     yield from _features(settings.features)
     if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
         yield "digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"
+
+
+def _by_field(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
+    """Fields that have a SimHash of their own."""
+    key, near, fields = "near.distances_by_field", settings.near, settings.input.text_field
+    if not near.distances_by_field:
+        return
+    if near.method != "hamming":
+        yield key, f"is for near.method: hamming, and it is {near.method}; leave it out"
+    if len(near.distances_by_field) > 2:
+        yield key, f"names {len(near.distances_by_field)} fields; one or two have a SimHash of their own"
+    for name in near.distances_by_field:
+        if name not in fields:
+            yield key, f"names {name!r}, which input.text_field does not: {', '.join(fields)}"
+    if len(set(fields)) < len(fields):
+        yield "input.text_field", "names a field twice; near.distances_by_field tells fields apart by name"
+    below = written.get("near")
+    if isinstance(below, dict) and below.get("distances") not in (None, _DISTANCES):
+        yield "near.distances", "does nothing beside near.distances_by_field; leave one of the two out"
+
+
+def _idle(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
+    """What is written and does nothing where fingerprints alone decide."""
+    method, features = settings.near.method, settings.features
+    if method not in FINGERPRINT_DECIDES:
+        return
+    near = written.get("near")
+    # A profile may say full for those who compare texts; only what is written counts.
+    if isinstance(near, dict) and near.get("differences") == "full":
+        advice = "there are no texts to compare; leave it out, or use near.method: text"
+        yield "near.differences", f"is full, but near.method is {method}: {advice}"
+    by_features = method == "hamming" or settings.near.signature.kind in ("top_features", "imatch")
+    if by_features and features.kind == "keywords" and features.min_features > features.top_k:
+        never = f"above features.top_k ({features.top_k}), so no message would have a fingerprint"
+        yield "features.min_features", f"is {features.min_features}, {never}; use {features.top_k} or less"
 
 
 def _features(features: FeatureSettings) -> Iterator[Problem]:
@@ -260,6 +320,8 @@ def open_doors(settings: Settings) -> list[Problem]:
 def refused_on_kafka(settings: Settings) -> list[Problem]:
     """Problems with settings that are allowed only on files. Not part of `cross_check`, because lint does not
     know where the settings will be used."""
+    if settings.near.distances_by_field:
+        return [("near.distances_by_field", "is for files and Python alone; use near.distances")]
     said = settings.input.null_text
     if said == "fail":
         return [("input.null_text", "is fail, which is for files alone; use pass or dead_letter")]

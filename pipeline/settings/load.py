@@ -110,7 +110,7 @@ def check_tree(
         broken = {dotted(path) for path in _broken_paths(tree)}
         for key, message in problems:
             if key not in broken:
-                tree.find(_place_of(tree, _path(key)), f"{key} {message}")
+                tree.find(_place_of(tree, _path(tree, key)), f"{key} {message}")
     return settings, sorted(set(tree.findings))
 
 
@@ -299,8 +299,13 @@ def _in_file(tree: Tree) -> set[KeyPath]:
     return {path for path, place in tree.places.items() if place.line}
 
 
-def _path(key: str) -> KeyPath:
-    return tuple(int(part) if part.isdigit() else part for part in key.split("."))
+def _path(tree: Tree, key: str) -> KeyPath:
+    """The path of a dotted key; a number in it is the place in a list, or else the key in a mapping."""
+    path: KeyPath = ()
+    for part in key.split("."):
+        in_mapping = (*path, part)
+        path = in_mapping if in_mapping in tree.places or not part.isdigit() else (*path, int(part))
+    return path
 
 
 def _known_part(loc: KeyPath) -> KeyPath:

@@ -35,7 +35,16 @@ from twinsieve.pipeline.settings.values import (
     Whole,
 )
 from twinsieve.stages import contract
-from twinsieve.stages.contract import LEVELS, BandLayout, Differences, ExactConfig, NearConfig, TimeConfig
+from twinsieve.stages.contract import (
+    LEVELS,
+    MAX_DISTANCE,
+    MAX_SCAN_DISTANCE,
+    BandLayout,
+    Differences,
+    ExactConfig,
+    NearConfig,
+    TimeConfig,
+)
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.signature import MAX_HASHES, SignatureConfig
@@ -245,12 +254,22 @@ class NearSettings(Section):
         _NEAR.same_id, "edits of one id: drop them like others, or pass them all"
     )
     candidates: Literal["index", "scan"] = setting(
-        _NEAR.candidates, "index: bands and tables, measured recall; scan: compares with all, slow"
+        _NEAR.candidates,
+        "index: bands and tables, whose recall is measured for text, and full for hamming; scan: compares "
+        "with all",
     )
     shards: Auto = setting(0, "threads that compare; auto: one a core")
-    distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=7)]] = setting(
-        dict(_NEAR.distances),
-        "hamming, {characters: k}: from that length on at most k of 64 bits apart, k 0 to 7",
+    distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=MAX_SCAN_DISTANCE)]] = (
+        setting(
+            dict(_NEAR.distances),
+            "hamming, {characters: k}: from that length of the shorter on at most k of 64 bits apart, "
+            f"k 0 to {MAX_DISTANCE}, with candidates: scan to {MAX_SCAN_DISTANCE}",
+        )
+    )
+    distances_by_field: dict[Text, Annotated[Whole, Field(ge=0, le=MAX_SCAN_DISTANCE)]] = setting(
+        {},
+        "hamming on files, instead of distances, {field: k}: one or two of input.text_field have a SimHash "
+        "of their own, and each must be within its k",
     )
     bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = setting(
         _NEAR.bucket_load, "entries to expect in a bucket of 8 when the window is full", expert=True

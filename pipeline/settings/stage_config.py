@@ -29,6 +29,7 @@ from twinsieve.stages.judge.chunk_judge import check_words
 from twinsieve.stages.judge.scheme import (
     DigestConfig,
     FeatureConfig,
+    FieldLines,
     Scheme,
     SchemeConfig,
     SignatureConfig,
@@ -75,6 +76,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
         ),
         layout=band_layout(settings),
         digest=DigestConfig(method=settings.digest.method, seed=settings.digest.seed),
+        fields=_field_lines(settings),
         signature=signature_config(settings),
     )
 
@@ -94,6 +96,18 @@ def signature_config(settings: Settings) -> SignatureConfig | None:
     )
 
 
+def compared_fields(settings: Settings) -> list[str]:
+    """The fields that have a SimHash of their own, in the order of `input.text_field`; often none."""
+    by_field = settings.near.distances_by_field if settings.near.method == "hamming" else {}
+    return [name for name in settings.input.text_field if name in by_field]
+
+
+def _field_lines(settings: Settings) -> FieldLines | None:
+    fields = settings.input.text_field
+    compared = tuple(fields.index(name) for name in compared_fields(settings))
+    return FieldLines(len(fields), compared) if compared else None
+
+
 def band_layout(settings: Settings) -> BandLayout:
     """Shape of the candidate index."""
     return BandLayout(**settings.near.layout.model_dump())
@@ -109,6 +123,7 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
             NearConfig(**_same(near, NearConfig)),
             window=_window(near.window),
             distances=tuple(sorted(near.distances.items())),
+            distances_by_field=tuple(near.distances_by_field[name] for name in compared_fields(settings)),
             shards=near.shards or os.cpu_count() or 1,
             differences=Differences(LEVELS.index(near.differences), **near.limits.model_dump()),
             words=_words(near.words_file),

@@ -52,7 +52,10 @@ def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]
     Position(topic_number=1, partition=3, offset=50456)
     """
     if topic_number >= MAX_TOPICS:
-        raise StateError(f"more than {MAX_TOPICS} input topics were seen by this app; start a new app")
+        raise StateError(
+            f"more than {MAX_TOPICS} input topics since this app began; choose another name for `app`; its "
+            "memory begins empty"
+        )
     beyond = beyond_positions(partition, int(offsets[-1]) + 1 if len(offsets) else 0)
     if beyond is not None:
         raise StateError(beyond)

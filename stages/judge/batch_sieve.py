@@ -31,7 +31,7 @@ from twinsieve.stages.exact.trie import TrieTiers
 from twinsieve.stages.judge.chunk_judge import ChunkJudge, near_bytes, no_bloom, no_trie_hits
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
 from twinsieve.stages.judge.state import read_state, write_state
-from twinsieve.stages.near.hamming import FINGERPRINT_BITS, blocks_of
+from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import CHUNK_ROWS, Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
 
@@ -68,7 +68,7 @@ class BatchSieve:
         self._run(batch, outcome, recorded=False)
         if self.config.near.method == "hamming":
             near = verdicts.kinds == Kind.NEAR
-            verdicts.distances[near] = FINGERPRINT_BITS - verdicts.matched[near]
+            verdicts.distances[near] = verdicts.compared[near] - verdicts.matched[near]
             verdicts.matched[:] = 0
             verdicts.compared[:] = 0
         if self.config.near.method == "signatures":
@@ -117,6 +117,9 @@ class BatchSieve:
 
     def _run(self, batch: Batch, outcome: Outcome, *, recorded: bool) -> None:
         whole = whole_batch(batch, self.config.layout, self.config.scoped)
+        if self.config.near.method == "hamming":
+            # The ring then marks rows without a SimHash, so that a scan does not compare their zeros.
+            whole = whole._replace(lengths=np.where(whole.has_simhash, whole.lengths, np.int32(0)))
         low = 0
         while low < len(batch):
             high = min(low + self._chunk_rows, len(batch))
@@ -301,8 +304,12 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
         ],
     }
     if near.method == "hamming":
-        parameters["near.blocks"] = blocks_of(near)
-        parameters["near.distances"] = [list(step) for step in near.distances]
+        if near.candidates == "index":
+            parameters["near.blocks"] = blocks_of(near)
+        if near.distances_by_field:
+            parameters["near.distances_by_field"] = list(near.distances_by_field)
+        else:
+            parameters["near.distances"] = [list(step) for step in near.distances]
     if near.method == "signatures":
         parameters["near.signature.parts"] = near.parts
     return parameters

@@ -22,12 +22,12 @@ from twinsieve.stages.judge.chunk_index import clear, filled_buckets, new_chunk_
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, TrieHits
 from twinsieve.stages.near.hamming import (
-    blocks_of,
     link_kept,
+    masks_of,
     new_chains,
     no_chains,
     propose_bits,
-    table_masks,
+    table_bytes,
 )
 from twinsieve.stages.near.propose import (
     MATCHES_PER_ROW,
@@ -67,6 +67,7 @@ def ring_use(config: SieveConfig) -> RingUse:
         ids=config.near.same_id == "pass",
         scopes=config.scoped,
         simhashes=config.near.method == "hamming",
+        second_simhashes=len(config.near.distances_by_field) > 1,
         parts=config.near.parts if config.near.method == "signatures" else 0,
     )
 
@@ -91,7 +92,7 @@ class ChunkJudge:
         self._config = config
         self._text = near.method == "text"
         self._by_parts = near.method == "signatures"
-        self._scan = self._text and near.candidates == "scan"
+        self._scan = near.method in ("text", "hamming") and near.candidates == "scan"
         self.ring = Ring(window, ring_use(config))
         indexed = self._text and not self._scan
         self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
@@ -151,6 +152,10 @@ class ChunkJudge:
         )
 
     @property
+    def _has_tables(self) -> bool:
+        return self._params.near == params.NEAR_HAMMING and not self._scan
+
+    @property
     def buckets(self) -> Buckets:
         """The candidate index, as kernels take it."""
         return self._table.buckets
@@ -205,14 +210,14 @@ class ChunkJudge:
     @property
     def bytes_used(self) -> int:
         """Bytes of ring and index."""
-        index = sum(a.nbytes for a in self.chains) if self._params.near == params.NEAR_HAMMING else 0
+        index = sum(a.nbytes for a in self.chains) if self._has_tables else 0
         index += sum(a.nbytes for a in self.part_chains) if self._by_parts else 0
         return self.ring.bytes_used + self.buckets.entries.nbytes + index
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """All arrays of the state that verdicts depend on, by name."""
         sections: dict[str, NDArray[Any]] = {**self.ring.to_sections(), "buckets": self.buckets.entries}
-        if self._params.near == params.NEAR_HAMMING:
+        if self._has_tables:
             sections |= {"chains.heads": self.chains.heads, "chains.next": self.chains.next}
         return sections
 
@@ -221,7 +226,7 @@ class ChunkJudge:
         self.ring.restore(sections)
         kept, size = self.ring.kept, self.ring.size
         self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, size)
-        if self._params.near == params.NEAR_HAMMING:
+        if self._has_tables:
             heads, links = sections["chains.heads"], sections["chains.next"]
             self.chains = resize_chains(heads, links, self.chains, kept, size)
         if self._by_parts:
@@ -233,7 +238,8 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     near, use = config.near, ring_use(config)
     window = near.window.messages
     has_lengths = use.text or use.simhashes or use.parts > 0
-    row = 24 + 4 * has_lengths + 8 * (use.ids + use.scopes + use.simhashes + use.parts)
+    simhashes = use.simhashes + use.second_simhashes
+    row = 24 + 4 * has_lengths + 8 * (use.ids + use.scopes + simhashes + use.parts)
     parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
     if use.text:
         parts["texts"] = window * (
@@ -241,9 +247,8 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
         )
     if use.text and near.candidates == "index":
         parts["buckets"] = 8 * entry_count(config.layout, window, near.bucket_load)
-    if near.method == "hamming":
-        tables = len(table_masks(blocks_of(near), max(k for _, k in near.distances)))
-        parts["tables"] = tables * 4 * (window + (1 << max(4, window.bit_length())))
+    if near.method == "hamming" and near.candidates == "index":
+        parts["tables"] = table_bytes(len(masks_of(near)), window)
     if near.method == "signatures":
         parts["chains"] = part_chain_bytes(window, near.parts)
     return parts

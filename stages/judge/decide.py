@@ -238,7 +238,7 @@ def _best_of_matches(
         first = ZERO
         room = len(matches.kept)
         if params.near == NEAR_HAMMING:
-            count = propose_row_bits(chunk, row, index, work.scratch, matches, first, room)
+            count = propose_row_bits(chunk, row, before, index, work.scratch, matches, first, room)
         else:
             count = propose_row(chunk, row, before, index, work.scratch, matches, first, room)
     has_buckets = _has_buckets(index, params)

@@ -26,7 +26,7 @@ from twinsieve.stages.differ.tokens import CHARACTER, Tokens, find_tokens
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.differ.workspace import new_differing
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.near.hamming import distance_table
+from twinsieve.stages.near.hamming import distances_of
 from twinsieve.stages.near.verify import bag_bound
 from twinsieve.stages.text.references import without_references
 from twinsieve.stages.window.bucket_table import BucketTable
@@ -49,6 +49,7 @@ class PairReport:
     bands_shared, tables_shared: numbers of the MinHash bands and SimHash tables in which the later message
         finds the earlier one; if both are empty, the index does not find the pair
     simhash_distance: differing bits of 64, None without a SimHash; distance_limit: k for this pair (hamming)
+    second_distance: differing bits of the second field's SimHash, None without one
     reason: rule that would keep the pair apart under `near.differences: full`; in_force: rule that keeps it
         apart under the configured level
     parts: the bodies side by side, in parts: (earlier, later, whether this part decides)
@@ -68,6 +69,7 @@ class PairReport:
     tables_shared: list[int]
     simhash_distance: int | None
     distance_limit: int
+    second_distance: int | None
     reason: Rule
     in_force: Rule
     parts: list[tuple[str, str, bool]]
@@ -94,7 +96,10 @@ def inspect_pair(
     bands, tables = _shared(chunk, config) if eligible else ([], [])
     has_prints = bool(pair.fingerprints.has_simhash.all())
     distance = int(np.bitwise_count(chunk.simhashes[0, 0] ^ chunk.simhashes[1, 0])) if has_prints else None
-    steps = distance_table(config.near.distances)
+    second = None
+    if has_prints and len(config.near.distances_by_field) > 1:
+        second = int(np.bitwise_count(chunk.simhashes[0, 1] ^ chunk.simhashes[1, 1]))
+    steps = distances_of(config.near)
     judged = BatchSieve(_small(config)).judge(pair)
     return PairReport(
         same_key=bool((pair.fingerprints.digests[0] == pair.fingerprints.digests[1]).all()),
@@ -110,6 +115,7 @@ def inspect_pair(
         tables_shared=tables,
         simhash_distance=distance,
         distance_limit=int(steps[min(*lengths, len(steps) - 1)]),
+        second_distance=second,
         reason=full,
         in_force=in_force,
         parts=aligned(pair.bodies, config.near) if eligible else [],

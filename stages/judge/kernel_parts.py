@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numba import typeof as _typeof
@@ -33,7 +33,6 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.simhash import SimhashColumns, add_bits, bits_of, fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
-from twinsieve.stages.judge.all_pairs import all_pairs
 from twinsieve.stages.judge.chunk_index import add_kept, clear, new_chunk_index
 from twinsieve.stages.judge.chunk_judge import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.decide import Workspace, decide
@@ -43,6 +42,7 @@ from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
 from twinsieve.stages.near.propose import CandidateParams, NearIndex, new_matches, propose, propose_row
 from twinsieve.stages.near.signatures import link_all, new_part_chains
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
+from twinsieve.stages.pairs.all_pairs import Search, all_pairs
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.bucket_table import BucketTable
@@ -177,8 +177,13 @@ def _compile_hamming() -> None:
     kept = given.work.kept
     _compile(propose_bits, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
     _compile(link_kept, given.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, given.index.chains)
-    all_pairs(np.zeros(2, np.uint64), 1, 1)
     _compile(link_all, given.index.part_chains, given.index.ring)
+
+
+def _compile_pairs() -> None:
+    two = np.array([0, 1], np.uint64)
+    for search in get_args(Search):
+        all_pairs(two, 1, 1, search)
 
 
 def _compile_exact() -> None:
@@ -210,6 +215,7 @@ PARTS = (
     Part("hamming", (), _compile_hamming),
     Part("verdicts", ("candidates", "exact", "hamming"), _compile_verdicts),
     Part("fingerprints", (), _compile_fingerprints),
+    Part("pairs", ("hamming",), _compile_pairs),
     Part("text", (), _compile_text),
     Part("index", ("candidates",), _compile_index),
 )

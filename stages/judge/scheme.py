@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b, pbkdf2_hmac
@@ -29,6 +29,7 @@ from twinsieve.stages.text.rules import TextConfig, text_version
 __all__ = [
     "DigestConfig",
     "FeatureConfig",
+    "FieldLines",
     "Scheme",
     "SchemeConfig",
     "SignatureConfig",
@@ -43,6 +44,40 @@ _GUESS_ROUNDS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
+class FieldLines:
+    """Fields of a message that have a SimHash of their own (`near.distances_by_field`).
+
+    A text holds its fields in order, each but the last on a line of its own: see `join_fields`.
+    count: number of fields in a text; compared: numbers of the one or two that are compared
+    """
+
+    count: int
+    compared: tuple[int, ...]
+
+    def of(self, texts: list[str], compared: int) -> list[str]:
+        """The text of one of the compared fields, of each text.
+
+        >>> FieldLines(2, (0, 1)).of(["Title\\nA body.\\nMore.", "\\nNo title."], 1)
+        ['A body.\\nMore.', 'No title.']
+        """
+        number = self.compared[compared]
+        parts = (text.split("\n", self.count - 1) for text in texts)
+        return [part[number] if number < len(part) else "" for part in parts]
+
+
+def join_fields(parts: Sequence[str]) -> str:
+    """The fields of a message as one text, from which `FieldLines` gets them again.
+
+    Line ends inside a field that is not the last become blanks. A missing field is given as "".
+
+    >>> join_fields(["A title\\nin two lines", "A body.\\nMore."])
+    'A title in two lines\\nA body.\\nMore.'
+    """
+    *before, last = parts
+    return "\n".join([*(part.replace("\n", " ") for part in before), last])
+
+
+@dataclass(frozen=True, slots=True)
 class SchemeConfig:
     """All settings that bodies and fingerprints depend on."""
 
@@ -51,6 +86,7 @@ class SchemeConfig:
     layout: BandLayout = field(default_factory=BandLayout)
     digest: DigestConfig = field(default_factory=DigestConfig)
     signature: SignatureConfig | None = None
+    fields: FieldLines | None = None
 
 
 class Scheme:
@@ -95,7 +131,21 @@ class Scheme:
             if texts is None:
                 raise UsageError("signatures are made of texts; give them beside their bodies")
             prints.part_hashes = self._signer.part_hashes(bodies, texts)
+        if self.config.fields is not None:
+            self._replace_simhashes(self.config.fields, prints, texts)
         return prints
+
+    def _replace_simhashes(self, fields: FieldLines, prints: Fingerprints, texts: list[str] | None) -> None:
+        """Put a 64-bit SimHash of each compared field into the columns of `simhashes`."""
+        if texts is None:
+            raise UsageError("fingerprints of fields are made of texts; give them beside their bodies")
+        prints.has_simhash[:] = True
+        prints.simhashes[:] = 0
+        for number in range(len(fields.compared)):
+            parts = fields.of(texts, number)
+            of_field = self._fingerprinter.fingerprints(self.bodies(parts), None, parts)
+            prints.simhashes[:, number] = of_field.simhashes[:, 0]
+            prints.has_simhash &= of_field.has_simhash
 
     def seen(self, text: str) -> tuple[Bodies, SeenFingerprint]:
         """The body of one text, and its 64-bit SimHash taken apart."""
@@ -149,6 +199,8 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
     if settings["signature"] is None:
         del settings["signature"]
+    if settings["fields"] is None:
+        del settings["fields"]
     if settings["layout"]["grams"] == "chars":
         # This setting was added later. Without it in the hash, older schemes keep their ids.
         del settings["layout"]["grams"]

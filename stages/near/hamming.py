@@ -1,4 +1,4 @@
-"""The method hamming: permuted tables find every kept fingerprint within k bits, without exception.
+"""The method hamming: tables, or a scan, find every kept fingerprint within k bits, without exception.
 
 A 64-bit fingerprint is cut into `blocks` parts. If two fingerprints differ in at most k bits, at least
 blocks - k parts are equal. There is one table for each choice of blocks - k parts, and these parts are its
@@ -6,6 +6,8 @@ key; so in at least one table both fingerprints have the same key.
 A table is a hash table of chains. A chain lists the kept messages with one hash, newest first: each entry
 holds the kept index of the entry before it. A chain has no greatest length, so a frequent key costs time but
 no recall.
+A scan compares a message with all fingerprints in the ring and needs no table. It is the faster way for
+large k, where a table's key is so short that each chain holds many.
 source: Manku, Jain, Das Sarma 2007, section 3
 """
 
@@ -17,15 +19,16 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig
+from twinsieve.stages.contract import MAX_DISTANCE, MAX_SCAN_DISTANCE, MAX_TABLES, NearConfig
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import GOLDEN, popcount
 from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.bits import SCAN_BLOCK, count_close
 from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, NearIndex, add_match, in_window
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, first_meeting, same_id
 from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import KEPT
+from twinsieve.stages.window.ring import KEPT, OLDEST
 
 FINGERPRINT_BITS = 64
 
@@ -46,50 +49,92 @@ def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
             f"near.blocks {blocks} at distance {distance} needs {comb(blocks, distance)} tables; "
             f"use fewer blocks (at most {MAX_TABLES} tables)"
         )
-    edges = [block * FINGERPRINT_BITS // blocks for block in range(blocks + 1)]
+    edges = block_edges(blocks)
     parts = [(1 << high) - (1 << low) for low, high in pairwise(edges)]
     return np.array([sum(kept) for kept in combinations(parts, blocks - distance)], dtype=np.uint64)
 
 
+def block_edges(blocks: int) -> list[int]:
+    """First bit of each block, and 64 behind the last. Sizes differ by one bit at most.
+
+    >>> block_edges(5)
+    [0, 12, 25, 38, 51, 64]
+    """
+    return [block * FINGERPRINT_BITS // blocks for block in range(blocks + 1)]
+
+
+def table_bytes(tables: int, messages: int) -> int:
+    """Bytes of this many tables for a window of this many messages."""
+    return tables * 4 * (messages + _cells_for(messages))
+
+
+def _cells_for(messages: int) -> int:
+    return 1 << max(4, messages.bit_length())
+
+
 def blocks_of(near: NearConfig) -> int:
     """Number of blocks of this configuration; the setting 0 means the largest distance plus 2."""
-    return near.blocks or max(k for _, k in near.distances) + 2
+    return near.blocks or search_distance(near) + 2
+
+
+def search_distance(near: NearConfig) -> int:
+    """The largest distance of the SimHash that is searched; of two fields that of the first."""
+    return near.distances_by_field[0] if near.distances_by_field else max(k for _, k in near.distances)
+
+
+def masks_of(near: NearConfig) -> NDArray[np.uint64]:
+    """`table_masks` of this configuration. raises: UsageError"""
+    distance = search_distance(near)
+    if distance > MAX_DISTANCE:
+        raise UsageError(
+            f"near.distances: k {distance} needs near.candidates: scan; tables go to {MAX_DISTANCE}"
+        )
+    return table_masks(blocks_of(near), distance)
 
 
 def distance_table(steps: tuple[tuple[int, int], ...]) -> NDArray[np.int8]:
     """int8[length of the last step + 1]: k by the length of the shorter body; -1 below the first step.
 
-    raises: UsageError unless lengths ascend and every k is 0..7
+    raises: UsageError unless lengths ascend and every k is 0..12
     """
     lengths = [length for length, _ in steps]
     if not steps or lengths != sorted(set(lengths)) or lengths[0] < 0:
         raise UsageError(f"near.distances {steps}: give steps [from_length, k] with ascending lengths")
-    if not all(0 <= k <= MAX_DISTANCE for _, k in steps):
-        raise UsageError(f"near.distances {steps}: k must be 0..{MAX_DISTANCE}")
+    if not all(0 <= k <= MAX_SCAN_DISTANCE for _, k in steps):
+        raise UsageError(f"near.distances {steps}: k must be 0..{MAX_SCAN_DISTANCE}")
     table = np.full(lengths[-1] + 1, -1, np.int8)
     for length, k in steps:
         table[length:] = k
     return table
 
 
+def distances_of(near: NearConfig) -> NDArray[np.int8]:
+    """`distance_table` of this configuration; distances by field hold for bodies of any length."""
+    if near.distances_by_field:
+        return distance_table(((0, near.distances_by_field[0]),))
+    return distance_table(near.distances)
+
+
 def new_chains(near: NearConfig) -> Chains:
-    """Empty tables for this configuration. raises: UsageError"""
-    distances = distance_table(near.distances)
-    masks = table_masks(blocks_of(near), int(distances.max()))
-    cells = 1 << max(4, near.window.messages.bit_length())
+    """Empty tables for this configuration, none for a scan. raises: UsageError"""
+    distances = distances_of(near)
+    second = np.array(near.distances_by_field[1:] or [-1], np.int8)
+    if near.candidates == "scan":
+        return no_chains()._replace(distances=distances, second=second)
+    masks = masks_of(near)
     return Chains(
         masks,
-        np.zeros((len(masks), cells), np.uint32),
+        np.zeros((len(masks), _cells_for(near.window.messages)), np.uint32),
         np.zeros((len(masks), near.window.messages), np.uint32),
         distances,
+        second,
     )
 
 
 def no_chains() -> Chains:
     """Placeholder of the same type, for configurations with another method."""
-    return Chains(
-        np.zeros(0, np.uint64), np.zeros((1, 1), np.uint32), np.zeros((1, 1), np.uint32), np.zeros(1, np.int8)
-    )
+    none = np.zeros((1, 1), np.uint32)
+    return Chains(np.zeros(0, np.uint64), none, none, np.zeros(1, np.int8), np.full(1, -1, np.int8))
 
 
 @kernel(callee=True)
@@ -110,8 +155,9 @@ def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
 
 @kernel(callee=True)
 def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[int, int, int]:
-    """(status, equal bits, 64) of a row and a ring entry.
+    """(status, equal bits, compared bits) of a row and a ring entry.
 
+    64 bits are compared, or 128 of two fields.
     status: 0 if they are not alike; else ALIKE, plus SAME_ID if both have one id and such pairs are kept
         apart
     """
@@ -123,20 +169,37 @@ def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[i
     bits = np.int64(popcount(chunk.simhashes[row, 0] ^ ring.simhashes[slot]))
     if bits > allowed_distance(index.chains, np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])):
         return 0, 0, 0
+    compared = FINGERPRINT_BITS
+    if index.chains.second[0] >= 0:
+        more = np.int64(popcount(chunk.simhashes[row, 1] ^ ring.second_simhashes[slot]))
+        if more > index.chains.second[0]:
+            return 0, 0, 0
+        bits += more
+        compared = 2 * FINGERPRINT_BITS
     status = ALIKE
     if rules.pass_same_id and same_id(chunk, row, ring, slot):
         status |= SAME_ID
-    return status, FINGERPRINT_BITS - bits, FINGERPRINT_BITS
+    return status, compared - bits, compared
 
 
 @kernel(callee=True)
 def propose_row_bits(
-    chunk: Chunk, row: int, index: NearIndex, scratch: Scratch, matches: Matches, first: int, end: int
+    chunk: Chunk,
+    row: int,
+    before: int,
+    index: NearIndex,
+    scratch: Scratch,
+    matches: Matches,
+    first: int,
+    end: int,
 ) -> int:
     """Write the matches of one row to `matches` from place `first` on.
 
+    before: kept index at which the chunk began; only entries below it are compared
     returns: the number of matches, or NOT_PROPOSED if the room up to `end` is too small
     """
+    if index.candidates.scan:
+        return _scan_row(chunk, row, before, index, matches, first, end)
     ring, chains = index.ring, index.chains
     kept_now = ring.counters[KEPT]
     capacity = len(ring.positions)
@@ -161,6 +224,40 @@ def propose_row_bits(
     return place - first
 
 
+@kernel(callee=True)
+def _scan_row(
+    chunk: Chunk, row: int, before: int, index: NearIndex, matches: Matches, first: int, end: int
+) -> int:
+    """`propose_row_bits` without tables: compare the row with the whole ring, block by block."""
+    ring = index.ring
+    fingerprint = chunk.simhashes[row, 0]
+    # A pair may have the k of any shorter body, and nothing says that k falls with the length.
+    greatest = np.int64(-1)
+    for step in range(len(index.chains.distances)):
+        greatest = max(greatest, np.int64(index.chains.distances[step]))
+    if greatest < 0:
+        return np.int64(0)
+    distance = np.uint64(greatest)
+    capacity = len(ring.positions)
+    place = first
+    low = max(ring.counters[OLDEST], ring.counters[KEPT] - capacity)
+    while low < before:
+        slot = low % capacity
+        size = min(before - low, SCAN_BLOCK, capacity - slot)
+        if count_close(ring.simhashes[slot : slot + size], fingerprint, distance):
+            for kept_index in range(low, low + size):
+                if popcount(ring.simhashes[kept_index % capacity] ^ fingerprint) > distance:
+                    continue
+                if not in_window(ring, kept_index, capacity, index.candidates.near_age):
+                    continue
+                compared_as = compare_bits(chunk, row, index, kept_index % capacity)
+                place = add_match(matches, place, end, kept_index, compared_as)
+                if place == NOT_PROPOSED:
+                    return NOT_PROPOSED
+        low += size
+    return place - first
+
+
 @kernel
 def propose_bits(
     low: int,
@@ -177,13 +274,14 @@ def propose_bits(
     first, end: the places in `matches` that belong to this shard
     """
     scratch.seen[:] = 0
+    before = index.ring.counters[KEPT]
     place = first
     for row in range(low, high):
         matches.starts[row] = place
         if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
             matches.counts[row] = 0
             continue
-        count = propose_row_bits(chunk, row, index, scratch, matches, place, end)
+        count = propose_row_bits(chunk, row, before, index, scratch, matches, place, end)
         matches.counts[row] = count
         if count > 0:
             place += count

@@ -15,12 +15,14 @@ class Chains(NamedTuple):
     heads: uint32[tables, cells], kept index + 1 (modulo 2 ** 32) of the newest message of each cell, or 0
     next: uint32[tables, N], by ring slot: kept index + 1 of the message before it in the chain, or 0
     distances: int8[…], k by body length, -1 for exact-only; longer bodies have the last entry
+    second: int8[1], k of the second SimHash of a message, -1 if messages have one
     """
 
     masks: NDArray[np.uint64]
     heads: NDArray[np.uint32]
     next: NDArray[np.uint32]
     distances: NDArray[np.int8]
+    second: NDArray[np.int8]
 
 
 class PartChains(NamedTuple):

@@ -48,6 +48,8 @@ class RingUse(NamedTuple):
     ids: bool
     scopes: bool
     simhashes: bool
+    second_simhashes: bool = False
+    """messages have a SimHash of a second field"""
     parts: int = 0
     """part hashes of a message (method signatures)"""
 
@@ -57,10 +59,11 @@ class RingColumns(NamedTuple):
 
     positions, times: int64[N]; tags: uint64[N], first half of the digest
     offsets: uint32[N], where the text begins, in granules
-    lengths: int32[N], body length; for an exact-only message -(key length)
+    lengths: int32[N], body length; for an exact-only message -(key length); 0 for others that the near stage
+        must not compare: forgotten ones, and under hamming those without a SimHash
     owns: uint16[N], body characters before a shared card, or NO_CARD
     wides: uint8[N], 1 if the text has two units for each character
-    bags: uint64[N, 4]; ids, scopes, simhashes: uint64[N]; part_hashes: uint64[N, H]
+    bags: uint64[N, 4]; ids, scopes, simhashes, second_simhashes: uint64[N]; part_hashes: uint64[N, H]
     texts: uint16[units], the arena; counters: int64[5], see KEPT; tag_slots: int32[cells], see `TagIndex`
     """
 
@@ -75,6 +78,7 @@ class RingColumns(NamedTuple):
     ids: NDArray[np.uint64]
     scopes: NDArray[np.uint64]
     simhashes: NDArray[np.uint64]
+    second_simhashes: NDArray[np.uint64]
     part_hashes: NDArray[np.uint64]
     texts: NDArray[np.uint16]
     counters: NDArray[np.int64]
@@ -108,6 +112,7 @@ class Ring:
             ids=column(np.uint64, use.ids),
             scopes=column(np.uint64, use.scopes),
             simhashes=column(np.uint64, use.simhashes),
+            second_simhashes=column(np.uint64, use.second_simhashes),
             part_hashes=column(np.uint64, use.parts > 0, max(1, use.parts)).reshape(-1, max(1, use.parts)),
             texts=np.zeros(4 * _MAX_TEXT_LENGTH * GRANULE, np.uint16),
             counters=counters,
@@ -198,9 +203,14 @@ class Ring:
 
         A larger ring gets all entries of the saved ring, a smaller ring the newest ones.
         """
-        saved = {name: sections[f"ring.{name}"] for name in RingColumns._fields if f"ring.{name}" in sections}
-        # States of format 3 have no such column, and none of their methods uses it.
-        saved.setdefault("part_hashes", self.columns.part_hashes)
+        # Older states lack these columns, and none of their configurations uses them.
+        younger = {
+            "ring.second_simhashes": self.columns.second_simhashes,
+            "ring.part_hashes": self.columns.part_hashes,
+        }
+        saved = {
+            name: (younger | sections)[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"
+        }
         counters = np.zeros(_COUNTERS, np.int64)
         counters[: len(saved["counters"])] = saved["counters"]
         saved["counters"] = counters
@@ -246,6 +256,8 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
         ring.scopes[slot] = chunk.scopes[row]
     if len(ring.simhashes) == capacity:
         ring.simhashes[slot] = chunk.simhashes[row, 0]
+    if len(ring.second_simhashes) == capacity:
+        ring.second_simhashes[slot] = chunk.simhashes[row, 1]
     if len(ring.part_hashes) == capacity:
         for j in range(min(ring.part_hashes.shape[1], chunk.part_hashes.shape[1])):
             ring.part_hashes[slot, j] = chunk.part_hashes[row, j]

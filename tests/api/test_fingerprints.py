@@ -14,11 +14,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from twinsieve import ConfigError, UsageError, find_all, simhash
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.stages.judge import all_pairs
 from twinsieve.stages.judge.scheme import DigestConfig, FeatureConfig, Scheme, SchemeConfig
+from twinsieve.stages.pairs import found as pairs_found
+from twinsieve.stages.pairs.all_pairs import Search
 from twinsieve.stages.text.rules import TextConfig
 
 
@@ -40,16 +42,78 @@ def _scan(fingerprints: list[int], k: int) -> list[list[int]]:
     return [[i, j] for i, j in rows if (fingerprints[i] ^ fingerprints[j]).bit_count() <= k]
 
 
-@settings(max_examples=300)
-@given(_crowds(), st.integers(0, 7))
-def test_all_pairs_are_those_of_a_full_scan(fingerprints: list[int], k: int) -> None:
-    assert find_all(np.array(fingerprints, dtype=np.uint64), k).tolist() == _scan(fingerprints, k)
+_REACH: dict[Search, int] = {"tables": 7, "sorted": 7, "enumerate": 3, "expand": 2, "scan": 12}
+"""Greatest k of each search."""
 
 
-def test_more_pairs_than_first_room_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_pairs, "_FIRST_ROOM", 2)
-    fingerprints = [1 << bit for bit in range(40)] + [5, 5, 5]
-    assert find_all(fingerprints, 2).tolist() == _scan(fingerprints, 2)
+@pytest.mark.parametrize("search", _REACH)
+@settings(max_examples=150)
+@given(_crowds(), st.data())
+def test_all_pairs_are_those_of_a_full_scan(
+    search: Search, fingerprints: list[int], data: st.DataObject
+) -> None:
+    k = data.draw(st.integers(0, _REACH[search]))
+    pairs = find_all(np.array(fingerprints, dtype=np.uint64), k, search=search)
+    assert pairs.tolist() == _scan(fingerprints, k)
+
+
+def _planted(rows: int, seed: int) -> NDArray[np.uint64]:
+    """Random fingerprints; a third of them has 0 to 12 bits flipped from an earlier one."""
+    random = np.random.default_rng(seed)
+    found = random.integers(0, 2**64, rows, dtype=np.uint64)
+    for row in range(1, rows, 3):
+        found[row] = found[random.integers(0, row)]
+        for bit in random.choice(64, random.integers(0, 13), replace=False):
+            found[row] ^= np.uint64(1) << np.uint64(bit)
+    return found
+
+
+@pytest.mark.parametrize("search", _REACH)
+def test_no_planted_pair_is_missed_and_none_is_invented(search: Search) -> None:
+    found = _planted(3_000, 7)
+    distances = np.bitwise_count(found[:, None] ^ found[None, :])
+    earlier, later = np.nonzero(np.triu(distances <= 12, 1))
+    for k in range(_REACH[search] + 1):
+        near = distances[earlier, later] <= k
+        expected = np.stack([earlier[near], later[near]], axis=1)
+        assert (find_all(found, k, search=search) == expected).all(), k
+        assert len(expected) > 50
+
+
+@pytest.mark.parametrize("search", _REACH)
+def test_more_pairs_than_first_room_are_all_there(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs_found, "FIRST_ROOM", 2)
+    fingerprints = [1 << bit for bit in range(40)] + [0, 2**64 - 1] + [5, 5, 5]
+    assert find_all(fingerprints, 2, search=search).tolist() == _scan(fingerprints, 2)
+
+
+@pytest.mark.parametrize(
+    ("search", "rows", "k", "said"),
+    [
+        ("tables", 2, 8, "k is 8; use 0..7, or search='scan', which goes to 12"),
+        ("sorted", 2, 8, "k is 8; use 0..7, or search='scan', which goes to 12"),
+        ("scan", 2, 13, "k is 13; use 0..12"),
+        ("scan", 2, -1, "k is -1; use 0..12"),
+        ("enumerate", 2, 4, "k is 4; search='enumerate' would take 679,121 look-ups a row; use 0..3"),
+        ("expand", 2, 3, "k is 3; search='expand' would take 43,745 entries of 8 bytes a row; use 0..2"),
+        ("expand", 2, 999, "k is 999; search='expand' would take 18,446,744,073,709,551,616 entries"),
+        ("enumerate", 300_000, 3,
+         "search='enumerate' with k 3 makes 43,745 look-ups a row: 13,123,500,000 look-ups for 300,000 rows, at "
+         "most 10,000,000,000; use search='tables', or fewer rows"),
+        ("expand", 200_000, 2,
+         "search='expand' with k 2 stores 2,081 entries of 8 bytes a row: 3,329,600,000 bytes for 200,000 rows, "
+         "at most 2,147,483,648"),
+        ("scan", 5_000_000, 9, "search='scan' with k 9 makes 12,499,997,500,000 comparisons for 5,000,000 rows"),
+        ("probe", 2, 3, "search is 'probe'; choose tables, sorted, enumerate, expand, scan"),
+        ([], 2, 3, "search is []; choose tables"),
+    ],
+)  # fmt: skip
+def test_a_search_that_cannot_work_is_refused_with_the_arithmetic(
+    search: Any, rows: int, k: int, said: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        find_all(np.arange(rows, dtype=np.uint64), k, search=search)
+    assert str(error.value).startswith(said)
 
 
 def test_alike_posts_of_all_languages_are_found_as_by_a_full_scan() -> None:
@@ -105,7 +169,7 @@ def test_rows_that_are_missing_stand_in_no_pair() -> None:
             3,
             "fingerprints is a ndarray of 2 dimensions; give one of its columns",
         ),
-        ([1], 8, "k is 8; use 0..7"),
+        ([1], 8, "k is 8; use 0..7, or search='scan'"),
         ([1], -1, "k is -1; use 0..7"),
         ([1], 2.0, "k is a float (2.0), not a whole number"),
         ([1], True, "k is a bool (True), not a whole number"),

@@ -30,7 +30,7 @@ def test_of_two_processes_in_a_slot_the_older_ends_also_after_an_outage(mortal_b
     broker = connect(KafkaSettings(client="confluent", bootstrap=mortal_broker.bootstrap))
 
     def judges(name: str) -> bool:
-        return b"index: live" in deployment.log(name).read_bytes()
+        return b"index: phase live" in deployment.log(name).read_bytes()
 
     def emits() -> bool:
         return len(broker.admin().group_offsets(f"{app}.workers")) == PARTITIONS

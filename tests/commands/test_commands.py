@@ -185,6 +185,30 @@ def test_lint_finds_what_only_the_stages_see(tmp_path: Path, run: Run) -> None:
     assert ran.out.startswith(f"{tmp_path / 'idf.tsv'}:2:1: is no `feature<TAB>idf`")
 
 
+def test_lint_predicts_what_each_search_takes(run: Run) -> None:
+    four = ("--set", "near.method=hamming", "--set", "near.distances=8:3", "--set", "near.blocks=4")
+    ran = run("lint", *four, "--at", str(2**34))
+    assert ran.code == 0
+    table = [line.split("  ") for line in ran.out.splitlines() if line.startswith("  ")]
+    cells = {line[1]: [cell.strip() for cell in line[2:] if cell] for line in table}
+    assert cells["tables, 4 blocks"][:2] == ["4", "1,048,576"]
+    assert cells["sorted, 4 blocks"] == ["4", "1,048,576", "64"]
+    assert cells["enumerate"][0] == "43,745"
+    assert cells["expand"] == ["1", "4.1e-05", f"{8 * 43_746:,}"]
+    assert cells["scan"] == ["0", f"{2**34:,}", "8"]
+    assert "tables: 4 with keys of 16 bits: 262,144 candidates a table\n" in ran.out
+    assert "the window of a sieve goes to 1,073,741,824\n" in ran.out
+
+
+def test_lint_says_from_where_on_a_scan_is_faster(run: Run) -> None:
+    hamming = ("--set", "near.method=hamming", "--at", "1000")
+    assert "with 1,000 kept a scan is faster from k 3 on (tables of 5 blocks)" in run("lint", *hamming).out
+    wide = run("lint", *hamming, "--set", "near.candidates=scan", "--set", "near.distances=8:10").out
+    assert "tables go to k 7; beyond that a scan is the faster way at any number" in wide
+    ran = run("lint", "--at", "1000")
+    assert (ran.code, ran.err) == (2, "twinsieve lint: --at is for near.method: hamming, and it is text\n")
+
+
 def test_lint_says_what_the_windows_cover_and_what_the_log_takes(run: Run) -> None:
     windows = setting("near.window.messages=720000", "near.window.age=3h")
     ran = run("lint", "--rate", "100", *windows)

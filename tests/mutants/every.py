@@ -624,6 +624,68 @@ INDEXES = (
     ),
 )
 
+_HAMMING_TESTS = ("tests/stages/near/test_hamming.py",)
+_BY_FIELD = ("tests/api/test_distances_by_field.py",)
+_PAIRS = ("tests/api/test_fingerprints.py",)
+SEARCHES = (
+    Mutant(
+        "hamming: a scan stops before the distance",
+        "stages/near/bits.py",
+        "^ fingerprint) <= distance",
+        "^ fingerprint) < distance",
+        _HAMMING_TESTS,
+    ),
+    Mutant(
+        "hamming: a scan ends with its first block",
+        "stages/near/hamming.py",
+        "        low += size\n",
+        "        low = before\n",
+        _HAMMING_TESTS,
+    ),
+    Mutant(
+        "hamming: a scan compares the zeros of rows without a SimHash",
+        "stages/judge/batch_sieve.py",
+        "np.where(whole.has_simhash, whole.lengths, np.int32(0))",
+        "whole.lengths",
+        _HAMMING_TESTS,
+    ),
+    Mutant(
+        "hamming: the second field is not compared",
+        "stages/near/hamming.py",
+        "if more > index.chains.second[0]:",
+        "if more > np.int64(64):",
+        _BY_FIELD,
+    ),
+    Mutant(
+        "hamming: a message whose second field has no features has a fingerprint",
+        "stages/judge/scheme.py",
+        "prints.has_simhash &= of_field.has_simhash",
+        "prints.has_simhash |= of_field.has_simhash",
+        _BY_FIELD,
+    ),
+    Mutant(
+        "find_all: sorted copies take a pair from each block that shows it",
+        "stages/pairs/sorted_copies.py",
+        "if differing & part == np.uint64(0):",
+        "if differing & part == part:",
+        _PAIRS,
+    ),
+    Mutant(
+        "find_all: by expand, a fingerprint is paired with itself",
+        "stages/pairs/expansion.py",
+        "entries[place] < hashed | np.uint64(row)",
+        "entries[place] <= hashed | np.uint64(row)",
+        _PAIRS,
+    ),
+    Mutant(
+        "find_all: all but one flip are looked up",
+        "stages/pairs/enumeration.py",
+        "for flip in range(len(flips)):",
+        "for flip in range(len(flips) - 1):",
+        _PAIRS,
+    ),
+)
+
 DIFFERENCES = (
     Mutant(
         "what differs is not asked for",
@@ -1005,4 +1067,15 @@ TOPICS = (
     ),
 )
 
-EVERY = (*TOPICS, *WORKERS, *LEDGERS, *INDEXES, *DIFFERENCES, *OPERATED, *NULL_TEXTS, *CLOCKS, *PROTOCOL)
+EVERY = (
+    *TOPICS,
+    *WORKERS,
+    *LEDGERS,
+    *INDEXES,
+    *DIFFERENCES,
+    *SEARCHES,
+    *OPERATED,
+    *NULL_TEXTS,
+    *CLOCKS,
+    *PROTOCOL,
+)

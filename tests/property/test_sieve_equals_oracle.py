@@ -22,11 +22,23 @@ def _near(method: str) -> st.SearchStrategy[NearConfig]:
         window=_WINDOWS,
         differences=DIFFERENCES,
         same_id=st.sampled_from(["drop", "pass"]),
-        candidates=st.just("scan"),
+        # By bits, tables find all; by text, an index finds most.
+        candidates=st.sampled_from(["scan", "index"]) if method == "hamming" else st.just("scan"),
         parts=st.just(PARTS),
         share=st.integers(1, PARTS),
         distances=st.sampled_from([((8, 3),), ((8, 7), (20, 3)), ((0, 0), (10, 5))]),
     )
+
+
+_SCANNED = st.builds(
+    NearConfig,
+    method=st.just("hamming"),
+    window=_WINDOWS,
+    same_id=st.sampled_from(["drop", "pass"]),
+    candidates=st.just("scan"),
+    distances=st.sampled_from([((8, 10), (14, 3)), ((0, 8), (10, 12)), ((12, 12),)]),
+    shards=st.sampled_from([1, 2]),
+)
 
 
 @pytest.mark.parametrize("method", ["text", "hamming", "signatures"])
@@ -43,6 +55,16 @@ def test_near_stages_equal_the_plain_loop(
 ) -> None:
     near = data.draw(_near(method))
     config = SieveConfig(ExactConfig("trie", window=exact), near, time, scoped=scoped)
+    batch = batch_of(rows, scoped=scoped)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
+
+
+@settings(max_examples=75)
+@given(ROWS, _SCANNED, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
+def test_a_scan_by_bits_equals_the_plain_loop_beyond_the_reach_of_tables(
+    rows: list[tuple[str, int | None, int, int]], near: NearConfig, time: TimeConfig, scoped: bool, size: int
+) -> None:
+    config = SieveConfig(ExactConfig("none"), near, time, scoped=scoped)
     batch = batch_of(rows, scoped=scoped)
     assert judged(config, batch, size) == told_by_oracle(config, batch)
 

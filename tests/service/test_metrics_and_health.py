@@ -253,22 +253,22 @@ def test_a_restore_is_healthy_not_ready_and_tells_how_long_it_takes(
     caplog.clear()
     at = 0
     for polls, told in (
-        (5, f"block=5 of={end} rate=1/s left={end - 5}s"),
-        (10, f"block=15 of={end} rate=2/s left={(end - 15) / 2:.0f}s"),
-        (0, f"block=15 of={end} rate=0/s left=unknown"),
+        (5, f"block 5 of {end}, 1 blocks a second, {end - 5}s left"),
+        (10, f"block 15 of {end}, 2 blocks a second, {(end - 15) / 2:.0f}s left"),
+        (0, f"block 15 of {end}, 0 blocks a second, unknown left"),
     ):
         at += polls
         gate.let(polls)
         assert gate.tried.wait(60), "the restore goes on"
         running.clock.sleep(LOOK_S)
-        wait_for(lambda told=told: f"index: restoring {told}" in caplog.messages, told)  # type: ignore[misc]
+        wait_for(lambda told=told: f"index: restoring, {told}" in caplog.messages, told)  # type: ignore[misc]
         running.tells(index_live=0, index_lag_blocks=end - at)
         assert (running.status("/healthz"), running.status("/readyz")) == (200, 503)
     gate.let(float("inf"))
     wait_for(lambda: running.status("/readyz") == 200, "it is ready")
     assert running.status("/healthz") == 200
-    assert f"index: live at block {end}" in caplog.messages
-    assert len([line for line in caplog.messages if "restoring block=" in line]) == 3
+    assert f"index: phase live, next block {end}" in caplog.messages
+    assert len([line for line in caplog.messages if "restoring, block " in line]) == 3
     running.clock.sleep(LOOK_S)
     running.tells(index_live=1, index_lag_blocks=0, index_sessions_total=0, window_messages=RING)
 

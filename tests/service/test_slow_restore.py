@@ -166,10 +166,10 @@ def test_a_snapshot_that_is_read_for_minutes_is_told_and_healthy(
     assert {of for _, of in told} == {size}
     assert told == sorted(told)
     assert len({done for done, _ in told}) > 40
-    lines = [line for line in caplog.messages if "index: reading snapshot bytes=" in line]
+    lines = [line for line in caplog.messages if "index: reading a snapshot, byte " in line]
     assert 35 <= len(lines) <= 58, "every ten seconds"
-    assert f"of={size}" in lines[30]
-    assert "left=" in lines[30]
+    assert f" of {size}, " in lines[30]
+    assert lines[30].endswith(" left")
     assert not any("no broker" in line for line in caplog.messages), "nobody was asked meanwhile"
     slow.looks = lambda: None
     roles.run_until(lambda: roles.ready and roles.value("index_live") == 1, 60.0)
@@ -217,7 +217,7 @@ def test_a_last_snapshot_that_is_written_for_minutes_is_healthy(
     roles.index.run()
     assert len(seen) >= 100
     assert all(seen)
-    assert any("index: writing snapshot bytes=" in line for line in caplog.messages)
+    assert any("index: writing a snapshot, byte " in line for line in caplog.messages)
     assert any("index: snapshot stored at block" in line for line in caplog.messages)
 
 

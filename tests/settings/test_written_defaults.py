@@ -18,6 +18,10 @@ _BESIDE: dict[str, dict[str, object]] = {
     "nothing": {},
     "fields as keys": {"exact": {"fields": ["id"]}},
     "text alone": {"input": {"encoding": "text"}},
+    "fingerprints decide": {
+        "near": {"method": "hamming", "candidates": "scan"},
+        "features": {"kind": "keywords"},
+    },
 }
 """What may stand beside a default, and changes what some of them mean."""
 _DEFAULTS = written_defaults()

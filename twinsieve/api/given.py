@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.api.frames import column_of, is_frame
 from twinsieve.api.times import TimeUnit, times_of
 from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_of
 from twinsieve.pipeline.messages.reader import MessageColumns, hash_ids, hash_scopes
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.scheme import join_fields
 
 Part = str | Callable[[Any], Any]
 """How to get the text, id, time or scope of an item: with this key, or by calling this function with it."""
@@ -95,19 +97,69 @@ def read_columns(
     return given
 
 
+def join_columns(texts: object, fields: Sequence[str], first: int = 0) -> list[str | None]:
+    """A text for each row, in which the columns of these names can be told apart; None where all are missing.
+
+    texts: a data frame, an Arrow table, or a mapping of names to columns; a mapping may lack some of them
+    raises: UsageError, which names column and row
+    """
+    if is_frame(texts):
+        columns = [texts_of(column_of(texts, name, "texts"), first, name) for name in fields]
+    elif isinstance(texts, Mapping):
+        if not any(name in texts for name in fields):
+            raise UsageError(f"texts has no column {' or '.join(map(repr, fields))}")
+        named = {name: texts_of(texts[name], first, name) for name in fields if name in texts}
+        rows = max(map(len, named.values()))
+        columns = [named.get(name, [None] * rows) for name in fields]
+    else:
+        raise UsageError(
+            f"texts is {a_type(texts)}, but near.distances_by_field compares fields; give a frame, or a "
+            f"mapping of columns, with {', '.join(fields)}"
+        )
+    for name, column in zip(fields, columns, strict=True):
+        if len(column) != len(columns[0]):
+            raise UsageError(f"{name} has {len(column)} rows, {fields[0]} has {len(columns[0])}")
+    return [_joined(row) for row in zip(*columns, strict=True)]
+
+
+def join_items(items: Sequence[object], fields: Sequence[str], first: int) -> list[str | None]:
+    """As `join_columns`, of items that are mappings; an item may lack a field."""
+    columns: dict[str, list[Any]] = {name: [] for name in fields}
+    for row, item in enumerate(items, start=first):
+        if not isinstance(item, Mapping):
+            raise UsageError(
+                f"items[{row}] is {a_type(item)}, but near.distances_by_field compares fields; give mappings "
+                f"with {', '.join(fields)}"
+            )
+        for name in fields:
+            columns[name].append(item.get(name))
+    return join_columns(columns, fields, first) if items else []
+
+
+def _joined(row: tuple[str | None, ...]) -> str | None:
+    return None if all(part is None for part in row) else join_fields([part or "" for part in row])
+
+
 def read_items(
-    items: Sequence[object], parts: Mapping[str, Part | None], unit: TimeUnit | None, first: int
+    items: Sequence[object],
+    parts: Mapping[str, Part | None],
+    unit: TimeUnit | None,
+    first: int,
+    fields: Sequence[str] = (),
 ) -> Given:
     """The texts, ids, times and scopes of a chunk of items.
 
     parts: how to get `text`, `ids`, `times`, `scopes`, or None; if `text` is None, the items are the texts
     first: number of the first item, for errors
+    fields: keys of the items that are compared each by itself; () if an item has one text
     raises: UsageError, which names argument and item; an exception from the caller's function passes through
     """
     texts, ids, times, scopes = (
         None if (part := parts[name]) is None else _values(items, name, part, first)
         for name in ("text", "ids", "times", "scopes")
     )
+    if fields:
+        return read_columns(join_items(items, fields, first), ids, times, scopes, unit, first, "items")
     if texts is None:
         return read_columns(items, ids, times, scopes, unit, first, "items")
     return read_columns(texts, ids, times, scopes, unit, first, "text")

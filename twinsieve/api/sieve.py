@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from twinsieve.api import saved_sieve
 from twinsieve.api.frames import FrameT, column_of, is_frame, rows_of
-from twinsieve.api.given import Given, Part, read_columns, read_items
+from twinsieve.api.given import Given, Part, join_columns, read_columns, read_items
 from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.sieve_options import Options, engine_config, settings_of
 from twinsieve.api.times import TimeUnit
@@ -160,7 +160,8 @@ class Sieve:
         rows are matched by order; the index of a pandas Series is ignored.
 
         texts: str. A missing text (None, NaN, NA) is kept with stage `no_text`, and compared with nothing.
-            Bytes and numbers are refused
+            Bytes and numbers are refused. With `near.distances_by_field` in the settings: a data frame, or a
+            mapping of columns, with the fields of `input.text_field`; a row may lack some of them
         ids: int or str, or None for a text without id; `Verdicts.leader_id` returns them unchanged, for
             leaders within the window
         times: datetimes, dates, numpy.datetime64, pandas timestamps, ISO 8601 text, or numbers with
@@ -174,7 +175,14 @@ class Sieve:
         >>> Sieve().judge(texts, scopes=["a", "b"]).kept.tolist()
         [True, True]
         """
+        if self._fields:
+            texts = join_columns(texts, self._fields)
         return self._judge(read_columns(texts, ids, times, scopes, time_unit))
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """The columns of a text, where each is compared by itself (`near.distances_by_field`); else ()."""
+        return self._settings.input.text_field if self._settings.near.distances_by_field else ()
 
     @overload
     def dedup(
@@ -224,7 +232,7 @@ class Sieve:
 
         items: texts, or objects from which `text` gets a text; read once, while results are taken. Or a frame
         text, ids, times, scopes: key of an item (`item[key]`) or a function of it; without `text` the item
-            is the text
+            is the text, or with `near.distances_by_field` a mapping that has the fields
         raises: UsageError, which names argument and item, as in `text[17]`; then no item of its chunk was
             judged
 
@@ -233,13 +241,19 @@ class Sieve:
         [1]
         """
         parts = {"text": text, "ids": ids, "times": times, "scopes": scopes}
+        if self._fields and text is not None:
+            raise UsageError(
+                f"text is given, but near.distances_by_field takes {', '.join(self._fields)}; leave it out"
+            )
         if is_frame(items):
             columns = {
                 name: column_of(items, part, name)
                 for name, part in parts.items()
-                if part is not None or name == "text"
+                if part is not None or (name == "text" and not self._fields)
             }
             text_column, id_column, time_column, scope_column = map(columns.get, parts)
+            if self._fields:
+                text_column = join_columns(items, self._fields)
             given = read_columns(text_column, id_column, time_column, scope_column, time_unit, name="text")
             return rows_of(items, self._judge(given).kept)
         refuse_no_column(items, "items")
@@ -320,13 +334,16 @@ class Sieve:
     def _kept_of(
         self, taken: list[Item], parts: dict[str, Part | None], unit: TimeUnit | None, first: int
     ) -> Iterator[Item]:
-        kept = self._judge(read_items(taken, parts, unit, first)).kept
+        kept = self._judge(read_items(taken, parts, unit, first, self._fields)).kept
         return (taken[row] for row in np.flatnonzero(kept).tolist())
 
     def _judge(self, given: Given) -> Verdicts:
         with self._used():
             if self._rows == 0:
-                _log.info("the first call loads kernels, or compiles them after an installation")
+                _log.info(
+                    "the first call takes longer: it loads compiled code, or compiles it once after an "
+                    "installation"
+                )
             ends = range(0, max(len(given), 1), _SLICE)
             parts = [self._judge_slice(given.rows(low, low + _SLICE)) for low in ends]
             self._is_judging = False

@@ -16,11 +16,11 @@ from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.judge import scheme as scheme_module
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
+from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
-BASE = SchemeConfig(signature=SignatureConfig("sentences", 3))
+BASE = SchemeConfig(fields=FieldLines(2, (0, 1)), signature=SignatureConfig("sentences", 3))
 CHANGES: dict[str, list[tuple[str, object]]] = {
     "text": [("profile", "plain"), ("body_rule", "letters"), ("drop", ("广告",)), ("compare", ("links",))],
     "features": [
@@ -46,6 +46,7 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("grams", "by_script"),
     ],
     "digest": [("method", "blake2b"), ("seed", 1)],
+    "fields": [("count", 3), ("compared", (1, 0))],
     "signature": [
         ("kind", "segments"),
         ("hashes", 4),

@@ -1,0 +1,1 @@
+"""All pairs of a column of fingerprints within k bits, by the published schemes; one file a scheme."""

@@ -1,0 +1,67 @@
+"""Scheme `enumerate`: flip every choice of at most k bits of a fingerprint, and look each result up.
+
+The fingerprints stand in a hash table; there are C(64, 0) + … + C(64, k) look-ups for each.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.kernel import kernel
+from twinsieve.stages.pairs.found import Found
+from twinsieve.stages.pairs.variants import flips_of
+
+_ROWS = 1024
+"""Fingerprints at a time; their pairs are written again if the room was too small."""
+
+
+def find(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
+    """Add all pairs of places in `distinct` within the distance."""
+    flips = flips_of(distance)
+    cells = np.zeros(1 << (2 * len(distinct)).bit_length(), np.uint32)
+    _fill(distinct, cells)
+    for low in range(0, len(distinct), _ROWS):
+        found.add(partial(_look_up, distinct, cells, flips, low, min(low + _ROWS, len(distinct))))
+
+
+@kernel(callee=True)
+def _cell_of(distinct: NDArray[np.uint64], cells: NDArray[np.uint32], value: np.uint64) -> np.int64:
+    """The cell of a fingerprint, or the empty cell where it would stand. cells: place + 1, 0 for empty"""
+    mask = np.int64(len(cells) - 1)
+    cell = np.int64((value * GOLDEN) >> np.uint64(32)) & mask
+    while cells[cell] != np.uint32(0) and distinct[np.int64(cells[cell]) - 1] != value:
+        cell = (cell + np.int64(1)) & mask
+    return cell
+
+
+@kernel
+def _fill(distinct: NDArray[np.uint64], cells: NDArray[np.uint32]) -> None:
+    for row in range(len(distinct)):
+        cells[_cell_of(distinct, cells, distinct[row])] = np.uint32(row + 1)
+
+
+@kernel
+def _look_up(
+    distinct: NDArray[np.uint64],
+    cells: NDArray[np.uint32],
+    flips: NDArray[np.uint64],
+    low: int,
+    high: int,
+    pairs: NDArray[np.int64],
+) -> int:
+    """How many pairs rows low to high have with earlier rows; as many as fit are written to `pairs`."""
+    count = 0
+    for row in range(low, high):
+        for flip in range(len(flips)):
+            other = np.int64(cells[_cell_of(distinct, cells, distinct[row] ^ flips[flip])]) - 1
+            if other < 0 or other >= row:
+                continue
+            if count < len(pairs):
+                pairs[count, 0] = other
+                pairs[count, 1] = row
+            count += 1
+    return count
