@@ -249,3 +249,12 @@ def test_a_recipe_with_problems_is_refused_with_all_of_them() -> None:
     with pytest.raises(ConfigError, match=r"features\.kind is 'bytes'") as caught:
         simhash(["a text"], settings={"features": {"kind": "bytes", "drop": ["greek"]}})
     assert len(caught.value.findings) == 2
+
+
+def test_fingerprints_of_several_fields_are_refused() -> None:
+    recipe = {
+        "near": {"method": "hamming", "distances_by_field": {"title": 3, "body": 3}},
+        "input": {"text_field": ["title", "body"]},
+    }
+    with pytest.raises(UsageError, match="makes a fingerprint of each field, and these are texts"):
+        simhash(["a text"], settings=recipe)

@@ -60,6 +60,11 @@ def simhash(
     column = texts_of(texts)
     options = Options(profile=profile, seed=seed)
     scheme = _default_scheme(options) if settings is None else scheme_of(settings_of(options, settings))
+    if scheme.config.fields is not None:
+        raise UsageError(
+            "near.distances_by_field makes a fingerprint of each field, and these are texts; "
+            "remove it, and give the texts of one field"
+        )
     values = np.zeros((len(column), 2), np.uint64)
     has = np.zeros(len(column), np.bool_)
     for low in range(0, len(column), _SLICE):
