@@ -88,10 +88,9 @@ def command(
         messages = [Message(text) for text in texts]
     if features:
         with loading():
-            shown = explain_features([message.text for message in messages], settings)
-        for lines in shown:
-            for line in lines:
-                click.echo(printable(line))
+            lines = explain_features([message.text for message in messages], settings)
+        for line in lines:
+            click.echo(printable(line))
         return
     earlier, later = messages
     with loading():

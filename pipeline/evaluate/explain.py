@@ -21,6 +21,7 @@ from twinsieve.stages.errors import UsageError, shown
 from twinsieve.stages.fingerprint.digest import text_key
 from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.judge.inspect import PairReport, inspect_pair, readable_body
+from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.near.signatures import shared_parts
 
 
@@ -83,17 +84,32 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
     return Explanation((earlier.text, later.text), shown_bodies, lines, report)
 
 
-def explain_features(texts: list[str], settings: Settings) -> list[list[str]]:
-    """Of each text the lines that show its SimHash: features, sums and bits. Of two also their distance."""
+def explain_features(texts: list[str], settings: Settings) -> list[str]:
+    """Lines that show the SimHash of each text: features, sums and bits. Of two texts also their distance.
+
+    With `near.distances_by_field` this is done for each of its fields.
+    """
     scheme = scheme_of(settings)
+    fields = scheme.config.fields
+    if fields is None:
+        return _fingerprints(texts, scheme, settings)
+    lines = []
+    for number, name in enumerate(compared_fields(settings)):
+        lines += [f"field {name}", *_fingerprints(fields.of(texts, number), scheme, settings)]
+    return lines
+
+
+def _fingerprints(texts: list[str], scheme: Scheme, settings: Settings) -> list[str]:
     seen = [scheme.seen(text) for text in texts]
-    lines = [_fingerprint(text, *found, settings) for text, found in zip(texts, seen, strict=True)]
+    lines = []
+    for text, (bodies, fingerprint) in zip(texts, seen, strict=True):
+        lines += _fingerprint(text, bodies, fingerprint, settings)
     if len(texts) == 2:
-        bits = [found.bits for _, found in seen]
-        if bits[0] is None or bits[1] is None:
-            lines.append(["distance  none: a text without fingerprint is alike to no other"])
+        earlier, later = (fingerprint.bits for _, fingerprint in seen)
+        if earlier is None or later is None:
+            lines.append("distance  none: a text without fingerprint is alike to no other")
         else:
-            lines.append([f"distance  {(bits[0] ^ bits[1]).bit_count()} of 64 bits"])
+            lines.append(f"distance  {(earlier ^ later).bit_count()} of 64 bits")
     return lines
 
 

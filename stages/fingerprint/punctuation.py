@@ -25,7 +25,7 @@ from twinsieve.stages.text.normalizer import unescaped
 from twinsieve.stages.text.profiles import MAX_NAME_LENGTH, is_url_char, is_word, url_head
 from twinsieve.stages.text.profiles_microblog import MAX_TAG_LENGTH
 from twinsieve.stages.text.scripts import unspaced_table
-from twinsieve.stages.text.tables import DIGIT, MARK, SPACE, kinds, tables
+from twinsieve.stages.text.tables import DIGIT, SPACE, kinds, tables
 from twinsieve.stages.text.unicode import CATEGORIES, CATEGORY, IS_ALNUM, IS_SPACE
 
 _OTHER, _SPACE, _WORD, _CHAR, _MARK, _COMBINING, _INVISIBLE, _INSIDE, _DROPPED = range(9)
@@ -58,7 +58,12 @@ def _classes() -> NDArray[np.uint8]:
 
 @kernel(callee=True)
 def _reference_end(
-    t: NDArray[np.uint32], i: int, n: int, before: np.uint32, properties: NDArray[np.uint32]
+    t: NDArray[np.uint32],
+    i: int,
+    n: int,
+    before: np.uint32,
+    classes: NDArray[np.uint8],
+    properties: NDArray[np.uint32],
 ) -> int:
     """Where the link, mention or tag ends that begins at i; i if there is none. before: character before i"""
     head = url_head(t, i, n)
@@ -86,7 +91,7 @@ def _reference_end(
     stop = min(n, i + MAX_TAG_LENGTH + 1)
     k = i + 1
     named = False
-    while k < stop and (is_word(t[k], properties) or properties[t[k]] & MARK):
+    while k < stop and (is_word(t[k], properties) or classes[t[k]] == _COMBINING or classes[t[k]] == _CHAR):
         named |= not properties[t[k]] & DIGIT
         k += 1
     return k if named else i
@@ -105,7 +110,7 @@ def _classify(
     i = ZERO
     before = np.uint32(_BLANK)
     while i < n:
-        end = max(_reference_end(t, i, n, before, properties), i + 1)
+        end = max(_reference_end(t, i, n, before, classes, properties), i + 1)
         before = t[end - 1]
         if end > i + 1:
             t[i:end] = _BLANK

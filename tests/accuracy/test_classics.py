@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.accuracy.data_sets import ARTICLES, data_dir
+from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, data_dir
+from tests.stages.fingerprint.test_keywords import plain_keywords
+from tests.stages.fingerprint.test_punctuation import check_texts
 from twinsieve import Sieve
 from twinsieve.pipeline.evaluate.evaluate import read_texts
+from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.keywords import Keywords
+from twinsieve.stages.text.normalizer import Normalizer
+from twinsieve.stages.text.rules import TextConfig
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
@@ -24,3 +30,17 @@ def test_the_jieba_recipe_finds_the_planted_articles_and_drops_few_others(root: 
     assert len(planted) == 10
     assert len(found & planted) >= 9
     assert len(found - planted) <= 2
+
+
+@pytest.mark.parametrize("data", [WEIBO, *POOLED, ARTICLES], ids=lambda data: data.name)
+def test_features_of_real_texts_equal_the_plain_rules(data: DataSet) -> None:
+    texts = read_texts(data.texts)[1][:300]
+    check_texts(FeatureConfig("punctuation", weights="position"), texts)
+    check_texts(FeatureConfig("punctuation", drop=("latin", "digits")), texts)
+    config = FeatureConfig("keywords", drop_parts_of_speech=("u", "y", "r"), min_word=1, weights="scale5")
+    bodies, keywords = Normalizer(TextConfig("plain")).bodies(texts), Keywords(config, 1)
+    for row in range(100):
+        marks = bodies.word_starts[bodies.starts[row] : bodies.starts[row + 1]].tolist()
+        body = "".join(" " * mark + char for char, mark in zip(bodies.text(row), marks, strict=True)).lstrip()
+        if max(map(len, body.split()), default=0) <= 500:
+            assert list(keywords.keywords(bodies, row).items()) == list(plain_keywords(config, body).items())

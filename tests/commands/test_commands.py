@@ -158,6 +158,24 @@ def test_explain_shows_the_distance_of_two_fingerprints(run: Run) -> None:
     assert run("explain", "--features", _A, _A, _A).code == 2
 
 
+def test_explain_shows_the_fingerprint_of_each_field(tmp_path: Path, run: Run) -> None:
+    source, config = tmp_path / "in.jsonl", tmp_path / "s.yaml"
+    rows = [{"id": "a", "title": _A, "body": _B}, {"id": "b", "title": _A, "body": "短"}]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config.write_text(
+        "near: {method: hamming, distances_by_field: {title: 3, body: 3}}\n"
+        "input: {text_field: [title, body]}\nprofile: plain\n"
+    )
+    ran = run("explain", "--features", "-c", config, "--input", source, "--id", "a", "--id", "b")
+    lines = ran.out.splitlines()
+    body = lines.index("field body")
+    assert lines[:2] == ["field title", f"text  {_A}"]
+    assert lines[body - 1] == "distance  0 of 64 bits"
+    assert lines[body + 1] == f"text  {_B}"
+    assert f"hex   {int(simhash([_B])[0]):016x}" in lines[body:]
+    assert lines[-1].startswith("distance  none")
+
+
 def test_explain_shows_what_a_terminal_would_obey(run: Run) -> None:
     ran = run("explain", "\x1b[2J\u202e" + _A, _A)
     assert ran.code == 0

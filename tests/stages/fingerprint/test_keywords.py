@@ -29,6 +29,39 @@ from twinsieve.stages.fingerprint.keywords import Keywords
 
 pytestmark = pytest.mark.usefixtures("dictionary_read_once")
 
+ENGLISH = [
+    "the",
+    "of",
+    "is",
+    "and",
+    "to",
+    "in",
+    "that",
+    "we",
+    "for",
+    "an",
+    "are",
+    "by",
+    "be",
+    "as",
+    "on",
+    "with",
+    "can",
+    "if",
+    "from",
+    "which",
+    "you",
+    "it",
+    "this",
+    "then",
+    "at",
+    "have",
+    "all",
+    "not",
+    "one",
+    "has",
+    "or",
+]
 NEWS = [
     "国家卫生健康委员会 通报新型冠状病毒肺炎疫情最新情况 湖北省新增确诊病例 武汉市方舱医院投入使用",
     "教育部要求各地学校延迟开学 利用网络平台停课不停学 教师通过直播给学生上课",
@@ -180,7 +213,7 @@ def plain_keywords(config: FeatureConfig, text: str) -> dict[str, int]:
             continue
         if flag in config.drop_parts_of_speech or len(word.strip()) < config.min_word:
             continue
-        if config.stop_words == "jieba" and word in ("the", "of", "is"):
+        if config.stop_words == "jieba" and word in ENGLISH:
             continue
         if word not in config.own_stop_words:
             words.append(word)
