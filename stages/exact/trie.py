@@ -26,9 +26,10 @@ from twinsieve.stages.exact.trie_head import Entries, TrieHead
 from twinsieve.stages.exact.trie_tier import SealedTier, tier_from_sections, tier_to_sections
 from twinsieve.stages.exact.window import check_window
 
-_MAX_HEAD = 2**16
+_MAX_HEAD = 2**18
 _MAX_TIER = 2**20
 _FAN_OUT = 4
+_NO_LIMIT = 2**63 - 1
 
 _BYTES_A_KEY = 34
 _BYTES_A_TIER = 8_192
@@ -54,10 +55,10 @@ def tier_sizes(window: Window) -> TierSizes:
 
     A full head is sealed. `fan_out` tiers of one level are merged into one tier of the next level, as long as
     the result has at most `largest` entries (a quarter of the window, at most 1,048,576). As a result, each
-    entry is built into a trie three times, a look-up searches about 6 + messages / 1,048,576 tiers, and the
+    entry is built into a trie twice, a look-up searches about 3 + messages / 1,048,576 tiers, and the
     entries of the oldest tier that have left the window are at most a quarter of it.
     """
-    head = min(_MAX_HEAD, max(1_024, window.messages // 64))
+    head = min(_MAX_HEAD, max(1_024, window.messages // 32))
     return TierSizes(head, _FAN_OUT, min(_MAX_TIER, max(head, window.messages // 4)))
 
 
@@ -80,11 +81,12 @@ class TrieTiers:
         self.first_time_ms = NO_TIME
 
     def find(
-        self, digests: NDArray[np.uint64]
+        self, digests: NDArray[np.uint64], before: int = _NO_LIMIT
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Look up the newest entry of each digest.
 
         digests: uint64[n, 2]
+        before: entries from this kept index on need not be found, because the caller has them elsewhere
         returns: bool[n], whether there is an entry; int64[n], its position or NO_LEADER; int64[n], its kept
             index or -1; int64[n], its time in ms or NO_TIME
         """
@@ -93,12 +95,15 @@ class TrieTiers:
         leaders = np.full(n, NO_LEADER, dtype=np.int64)
         kept = np.full(n, -1, dtype=np.int64)
         times = np.full(n, NO_TIME, dtype=np.int64)
-        rows = self.head.find(digests)
-        here = np.flatnonzero(rows >= 0)
-        _, leaders[here], kept[here], times[here] = self.head.entries.take(rows[here])
-        is_hit[here] = True
+        if self.head.count and self.head.entries.kept[0] < before:
+            rows = self.head.find(digests)
+            here = np.flatnonzero(rows >= 0)
+            _, leaders[here], kept[here], times[here] = self.head.entries.take(rows[here])
+            is_hit[here] = True
         left = np.flatnonzero(~is_hit)
         for tier in reversed(self.tiers):
+            if tier.oldest_kept >= before:
+                continue
             rows = tier.find(digests[left])
             hits = rows >= 0
             here, rows = left[hits], rows[hits]

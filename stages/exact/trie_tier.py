@@ -72,6 +72,7 @@ class SealedTier:
         self.filter.cursor[CURSOR_LIVE] = 1
         self._trie_bytes = trie_bytes
         last = np.array([len(trie) - 1])
+        self.oldest_kept = int(self.kept_less_row.values(np.zeros(1, np.int64))[0])
         self.newest_kept = int(self.kept_less_row.values(last)[0]) + len(trie) - 1
         self.newest_time_ms = int(self.times.values(last)[0])
 
@@ -81,12 +82,15 @@ class SealedTier:
         n = len(entries.kept)
         order = np.argsort(entries.digests[:, 0])
         ordered = entries.digests[order]
+        if (ordered[1:, 0] == ordered[:-1, 0]).any():
+            order = np.lexsort((entries.digests[:, 1], entries.digests[:, 0]))
+            ordered = entries.digests[order]
         keys = _TrieKeys(ordered)
         trie = marisa_trie.BinaryTrie(
             iter(keys), num_tries=1, cache_size=marisa_trie.TINY_CACHE, order=marisa_trie.LABEL_ORDER
         )
-        ids = np.argsort(_prefix_of_ids(trie))
-        ids[keys.shared] = [trie.key_id(key) for key in _whole_keys(ordered[keys.shared])]
+        # The trie gives its keys in ascending order, as the digests are.
+        ids = np.fromiter((number for _, number in trie.iteritems()), dtype=np.int64, count=n)
         low = np.empty(n, dtype=np.uint32)
         second = np.empty(n, dtype=np.uint64)
         rows = np.empty(n, dtype=np.int64)
@@ -171,7 +175,7 @@ class SealedTier:
 class _TrieKeys:
     """Iterates over the trie keys of n digests: the first 4 bytes, or all 16 if the first 4 are not unique.
 
-    digests: uint64[n, 2], ascending in their first half
+    digests: uint64[n, 2], ascending
     shared: bool[n], whether the first 4 bytes are not unique
     It makes the keys in pieces, because a million bytes objects at once would take 45 MB.
     """

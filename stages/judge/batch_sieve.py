@@ -138,8 +138,11 @@ class BatchSieve:
             low = high
 
     def _exact_index(self, chunk: Chunk) -> ExactIndex:
-        hits = no_trie_hits() if self._tiers is None else TrieHits(*self._tiers.find(chunk.digests))
-        return ExactIndex(self._bloom, hits)
+        if self._tiers is None:
+            return ExactIndex(self._bloom, no_trie_hits())
+        # What the ring still holds when the chunk ends, it finds by itself.
+        before = self._chunk_judge.ring.first_kept_after(len(chunk.lengths))
+        return ExactIndex(self._bloom, TrieHits(*self._tiers.find(chunk.digests, before)))
 
     def _seal(self, chunk: Chunk) -> None:
         if self._tiers is None:

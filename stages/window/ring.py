@@ -139,6 +139,10 @@ class Ring:
         """Slot of the oldest entry in the ring; any slot if the ring is empty."""
         return (self.kept - self.size) % self.capacity
 
+    def first_kept_after(self, messages: int) -> int:
+        """The smallest kept index that is still in the ring when that many more messages are kept."""
+        return max(int(self.columns.counters[OLDEST]), self.kept + messages - self.capacity)
+
     def live_slots(self) -> NDArray[np.int64]:
         """int64[size]: slots of all entries, oldest first."""
         return np.arange(self.kept - self.size, self.kept, dtype=np.int64) % self.capacity

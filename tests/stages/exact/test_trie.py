@@ -125,7 +125,7 @@ def _filled(window: Window, digests: NDArray[np.uint64], chunk: int = 4_096) -> 
 def test_of_many_keys_present_and_absent_none_is_answered_wrongly() -> None:
     digests = _random(120_000, seed=1)
     tiers = _filled(Window(120_000), digests)
-    assert len({tier.level for tier in tiers.tiers}) == 3
+    assert len({tier.level for tier in tiers.tiers}) == 2
     kept = np.arange(120_000)
     found, leaders, kept_found, times = tiers.find(digests)
     assert found.all()
@@ -146,6 +146,16 @@ def test_digests_forged_to_share_their_first_bytes_are_told_apart() -> None:
     absent = digests.copy()
     absent[:, 1] ^= np.uint64(1)
     assert not tiers.find(absent)[0].any()
+
+
+def test_entries_that_the_caller_holds_may_be_left_out_and_no_others() -> None:
+    digests = _random(5_000, seed=4)
+    tiers = _filled(Window(5_000), digests)
+    for before in (0, 1, 2_500, 4_999, 5_000):
+        is_hit, leaders, *_ = tiers.find(digests, before)
+        assert is_hit[:before].all()
+        assert (leaders[is_hit] == tiers.find(digests)[1][is_hit]).all()
+    assert not tiers.find(digests, 0)[0].any()
 
 
 def test_the_answer_does_not_depend_on_how_the_stream_is_cut_into_chunks() -> None:
