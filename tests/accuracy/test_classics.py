@@ -9,6 +9,7 @@ import pytest
 from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, data_dir
 from tests.stages.fingerprint.test_keywords import plain_keywords
 from tests.stages.fingerprint.test_punctuation import check_texts
+from tests.stages.fingerprint.test_signatures import CONFIGS, check_signatures
 from twinsieve import Sieve
 from twinsieve.pipeline.evaluate.evaluate import read_texts
 from twinsieve.stages.fingerprint.features import FeatureConfig
@@ -30,6 +31,13 @@ def test_the_jieba_recipe_finds_the_planted_articles_and_drops_few_others(root: 
     assert len(planted) == 10
     assert len(found & planted) >= 9
     assert len(found - planted) <= 2
+
+
+@pytest.mark.parametrize("data", [WEIBO, *POOLED, ARTICLES], ids=lambda data: data.name)
+def test_signatures_of_real_texts_equal_the_plain_rules(data: DataSet) -> None:
+    texts = read_texts(data.texts)[1][:60]
+    for config in CONFIGS:
+        check_signatures(config, texts)
 
 
 @pytest.mark.parametrize("data", [WEIBO, *POOLED, ARTICLES], ids=lambda data: data.name)

@@ -124,34 +124,41 @@ def plain_segments(
     return [segment for segment in segments if segment]
 
 
+CONFIGS = [
+    SignatureConfig("top_features", 10, joined=False),
+    SignatureConfig("top_features", 3, joined=True),
+    SignatureConfig("sentences", 3, joined=True),
+    SignatureConfig("sentences", 2, joined=False),
+    SignatureConfig("segments", 4, joined=False),
+    SignatureConfig("segments", 3, joined=True),
+    SignatureConfig("segments", 5, joined=False, cut="paragraphs"),
+    SignatureConfig("segments", 4, joined=False, cut="length"),
+    SignatureConfig("imatch", 1, commonest=1.0, rarest=3.0),
+    SignatureConfig("imatch", 1),
+]
+
+
+def check_signatures(config: SignatureConfig, texts: list[str]) -> None:
+    """Compare the hashes of every text, in one batch and alone, with the plain rule."""
+    scheme = Scheme(SchemeConfig(features=_FEATURES, digest=DigestConfig(seed=_SEED), signature=config))
+    bodies, prints = scheme.read(texts)
+    for row in range(len(texts)):
+        expected = plain_parts(config, scheme, bodies, texts, row)
+        assert prints.part_hashes[row].tolist() == expected + [0] * (config.parts - len(expected))
+        alone = scheme.read([texts[row]])[1].part_hashes
+        assert (alone[0] == prints.part_hashes[row]).all()
+
+
 @pytest.mark.parametrize(
     "config",
-    [
-        SignatureConfig("top_features", 10, joined=False),
-        SignatureConfig("top_features", 3, joined=True),
-        SignatureConfig("sentences", 3, joined=True),
-        SignatureConfig("sentences", 2, joined=False),
-        SignatureConfig("segments", 4, joined=False),
-        SignatureConfig("segments", 3, joined=True),
-        SignatureConfig("segments", 5, joined=False, cut="paragraphs"),
-        SignatureConfig("segments", 4, joined=False, cut="length"),
-        SignatureConfig("imatch", 1, commonest=1.0, rarest=3.0),
-        SignatureConfig("imatch", 1),
-    ],
+    CONFIGS,
     ids=lambda config: f"{config.kind}-{config.hashes}-{config.joined}-{config.cut}",
 )
 def test_every_kind_equals_the_plain_rule(config: SignatureConfig) -> None:
-    scheme = Scheme(SchemeConfig(features=_FEATURES, digest=DigestConfig(seed=_SEED), signature=config))
-
     @settings(max_examples=40)
     @given(texts=_texts)
     def check(texts: list[str]) -> None:
-        bodies, prints = scheme.read(texts)
-        for row in range(len(texts)):
-            expected = plain_parts(config, scheme, bodies, texts, row)
-            assert prints.part_hashes[row].tolist() == expected + [0] * (config.parts - len(expected))
-            alone = scheme.read([texts[row]])[1].part_hashes
-            assert (alone[0] == prints.part_hashes[row]).all()
+        check_signatures(config, texts)
 
     check()
 
