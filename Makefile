@@ -93,6 +93,7 @@ throughput: $(VENV)/.installed-dev
 # published experiments, small enough for ten minutes in all.
 classics: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.classics
+	$(BIN)/python -m bench.classics_stage_one --rows 200000 --times 3
 	$(BIN)/python -m bench.classics_bloom
 	$(BIN)/python -m bench.classics_pairs --rows 100 500 1000 2000 100000
 	$(BIN)/python -m bench.classics_compare
