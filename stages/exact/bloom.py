@@ -46,7 +46,7 @@ class BloomGenerations:
         return bloom_bytes(self.sizing)
 
     def to_sections(self) -> Sections:
-        """Copies of the state as named arrays: `parameters`, and of live generations `generations`, `bits`."""
+        """Copies of the state as named arrays: `parameters`, and of live ones `generations`, `bits`."""
         rows = self._live_rows()
         return {
             "parameters": self._parameters(),

@@ -13,7 +13,7 @@ from twinsieve.stages.window.lengths import MAX_CODED_LENGTH, length_codes
 CHUNK_ROWS = 1024
 """Rows judged against one state of the index; small enough that the pairs inside stay in the cache."""
 
-EXACT_CHUNK_ROWS = 8_192
+EXACT_CHUNK_ROWS = 16_384
 """The same without a near stage, which has no pairs: more rows share the time of a kernel's call."""
 
 _CODES = length_codes()
