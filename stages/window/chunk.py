@@ -14,7 +14,7 @@ CHUNK_ROWS = 1024
 """Rows of a chunk; they are judged with one state of the index. The number is so small that the data of all
 rows stays in the processor's cache."""
 
-EXACT_CHUNK_ROWS = 8_192
+EXACT_CHUNK_ROWS = 16_384
 """The same without a near stage, which has no pairs: more rows share the time of a kernel's call."""
 
 _CODES = length_codes()

@@ -36,8 +36,8 @@ from twinsieve.stages.judge.scheme import Scheme
 Item = TypeVar("Item")
 
 _SLICE = 8_192
-"""Number of texts judged in one step. It limits memory, because a step holds the bodies and fingerprints of
-all its texts. Verdicts do not depend on it."""
+"""Number of texts judged in one step; twice as many without a near stage, where steps hold less. It limits
+memory, because a step holds the bodies and fingerprints of all its texts. Verdicts do not depend on it."""
 
 _log = logging.getLogger("twinsieve")
 
@@ -345,28 +345,31 @@ class Sieve:
                     "the first call takes longer: it loads compiled code, or compiles it once after an "
                     "installation"
                 )
-            columns = blank_columns(len(given), self._rows)
-            for low, batch, rows in self._batches(given):
-                part = {name: column[low : low + _SLICE] for name, column in columns.items()}
-                self._judge_slice(given.rows(low, low + _SLICE), batch, rows, part)
+            first = self._rows
+            columns = blank_columns(len(given), first)
+            for part, batch, rows in self._batches(given):
+                low = self._rows - first
+                verdicts = {name: column[low : low + len(part)] for name, column in columns.items()}
+                self._judge_slice(part, batch, rows, verdicts)
             self._is_judging = False
             self._warn_when_full()
             self._warn_without_times(given)
         return Verdicts(**columns)
 
-    def _batches(self, given: Given) -> Iterator[tuple[int, Batch, NDArray[np.int64] | None]]:
-        """For each slice its first row, the batch of its rows with a text, and which rows these are (None:
-        all).
+    def _batches(self, given: Given) -> Iterator[tuple[Given, Batch, NDArray[np.int64] | None]]:
+        """The slices of the rows, each with the batch of its rows with a text; and which rows these are, or
+        None for all.
 
         If threads are allowed, the next slice is read while the caller judges the last one. A batch does not
         depend on verdicts.
         """
-        arrival_ms = time.time_ns() // 1_000_000
-        lows = range(0, len(given), _SLICE)
-        first = self._rows
+        first, arrival_ms = self._rows, time.time_ns() // 1_000_000
+        size = _SLICE if self._engine.config.near.method != "none" else 2 * _SLICE
+        lows = range(0, len(given), size)
 
-        def read(low: int) -> tuple[int, Batch, NDArray[np.int64] | None]:
-            return low, *self._read_slice(given.rows(low, low + _SLICE), first + low, arrival_ms)
+        def read(low: int) -> tuple[Given, Batch, NDArray[np.int64] | None]:
+            part = given.rows(low, low + size)
+            return part, *self._read_slice(part, first + low, arrival_ms)
 
         if len(lows) < 2 or self._engine.config.near.shards < 2:
             yield from map(read, lows)
