@@ -50,7 +50,7 @@ def text_key(text: str) -> bytes:
     """The bytes of a raw text as an exact key: its type, its length in bytes, and UTF-8.
 
     >>> text_key("é")
-    b's2:\xc3\xa9'
+    b's2:\\xc3\\xa9'
     """
     content = text.encode("utf-8", "surrogatepass")
     return b"s%d:%b" % (len(content), content)
