@@ -34,7 +34,7 @@ def _cell_of(distinct: NDArray[np.uint64], cells: NDArray[np.uint32], value: np.
     mask = np.int64(len(cells) - 1)
     # Many variants differ in their high bits alone, and a multiplication moves bits only upwards.
     cell = np.int64(mix64(value) & np.uint64(mask))
-    while cells[cell] != np.uint32(0) and distinct[np.int64(cells[cell]) - 1] != value:
+    while cells[cell] != np.uint32(0) and distinct[np.int64(cells[cell]) - np.int64(1)] != value:
         cell = (cell + np.int64(1)) & mask
     return cell
 

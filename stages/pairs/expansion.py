@@ -58,7 +58,7 @@ def _look_up(
         # Entries of one hash are sorted by row: those of earlier rows come first.
         while place < len(entries) and entries[place] < hashed | np.uint64(row):
             other = np.int64(entries[place] & row_mask)
-            place += 1
+            place += np.int64(1)
             if other == before or np.int64(popcount(distinct[row] ^ distinct[other])) > distance:
                 continue
             before = other

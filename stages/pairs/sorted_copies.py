@@ -36,9 +36,9 @@ def first_from(values: NDArray[np.uint64], value: np.uint64) -> np.int64:
     """Place of the first of the sorted values that is not below `value`."""
     low, high = np.int64(0), np.int64(len(values))
     while low < high:
-        middle = (low + high) >> 1
+        middle = (low + high) >> np.int64(1)
         if values[middle] < value:
-            low = middle + 1
+            low = middle + np.int64(1)
         else:
             high = middle
     return low
