@@ -40,6 +40,16 @@ of that range beyond the window mark entries that are stale."""
 MAX_RING = 2**30
 """Largest window without buckets, in messages: slot numbers of the ring are 32-bit integers."""
 
+
+def largest_window(method: str) -> int:
+    """Most messages of the near window under a value of `near.method`.
+
+    >>> largest_window("text"), largest_window("none")
+    (16000000, 1073741824)
+    """
+    return MAX_WINDOW if method in ("text", "signatures") else MAX_RING
+
+
 MAX_DISTANCE = 7
 MAX_SCAN_DISTANCE = 12
 MAX_TABLES = 128

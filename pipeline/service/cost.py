@@ -15,7 +15,7 @@ from twinsieve.pipeline.wire.columns import row_bytes
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART
-from twinsieve.stages.contract import DETAIL_LENGTH, MAX_WINDOW, Verdicts
+from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts, largest_window
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 _HOUR_S = 3600
@@ -96,7 +96,7 @@ def cost_of(settings: Settings, rate: float) -> Cost:
         for name, stage in (("exact", settings.exact), ("near", settings.near))
         if stage.method != "none"
     ]
-    limits = {"near": MAX_WINDOW} if settings.near.method == "text" else {}
+    limits = {"near": largest_window(settings.near.method)}
     return Cost(
         memory=worst_case_bytes(sieve_config(settings, "")),
         covers=[_cover(name, window, rate, limits.get(name)) for name, window in windows],

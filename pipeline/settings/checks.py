@@ -19,7 +19,7 @@ from twinsieve.pipeline.settings.model import (
 )
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
-from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, MAX_WINDOW, NearConfig
+from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG, dictionary_entries
 
@@ -78,9 +78,9 @@ def _windows(settings: Settings) -> Iterator[Problem]:
 
 def _near(near: NearSettings) -> Iterator[Problem]:
     messages, layout = near.window.messages, near.layout
-    if near.method in ("text", "signatures") and messages > MAX_WINDOW:
-        limit = f"the method {near.method} takes at most {MAX_WINDOW}"
-        yield "near.window.messages", f"is {messages}; {limit}"
+    largest = largest_window(near.method)
+    if messages > largest:
+        yield "near.window.messages", f"is {messages}; the method {near.method} takes at most {largest}"
     if layout.weak > layout.key_bits:
         yield "near.layout.weak", f"is {layout.weak}, but a key has {layout.key_bits} bits"
     if near.method == "signatures":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import MAX_RING, MAX_WINDOW, STORED_LENGTH, SieveConfig
+from twinsieve.stages.contract import STORED_LENGTH, SieveConfig, largest_window
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
@@ -86,7 +86,7 @@ class ChunkJudge:
     def __init__(self, config: SieveConfig) -> None:
         near = config.near
         window = near.window.messages
-        largest = MAX_RING if near.method == "hamming" else MAX_WINDOW
+        largest = largest_window(near.method)
         if not 1 <= window <= largest:
             raise UsageError(f"near.window.messages is {window}; use 1..{largest}")
         if near.method == "signatures" and not 1 <= near.share <= near.parts <= MAX_PARTS:

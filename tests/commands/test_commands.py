@@ -258,6 +258,15 @@ def test_lint_says_which_window_ends_before_its_age(
     assert (ran.code, found) == (0, [said] if said else [])
 
 
+@pytest.mark.parametrize(
+    ("method", "most"), [("text", "16,000,000"), ("signatures", "16,000,000"), ("hamming", "1,073,741,824")]
+)
+def test_lint_names_the_largest_window_of_the_method(run: Run, method: str, most: str) -> None:
+    ran = run("lint", "--rate", 500_000, *setting(f"near.method={method}", "near.window.age=24h"))
+    assert ran.code == 0
+    assert f"at most {most}: " in ran.out
+
+
 def test_lint_counts_what_a_whole_run_may_hold(run: Run) -> None:
     held = held_by(Settings(), 64)
     out = run("lint", "--partitions", "64").out

@@ -9,6 +9,7 @@ import pytest
 
 from tests.twins import batch_of
 from twinsieve.stages.contract import (
+    MAX_WINDOW,
     NO_TIME,
     OFF,
     Batch,
@@ -21,6 +22,7 @@ from twinsieve.stages.contract import (
     Verdicts,
     Window,
 )
+from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.window.ring import KEPT
@@ -189,3 +191,14 @@ def test_an_entry_of_2_to_the_24_messages_ago_is_not_one_of_this_chunk() -> None
     sieve._chunk_judge.ring.columns.counters[KEPT] = 2**24
     verdicts = sieve.judge(_batch(["另外的一句话在这里说完了", asked]))
     assert verdicts.kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE]
+
+
+@pytest.mark.parametrize(("method", "is_taken"), [("none", True), ("text", False), ("signatures", False)])
+def test_a_window_beyond_what_buckets_can_number_needs_none(method: str, is_taken: bool) -> None:
+    near = NearConfig(method=method, window=Window(MAX_WINDOW + 1), parts=1)  # type: ignore[arg-type]
+    config = SieveConfig(ExactConfig("bloom", window=Window(1000)), near)
+    if is_taken:
+        assert BatchSieve(config).stats().capacity == MAX_WINDOW + 1
+    else:
+        with pytest.raises(UsageError, match=r"near\.window\.messages is 16000001; use 1\.\.16000000"):
+            BatchSieve(config)
