@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,13 +88,14 @@ class Fingerprinter:
         self,
         bodies: Bodies,
         keys: Keys | None = None,
-        texts: list[str] | None = None,
+        features: Callable[[], PackedFeatures] | None = None,
     ) -> Fingerprints:
         """The fingerprints of each row. Exact-only rows have a digest; their other columns are 0.
 
         All tallies are 0 here; `stages.differ.tails` fills them, because it has the lists of words.
         keys: one exact key for each row, to be hashed instead of the key text
-        texts: the messages before they became bodies, for features that are made of them
+        features: returns `packed_features` of these rows; called only if the SimHash is made of them. None:
+            they are made of the bodies alone
         raises: UsageError if there is not one key per row, or no text for features made of texts
         """
         layout = self._layout
@@ -106,10 +107,11 @@ class Fingerprinter:
         prints.digests = digests(self._digest, bodies, keys)
         prints.sketches = np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8)
         prints.sketch_rows = places_of(long).astype(np.int32)
-        self._fill_simhashes(bodies, texts, prints)
+        columns = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
+        self._fill_simhashes(bodies, features or partial(self.packed_features, bodies), columns)
         by_script = layout.grams == "by_script"
-        columns = (prints.band_keys, prints.signatures)
-        fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *columns)
+        by_minhash = (prints.band_keys, prints.signatures)
+        fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *by_minhash)
         fill_bags(chars, starts, exact_only, prints.bags, prints.signatures)
         fill_sketches(chars, starts, prints.sketch_rows, self._sketch_family, prints.sketches)
         return prints
@@ -123,12 +125,21 @@ class Fingerprinter:
         prints.digests = digests(self._digest, bodies.for_kernels(), keys)
         return prints
 
-    def packed_features(
-        self,
-        bodies: Bodies,
-        texts: list[str] | None = None,
-    ) -> PackedFeatures:
-        """What the SimHash of each row is made of. texts: as for `fingerprints`"""
+    def simhashes(self, bodies: Bodies, texts: list[str]) -> SimhashColumns:
+        """The SimHash of each row and nothing else of `fingerprints`; there are no weak bits."""
+        rows = len(bodies)
+        columns = SimhashColumns(
+            np.zeros((rows, 2), np.uint64), np.zeros(rows, np.bool_), np.zeros((rows, 0, 0), np.uint8)
+        )
+        self._fill_simhashes(bodies.for_kernels(), partial(self.packed_features, bodies, texts), columns)
+        return columns
+
+    def packed_features(self, bodies: Bodies, texts: list[str] | None = None) -> PackedFeatures:
+        """What the SimHash of each row is made of.
+
+        texts: the messages before they became bodies, for features that are made of them
+        raises: UsageError if they are missing
+        """
         if self._marks is not None:
             if texts is None:
                 raise UsageError("features.kind is punctuation, which bodies do not have; give the texts too")
@@ -170,15 +181,16 @@ class Fingerprinter:
             return self._keywords.idf_table()
         return self._rules.idf_features, self._rules.idf_weights
 
-    def _fill_simhashes(self, bodies: Bodies, texts: list[str] | None, prints: Fingerprints) -> None:
-        simhashes = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
+    def _fill_simhashes(
+        self, bodies: Bodies, features: Callable[[], PackedFeatures], columns: SimhashColumns
+    ) -> None:
         seeds, key_bits = self._simhash_seeds, self._layout.key_bits
         if self._keywords is not None or self._marks is not None:
-            fill_packed_simhashes(*self.packed_features(bodies, texts), seeds, key_bits, simhashes)
+            fill_packed_simhashes(*features(), seeds, key_bits, columns)
             return
         bodies = without(bodies, self._drop)
-        columns = (bodies.chars, bodies.starts, bodies.word_starts, bodies.exact_only)
-        fill_simhashes(*columns, self._rules, seeds, key_bits, simhashes)
+        chars = (bodies.chars, bodies.starts, bodies.word_starts, bodies.exact_only)
+        fill_simhashes(*chars, self._rules, seeds, key_bits, columns)
 
 
 def _check(layout: BandLayout) -> None:

@@ -59,7 +59,7 @@ class Keywords:
             case "tf":
                 return {word: counts[word] for word in best}
             case "tfidf":
-                by_idf = self._by_idf(counts)
+                by_idf = self._by_idf(counts) if self._config.choose == "frequency" else values
                 return {word: by_idf[word] for word in best}
             case "scale5":
                 return _levels({word: values[word] for word in best})

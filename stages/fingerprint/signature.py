@@ -19,6 +19,7 @@ from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import fixed_point
+from twinsieve.stages.fingerprint.packed_features import PackedFeatures
 
 MAX_HASHES = 16
 
@@ -65,7 +66,7 @@ class SignatureConfig:
 class Signer:
     """Makes the part hashes of messages; the same ones for the same settings, in any process and any batch.
 
-    fingerprinter: makes the features; normalise: makes bodies of texts, for sentences
+    fingerprinter: knows the IDF of features; normalise: makes bodies of texts, for sentences
     seed: the secret of the digests
     """
 
@@ -81,16 +82,19 @@ class Signer:
         self._normalise = normalise
         self._secret = seed.to_bytes(8, "little")
 
-    def part_hashes(self, bodies: Bodies, texts: list[str]) -> NDArray[np.uint64]:
+    def part_hashes(
+        self, bodies: Bodies, texts: list[str], features: Callable[[], PackedFeatures]
+    ) -> NDArray[np.uint64]:
         """uint64[n, parts]: distinct hashes of each row, ascending, then zeros.
 
         Exact-only rows have none, nor has a row without a feature or sentence that counts.
+        features: gives `Fingerprinter.packed_features` of the rows
         """
         match self._config.kind:
             case "top_features":
-                found = self._top_features(bodies, texts)
+                found = self._top_features(features())
             case "imatch":
-                found = self._in_band(bodies, texts)
+                found = self._in_band(features())
             case "sentences":
                 found = self._sentences(bodies, texts)
             case "segments":
@@ -105,14 +109,12 @@ class Signer:
                 rows[row, : len(distinct)] = distinct
         return rows
 
-    def _top_features(self, bodies: Bodies, texts: list[str]) -> Iterator[list[int]]:
-        packed = self._fingerprinter.packed_features(bodies, texts)
+    def _top_features(self, packed: PackedFeatures) -> Iterator[list[int]]:
         for low, high in pairwise(packed.starts.tolist()):
             heaviest = np.argsort(-packed.weights[low:high], kind="stable")[: self._config.hashes]
             yield [feature or 1 for feature in packed.features[low:high][heaviest].tolist()]
 
-    def _in_band(self, bodies: Bodies, texts: list[str]) -> Iterator[list[int]]:
-        packed = self._fingerprinter.packed_features(bodies, texts)
+    def _in_band(self, packed: PackedFeatures) -> Iterator[list[int]]:
         idf = self._fingerprinter.idf_of(packed.features)
         counts = idf >= fixed_point(self._config.commonest)
         if self._config.rarest is not None:

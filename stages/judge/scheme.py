@@ -6,7 +6,7 @@ import json
 import pkgutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from hashlib import blake2b, pbkdf2_hmac
 from importlib.metadata import version
 from typing import Any
@@ -128,29 +128,27 @@ class Scheme:
             return Bodies.blank(len(texts), fill={"exact_only": 1})
         return self._normalizer.bodies(texts)
 
-    def fingerprints(self, bodies: Bodies, keys: Keys | None, texts: list[str] | None) -> Fingerprints:
+    def fingerprints(self, bodies: Bodies, keys: Keys | None, texts: list[str]) -> Fingerprints:
         """The second half of `read`."""
         if not self._near:
             return self._fingerprinter.digests_alone(bodies, keys)
-        prints = self._fingerprinter.fingerprints(bodies, keys, texts)
+        # Made once for SimHash and signature, if at all: jieba takes most of the time of a message.
+        features = cache(partial(self._fingerprinter.packed_features, bodies, texts))
+        prints = self._fingerprinter.fingerprints(bodies, keys, features)
         fill_tallies(bodies, prints.tallies)
         if self._signer is not None:
-            if texts is None:
-                raise UsageError("signatures are made of texts; give them beside their bodies")
-            prints.part_hashes = self._signer.part_hashes(bodies, texts)
+            prints.part_hashes = self._signer.part_hashes(bodies, texts, features)
         if self.config.fields is not None:
             self._replace_simhashes(self.config.fields, prints, texts)
         return prints
 
-    def _replace_simhashes(self, fields: FieldLines, prints: Fingerprints, texts: list[str] | None) -> None:
+    def _replace_simhashes(self, fields: FieldLines, prints: Fingerprints, texts: list[str]) -> None:
         """Put a 64-bit SimHash of each compared field into the columns of `simhashes`."""
-        if texts is None:
-            raise UsageError("fingerprints of fields are made of texts; give them beside their bodies")
         prints.has_simhash[:] = True
         prints.simhashes[:] = 0
         for number in range(len(fields.compared)):
             parts = fields.of(texts, number)
-            of_field = self._fingerprinter.fingerprints(self.bodies(parts), None, parts)
+            of_field = self._fingerprinter.simhashes(self.bodies(parts), parts)
             prints.simhashes[:, number] = of_field.simhashes[:, 0]
             prints.has_simhash &= of_field.has_simhash
 

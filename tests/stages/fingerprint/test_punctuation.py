@@ -150,7 +150,7 @@ def check_texts(config: FeatureConfig, texts: list[str]) -> int:
     bodies = Normalizer(TextConfig()).bodies(texts)
     maker = Fingerprinter(config, LAYOUT, DigestConfig(seed=SEED))
     packed = maker.packed_features(bodies, texts)
-    made = maker.fingerprints(bodies, None, texts)
+    made = maker.fingerprints(bodies, None, lambda: packed)
     for row, text in enumerate(texts):
         part = slice(packed.starts[row], packed.starts[row + 1])
         weighted = list(zip(packed.features[part].tolist(), packed.weights[part].tolist(), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from hashlib import blake2b
 
 import numpy as np
@@ -15,6 +16,7 @@ from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
+from twinsieve.stages.fingerprint.segmenter import Segmenter
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 
 _SEED = 7
@@ -183,6 +185,24 @@ def test_a_change_in_one_sentence_leaves_the_hashes_of_the_others() -> None:
 def test_a_text_without_a_sentence_has_no_hash_and_never_the_hash_of_nothing() -> None:
     scheme = Scheme(SchemeConfig(signature=SignatureConfig("imatch", 1, commonest=999.0), features=_FEATURES))
     assert not scheme.read(["今天天气很好我们出去玩"])[1].part_hashes.any()
+
+
+@pytest.mark.parametrize("kind", ["top_features", "imatch"])
+def test_words_are_cut_once_for_simhash_and_signature(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = Counter[int]()
+    words = Segmenter.words
+
+    def counted(self: Segmenter, bodies: Bodies, row: int) -> list[str]:
+        cut[row] += 1
+        return words(self, bodies, row)
+
+    monkeypatch.setattr(Segmenter, "words", counted)
+    config = SignatureConfig(kind)  # type: ignore[arg-type]
+    scheme = Scheme(SchemeConfig(features=FeatureConfig("keywords"), signature=config))
+    prints = scheme.read(["武汉的医院和护士都在等待病人", "码头的灯塔今晚熄灯检修"])[1]
+    assert cut == {0: 1, 1: 1}
+    assert prints.has_simhash.all()
+    assert prints.part_hashes[:, 0].all()
 
 
 def test_another_seed_gives_other_hashes() -> None:
