@@ -19,7 +19,6 @@ from twinsieve.pipeline.commands.kafka.connect import connect, connect_by_settin
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service.run import run_service
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import SieveError
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
 """Key, value and headers."""
@@ -64,7 +63,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.error: SieveError | None = None
+        self.error: Exception | None = None
         self.broker: Broker = connect(settings.kafka)
         self._reader = self.broker.reader()
         self._stop = threading.Event()
@@ -76,7 +75,7 @@ class Service:
     def _run(self) -> None:
         try:
             run_service(self.settings, connect_by_settings, member="one", stop=self._stop)
-        except SieveError as error:
+        except Exception as error:  # noqa: BLE001 - the test in the other thread fails with it
             self.error = error
 
     def produce(self, *rows: Row, topic: str = "", timestamp_ms: int = 0) -> None:
@@ -154,12 +153,12 @@ def origins(records: Records) -> dict[int, int]:
 def wait_for(holds: Callable[[], bool], service: Service) -> None:
     deadline = time.monotonic() + DEADLINE_S
     while not holds():
-        assert service.error is None, f"stopped: {service.error}"
+        assert service.error is None, f"stopped: {service.error!r}"
         assert time.monotonic() < deadline, "not all came out in time"
         time.sleep(0.2)
 
 
-def until_ended(service: Service) -> SieveError:
+def until_ended(service: Service) -> Exception:
     """What the process ended with, by itself."""
     deadline = time.monotonic() + DEADLINE_S
     while service.error is None:

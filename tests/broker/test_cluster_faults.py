@@ -231,7 +231,7 @@ def test_a_deleted_topic_takes_offsets_and_id_with_it(harmed: HarmedWorld) -> No
     broker, group = harmed.broker(), fresh("g")
     write(broker, log, [b"old", b"older"])
     admin, reader = broker.admin(), broker.reader()
-    admin.set_group_offsets(group, {log: Committed(2, "mark")})
+    until_done(lambda: admin.set_group_offsets(group, {log: Committed(2, "mark")}))
     assert admin.group_offsets(group) == {log: Committed(2, "mark")}
     before = admin.topics([log.topic])[log.topic]
     harmed.delete(log.topic)

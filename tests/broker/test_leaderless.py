@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.broker.cluster import Cluster
-from tests.broker.worlds import fresh, reader_at, until
+from tests.broker.worlds import fresh, reader_at, until, until_done
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Committed, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
@@ -83,7 +83,8 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
             return False
 
     admin.create_topic(NewTopic(topic, 1, 3))
-    admin.set_group_offsets(group, held)
+    # The coordinator may not have heard of the new topic yet.
+    until_done(lambda: admin.set_group_offsets(group, held))
     assert told()
     raw = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
     described = raw.describe_consumer_groups([group], request_timeout=30)[group].result()

@@ -22,7 +22,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS
-from twinsieve.pipeline.kafka.confluent.patches import generation_of
+from twinsieve.pipeline.kafka.confluent.patches import generation_of, text_of
 from twinsieve.pipeline.kafka.confluent.reading import ConfluentConsumer, answer_options
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S
 from twinsieve.pipeline.kafka.leaving import leave
@@ -207,7 +207,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
                     refused, f"committed offset of {part.topic}[{part.partition}]"
                 ) from refused
             is_committed = part.offset >= 0
-            committed = Committed(part.offset, part.metadata or "") if is_committed else None
+            committed = Committed(part.offset, text_of(part)) if is_committed else None
             offsets[Partition(part.topic, part.partition)] = committed
         return offsets
 

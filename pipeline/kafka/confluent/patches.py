@@ -45,6 +45,18 @@ def headers_of(message: Any) -> Sequence[Header]:
         return ((UNREADABLE_NAME, b""),)
 
 
+def text_of(committed: Any) -> str:
+    """The text that is committed with an offset, as a `TopicPartition` has it.
+
+    Behind the text of another program there may be foreign bytes (`kafka_python.reading.offset_and_metadata`
+    says why); what is not UTF-8 is replaced, because such a text is no mark of ours anyway.
+    """
+    try:
+        return committed.metadata or ""
+    except UnicodeDecodeError as error:
+        return error.object.decode("utf-8", "replace")
+
+
 def error_of_open_transaction(producer: Producer) -> KafkaException | None:
     """The error of a second begin in an open transaction; it says why the transaction failed, if it failed.
 

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from kafka import KafkaAdminClient, TopicPartition, errors
 from kafka.admin import ConfigResource, ConfigResourceType, MemberToRemove
 from kafka.protocol.consumer.offsets import IsolationLevel
-from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.admin import NewTopic, TopicInfo
 from twinsieve.pipeline.broker.records import NO_TOPIC_ID, BrokerError, Committed, GroupMember, Partition
@@ -26,7 +25,7 @@ from twinsieve.pipeline.kafka.kafka_python.patches import (
     forget_coordinators,
     raise_refused_settings,
 )
-from twinsieve.pipeline.kafka.kafka_python.reading import committed_of
+from twinsieve.pipeline.kafka.kafka_python.reading import committed_of, offset_and_metadata
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 RETRY_S = 10.0
@@ -200,7 +199,7 @@ class PythonAdmin(KafkaAdmin):
 
     def set_group_offsets(self, group: str, offsets: Mapping[Partition, Committed]) -> None:
         wanted = {
-            TopicPartition(*part): OffsetAndMetadata(*committed, -1) for part, committed in offsets.items()
+            TopicPartition(*part): offset_and_metadata(committed) for part, committed in offsets.items()
         }
         doing = f"set offsets of group {group}"
         for key, error in self._ask(doing, lambda: self._client.alter_group_offsets(group, wanted)).items():

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition, errors
+from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
@@ -57,12 +58,17 @@ def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
     )
 
 
-def committed_of(offset: int, metadata: str | None) -> Committed:
-    """A committed offset and its text, the same for both client libraries.
+def offset_and_metadata(committed: Committed) -> OffsetAndMetadata:
+    """What to commit. The text gets a final NUL, as confluent-kafka 2.16 writes it too.
 
-    confluent-kafka 2.16 writes the text with the final NUL of its C string. librdkafka removes the NUL when
-    it reads the text, kafka-python does not. Upstream issue: none found.
+    librdkafka returns a committed text as bytes that nothing ends, and confluent-kafka reads them up to the
+    first NUL: without one in the text, up to wherever memory has one (librdkafka issue 4649).
     """
+    return OffsetAndMetadata(committed.offset, committed.metadata + "\0", -1)
+
+
+def committed_of(offset: int, metadata: str | None) -> Committed:
+    """A committed offset and its text without the final NUL, which kafka-python does not remove."""
     return Committed(offset, (metadata or "").removesuffix("\0"))
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from kafka import TopicPartition, errors
-from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -22,6 +21,7 @@ from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, first_error
 from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, note_time, shut
+from twinsieve.pipeline.kafka.kafka_python.reading import offset_and_metadata
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _LINGER_MS = 5
@@ -93,7 +93,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
         targets = {
-            TopicPartition(*part): OffsetAndMetadata(*committed, -1) for part, committed in offsets.items()
+            TopicPartition(*part): offset_and_metadata(committed) for part, committed in offsets.items()
         }
         send = partial(self._producer.send_offsets_to_transaction, targets, metadata)
         self._call("offsets", send, self._life_s)
