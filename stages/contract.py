@@ -55,6 +55,9 @@ MAX_SCAN_DISTANCE = 12
 MAX_TABLES = 128
 """Limits of the method hamming: distance in bits with tables and with a scan, and number of tables."""
 
+MAX_PARTS = 16
+"""Most part hashes of a message under the method signatures."""
+
 
 class Kind(IntEnum):
     """The verdict on a message.

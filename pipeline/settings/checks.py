@@ -10,7 +10,6 @@ import re2
 
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import (
-    SIGNATURE_HASHES,
     FeatureSettings,
     KafkaSettings,
     NearSettings,
@@ -21,7 +20,8 @@ from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG, dictionary_entries
+from twinsieve.stages.fingerprint.config import AUTO_HASHES
+from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG, flags_of
 
 Problem = tuple[str, str]
 _DISTANCES = {str(length): str(k) for length, k in NearConfig().distances}
@@ -118,7 +118,7 @@ def _blocks(near: NearSettings, key: str, distances: Mapping[Any, int]) -> Itera
 
 def _signature(signature: SignatureSettings) -> Iterator[Problem]:
     kind, hashes, share = signature.kind, signature.hashes, signature.share
-    most = hashes or SIGNATURE_HASHES[kind]
+    most = hashes or AUTO_HASHES[kind]
     if kind == "imatch":
         for name, value in (("hashes", hashes), ("share", share)):
             if value > 1:
@@ -230,7 +230,7 @@ def _flags_of_dictionary(name: str | None) -> frozenset[str]:
     from twinsieve.pipeline.settings.stage_config import dictionary
 
     try:
-        return frozenset(flag for _, _, flag in dictionary_entries(dictionary(name)) if flag)
+        return flags_of(dictionary(name))
     except ConfigError:
         return frozenset()
 

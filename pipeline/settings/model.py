@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
 from twinsieve.pipeline.settings.values import (
     All,
     Auto,
+    AutoParts,
     Count,
     DurationMs,
     Flag,
@@ -45,9 +46,8 @@ from twinsieve.stages.contract import (
     NearConfig,
     TimeConfig,
 )
-from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.config import AUTO_HASHES, DigestConfig, SignatureConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.signature import MAX_HASHES, SignatureConfig
 from twinsieve.stages.text.rules import TextConfig
 
 _HEARTBEAT_MS = 500
@@ -223,12 +223,10 @@ class SignatureSettings(Section):
         "top_features: the heaviest features; segments: the text in as many parts; sentences: the longest; "
         "imatch: one hash of the features inside a band of IDF",
     )
-    hashes: Annotated[Auto, Field(le=MAX_HASHES)] = setting(
-        0, "most hashes of a message; auto: top_features 10, segments 4, sentences 3, imatch 1"
+    hashes: AutoParts = setting(
+        0, f"most hashes of a message; auto: {', '.join(f'{kind} {n}' for kind, n in AUTO_HASHES.items())}"
     )
-    share: Annotated[All, Field(ge=0, le=MAX_HASHES)] = setting(
-        0, "how many hashes duplicates have in common; all: they become one hash"
-    )
+    share: All = setting(0, "how many hashes duplicates have in common; all: they become one hash")
     cut: Literal["sentences", "paragraphs", "length"] = setting(
         _SIGNATURE.cut, "where segments may end; length: anywhere, so that one more character moves them all"
     )
@@ -537,8 +535,6 @@ PROFILES: dict[str, dict[str, object]] = {
     },
 }
 """The settings of the near stage that each profile changes; all others have their defaults."""
-SIGNATURE_HASHES = {"top_features": 10, "segments": 4, "sentences": 3, "imatch": 1}
-"""`near.signature.hashes: auto`, by kind."""
 DROPS_TAGS = frozenset({"default", "microblog"})
 """Profiles that remove tags, repost chains and tails from a text; all profiles remove links and @names."""
 AUTO = {

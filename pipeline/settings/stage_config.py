@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.model import DROPS_TAGS, SIGNATURE_HASHES, Section, Settings, WindowSettings
+from twinsieve.pipeline.settings.model import DROPS_TAGS, Section, Settings, WindowSettings
 from twinsieve.pipeline.settings.named_files import open_regular
 from twinsieve.stages.contract import (
     LEVELS,
@@ -25,6 +25,8 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.config import AUTO_HASHES
+from twinsieve.stages.fingerprint.features import entry_of
 from twinsieve.stages.judge.chunk_judge import check_words
 from twinsieve.stages.judge.scheme import (
     DigestConfig,
@@ -34,7 +36,6 @@ from twinsieve.stages.judge.scheme import (
     SchemeConfig,
     SignatureConfig,
     TextConfig,
-    dictionary_entries,
 )
 
 MAX_LIST_BYTES = 256 << 20
@@ -93,7 +94,7 @@ def signature_config(settings: Settings) -> SignatureConfig | None:
     signature = settings.near.signature
     return SignatureConfig(
         kind=signature.kind,
-        hashes=signature.hashes or SIGNATURE_HASHES[signature.kind],
+        hashes=signature.hashes or AUTO_HASHES[signature.kind],
         joined=not signature.share,
         cut=signature.cut,
         rarest=signature.rarest,
@@ -208,18 +209,15 @@ def _stop_words(name: str | None) -> tuple[str, ...]:
 def dictionary(name: str | None) -> tuple[str, ...]:
     """The lines of a user dictionary; each one is an entry that the segmenter accepts."""
     numbered = list(_lines(name))
-    lines = tuple(line for _, line in numbered)
-    try:
-        dictionary_entries(lines)
-    except UsageError as error:
-        found = (finding for number, line in numbered for finding in _wrong_entry(f"{name}:{number}:1", line))
-        raise ConfigError(list(islice(found, _SHOWN_FINDINGS))) from error
-    return lines
+    found = (finding for number, line in numbered for finding in _wrong_entry(f"{name}:{number}:1", line))
+    if findings := list(islice(found, _SHOWN_FINDINGS)):
+        raise ConfigError(findings)
+    return tuple(line for _, line in numbered)
 
 
 def _wrong_entry(where: str, line: str) -> Iterator[str]:
     try:
-        dictionary_entries([line])
+        entry_of(line)
     except UsageError as error:
         yield f"{where}: {error}"
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from twinsieve.stages.contract import SIMILARITY_SCALE
+from twinsieve.stages.contract import MAX_PARTS, SIMILARITY_SCALE
 
 _DURATIONS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _SIZES = {"B": 1, "kB": 1_000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -198,13 +198,22 @@ class Written(NamedTuple):
 _DURATION, _SIZE = Written("a duration", duration_text), Written("a size", size_text)
 Whole = Annotated[int, BeforeValidator(_read_whole)]
 Count = Annotated[Whole, Field(ge=1, le=10**12)]
-Auto = Annotated[
-    int,
-    BeforeValidator(read_auto),
-    Field(ge=0, le=64),
-    Written("auto, 1 to 64", lambda value: str(value or "auto")),
+
+
+def _auto_text(value: int) -> str:
+    return str(value or "auto")
+
+
+Auto = Annotated[int, BeforeValidator(read_auto), Field(ge=0, le=64), Written("auto, 1 to 64", _auto_text)]
+AutoParts = Annotated[
+    int, BeforeValidator(read_auto), Field(ge=0, le=MAX_PARTS), Written(f"auto, 1 to {MAX_PARTS}", _auto_text)
 ]
-All = Annotated[int, BeforeValidator(_read_all), Written("all, 1 to 16", lambda value: str(value or "all"))]
+All = Annotated[
+    int,
+    BeforeValidator(_read_all),
+    Field(ge=0, le=MAX_PARTS),
+    Written(f"all, 1 to {MAX_PARTS}", lambda value: str(value or "all")),
+]
 Idf = Annotated[
     float, BeforeValidator(_read_number), Field(ge=0, le=1000), Written("a number", "{:g}".format)
 ]

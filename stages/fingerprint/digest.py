@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Literal, TypeGuard
+from typing import TypeGuard
 
 import mmh3
 import numpy as np
@@ -14,36 +13,11 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.murmur import BEHIND, hash_texts
 
 Keys = Sequence[bytes] | Sequence[str]
 """One exact key for each row: bytes, which are digested as they are, or raw texts, each as its `text_key`."""
-
-_SEED_BITS = {"mmh3": 32, "blake2b": 64}
-
-
-@dataclass(frozen=True, slots=True)
-class DigestConfig:
-    """How keys are hashed to digests, and the secret seed of all fingerprints.
-
-    method: `mmh3` (MurmurHash3 x64) is fast. But anybody who knows the seed can forge equal digests, and
-        there may be texts that collide under every seed; so a hit is confirmed by its text if that is stored.
-        `blake2b` uses the seed as a key; it is for hostile input if no text is stored
-    seed: secret, 0 … 2^32 - 1 for mmh3, 0 … 2^64 - 1 for blake2b
-    raises: UsageError for another method or a seed out of range
-    """
-
-    method: Literal["mmh3", "blake2b"] = "mmh3"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        bits = _SEED_BITS.get(self.method)
-        if bits is None:
-            raise UsageError(f"digest.method is {self.method!r}; use mmh3 or blake2b")
-        if not 0 <= self.seed < 1 << bits:
-            raise UsageError(
-                f"digest.seed does not fit into {bits} bits; use 0…{(1 << bits) - 1} with {self.method}"
-            )
 
 
 def text_key(text: str) -> bytes:

@@ -1,4 +1,7 @@
-"""Settings of the features that a SimHash is made of."""
+"""Settings of the features that a SimHash is made of.
+
+Settings are checked without a kernel, so this module imports none.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.text.compatibility import case_folded, nfkc_texts
 
 Dropped = Literal["latin", "digits"]
 
@@ -61,7 +63,7 @@ class FeatureConfig:
     idf: (feature as text, IDF) pairs. In a pair or shingle, a blank stands between two words that are both of
         a spaced script. A feature that is not in the table gets the median. None: jieba's table, which is for
         keywords only
-    The words of `dictionary`, `own_stop_words` and `idf` are normalised like bodies (`folded`).
+    The words of `dictionary`, `own_stop_words` and `idf` are normalised like bodies (`dictionary.folded`).
     raises: UsageError, which names the setting
     """
 
@@ -111,7 +113,7 @@ class FeatureConfig:
                 raise UsageError(f"the IDF of {feature!r} is {idf}; use a number from 0")
 
     def _check_flags(self) -> None:
-        known = FLAGS | {flag for _, _, flag in dictionary_entries(self.dictionary) if flag}
+        known = FLAGS | flags_of(self.dictionary)
         for flag in (*self.parts_of_speech, *self.drop_parts_of_speech):
             if flag not in known:
                 raise UsageError(f"{flag!r} in features is {UNKNOWN_FLAG}")
@@ -129,31 +131,21 @@ class FeatureConfig:
         return (self.width, self.width) if self.features == "shingles" else (1, 2)
 
 
-def folded(words: Iterable[str]) -> list[str]:
-    """The words as bodies contain them: NFKC and case-folded.
+def entry_of(line: str) -> tuple[str, int | None, str | None]:
+    """(word as written, frequency, flag) of a line of a dictionary.
 
-    >>> folded(["Ｔ恤", "WHO"])
-    ['t恤', 'who']
+    raises: UsageError if the line is not `word [frequency] [flag]` with a frequency from 1
+
+    >>> entry_of("方舱医院 120 n"), entry_of("雷神山")
+    (('方舱医院', 120, 'n'), ('雷神山', None, None))
     """
-    return nfkc_texts([case_folded(word) for word in nfkc_texts(list(words))])
-
-
-def dictionary_entries(lines: Iterable[str]) -> list[tuple[str, int | None, str | None]]:
-    """(folded word, frequency, flag) of each line of a dictionary.
-
-    raises: UsageError if a line is not `word [frequency] [flag]` with a frequency from 1
-
-    >>> dictionary_entries(["方舱医院 120 n", "雷神山"])
-    [('方舱医院', 120, 'n'), ('雷神山', None, None)]
-    """
-    parts = [_entry(line) for line in lines]
-    words = folded(word for word, _, _ in parts)
-    return [(word, frequency, flag) for word, (_, frequency, flag) in zip(words, parts, strict=True)]
-
-
-def _entry(line: str) -> tuple[str, int | None, str | None]:
     match = _ENTRY.fullmatch(line.strip())
     # jieba would take a frequency of 0 as a command to split the word, and remember it for the whole process.
     if match is None or (match[2] is not None and int(match[2]) == 0):
         raise UsageError(f"{line!r} is not a dictionary entry; use `word [frequency from 1] [flag]`")
     return match[1], int(match[2]) if match[2] else None, match[3]
+
+
+def flags_of(dictionary: Iterable[str]) -> frozenset[str]:
+    """The flags that the lines of a dictionary give. raises: UsageError, as `entry_of`"""
+    return frozenset(flag for _, _, flag in map(entry_of, dictionary) if flag)

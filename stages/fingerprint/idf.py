@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.dictionary import folded
 from twinsieve.stages.fingerprint.dropped import without
-from twinsieve.stages.fingerprint.features import FeatureConfig, folded
+from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.segmenter import Segmenter
 from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.text.scripts import unspaced_table

@@ -14,8 +14,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.fingerprint.dictionary import folded
 from twinsieve.stages.fingerprint.dropped import dropped_characters
-from twinsieve.stages.fingerprint.features import FeatureConfig, folded
+from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures
 from twinsieve.stages.fingerprint.tokens import MULTIPLIER
 from twinsieve.stages.intrinsics import mix64

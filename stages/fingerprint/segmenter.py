@@ -13,7 +13,8 @@ import numpy as np
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries, folded
+from twinsieve.stages.fingerprint.dictionary import dictionary_entries, folded
+from twinsieve.stages.fingerprint.features import FeatureConfig
 
 MAX_RUN_LENGTH = 500
 """Greatest number of characters that jieba gets in one piece, because its hidden Markov model takes quadratic

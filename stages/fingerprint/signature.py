@@ -7,60 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
-from twinsieve.stages.errors import UsageError
+from twinsieve.stages.fingerprint.config import SignatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import fixed_point
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures
 
-MAX_HASHES = 16
-
 _SENTENCE_END = re.compile(r"[。！？!?\n\r]|\.(?=[ \t\n\r\v\f\u3000]|\Z)")
 _LINE_END = re.compile(r"[\n\r]")
-
-
-@dataclass(frozen=True, slots=True)
-class SignatureConfig:
-    """Which parts of a message are hashed.
-
-    kind: `top_features`: the `hashes` heaviest features of `FeatureConfig`, of equal ones the first in the
-        text; `segments`: the text in `hashes` segments; `sentences`: the `hashes` longest sentences, of equal
-        ones the earlier; `imatch`: all features with an IDF from `commonest` to `rarest`
-    hashes: 1 to 16
-    joined: all hashes of a message become one
-    cut: where segments may end: `sentences`: at sentence ends; `paragraphs`: at line ends; `length`: anywhere
-    rarest, commonest: of imatch, IDF of the rarest and of the commonest feature that counts; None: no limit
-    raises: UsageError, naming the setting
-    """
-
-    kind: Literal["top_features", "segments", "sentences", "imatch"] = "top_features"
-    hashes: int = 10
-    joined: bool = True
-    cut: Literal["sentences", "paragraphs", "length"] = "sentences"
-    rarest: float | None = None
-    commonest: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.hashes <= MAX_HASHES:
-            raise UsageError(f"near.signature.hashes is {self.hashes}; use 1 to {MAX_HASHES}")
-        if self.rarest is not None and self.rarest < self.commonest:
-            raise UsageError(
-                f"near.signature.rarest is {self.rarest:g}, below commonest ({self.commonest:g}): no feature "
-                "would count; IDF grows with rarity"
-            )
-
-    @property
-    def parts(self) -> int:
-        """Most hashes of a message."""
-        return 1 if self.joined or self.kind == "imatch" else self.hashes
 
 
 class Signer:

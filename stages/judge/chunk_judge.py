@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import STORED_LENGTH, SieveConfig, largest_window
+from twinsieve.stages.contract import MAX_PARTS, STORED_LENGTH, SieveConfig, largest_window
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
@@ -37,7 +37,7 @@ from twinsieve.stages.near.propose import (
     new_matches,
     propose,
 )
-from twinsieve.stages.near.signatures import MAX_PARTS, link_all, new_part_chains, part_chain_bytes
+from twinsieve.stages.near.signatures import link_all, new_part_chains, part_chain_bytes
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept

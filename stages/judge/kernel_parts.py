@@ -29,7 +29,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     find_places,
 )
 from twinsieve.stages.exact.trie_head import TrieHead
-from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.simhash import SimhashColumns, add_bits, bits_of, fill_packed_simhashes

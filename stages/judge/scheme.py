@@ -14,14 +14,15 @@ from typing import Any
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.differ.tails import fill_tallies, tally_version
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.digest import DigestConfig, Keys
-from twinsieve.stages.fingerprint.features import FeatureConfig, dictionary_entries
+from twinsieve.stages.fingerprint.config import DigestConfig, SignatureConfig
+from twinsieve.stages.fingerprint.digest import Keys
+from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
 from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.fingerprint.segmenter import jieba_stop_words
-from twinsieve.stages.fingerprint.signature import SignatureConfig, Signer
+from twinsieve.stages.fingerprint.signature import Signer
 from twinsieve.stages.fingerprint.stop_words import train_stop_words
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
@@ -34,7 +35,6 @@ __all__ = [
     "SchemeConfig",
     "SignatureConfig",
     "TextConfig",
-    "dictionary_entries",
 ]
 # The classes of all parts of a scheme's configuration can be imported from this module.
 

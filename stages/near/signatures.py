@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.contract import MAX_PARTS
 from twinsieve.stages.intrinsics import GOLDEN
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, VerifyParams, same_id
@@ -25,13 +26,11 @@ from twinsieve.stages.window.chains import PartChains
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import KEPT, OLDEST, RingColumns
 
-MAX_PARTS = 16
-"""Most part hashes of a message. A link holds the number of its part in 4 bits."""
-
 MAX_LINKS = 1024
 """Most links of a chain that one row follows."""
 
-_PART_BITS = 4
+_PART_BITS = (MAX_PARTS - 1).bit_length()
+"""Bits of a link that hold the number of its part."""
 _SMALL_BYTES = 1 << 16
 
 

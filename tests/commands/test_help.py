@@ -44,6 +44,18 @@ def test_help_imports_nothing_that_a_command_works_with_but_the_schema_of_settin
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def test_no_help_loads_a_kernel(root: Path) -> None:
+    code = (
+        "import sys\n"
+        "from twinsieve.pipeline.commands.cli import main\n"
+        f"for name in {_NAMES}:\n"
+        "    assert main([name, '--help']) == 0\n"
+        "    assert not {'numba', 'llvmlite', 'jieba'}.intersection(sys.modules), name\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def _examples(run: Run, name: str) -> list[str]:
     _, _, lines = run(name, "--help").out.partition("\n  Examples:\n")
     return [line.strip() for line in lines.splitlines()]

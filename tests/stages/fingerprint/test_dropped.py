@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.dropped import dropped_characters, without
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter

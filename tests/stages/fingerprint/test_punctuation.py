@@ -15,7 +15,7 @@ from tests.generated import LANGUAGES, stream
 from tests.stages.fingerprint import twin
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.digest import DigestConfig
+from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import train_idf
