@@ -65,14 +65,12 @@ class BatchSieve:
         verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})
         outcome = _outcome(verdicts, DETAIL_LENGTH if self.config.near.details else 0)
         self._run(batch, outcome, recorded=False)
-        if self.config.near.method == "hamming":
+        if self.config.near.method in ("hamming", "signatures"):
             near = verdicts.kinds == Kind.NEAR
-            verdicts.distances[near] = verdicts.compared[near] - verdicts.matched[near]
-            verdicts.matched[:] = 0
-            verdicts.compared[:] = 0
-        if self.config.near.method == "signatures":
-            near = verdicts.kinds == Kind.NEAR
-            verdicts.shared[near] = verdicts.matched[near]
+            if self.config.near.method == "hamming":
+                verdicts.distances[near] = verdicts.compared[near] - verdicts.matched[near]
+            else:
+                verdicts.shared[near] = verdicts.matched[near]
             verdicts.matched[:] = 0
             verdicts.compared[:] = 0
         verdicts.details, verdicts.detail_rows = _pooled(outcome.details)

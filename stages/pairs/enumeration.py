@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import mix64
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pairs.found import Found
+from twinsieve.stages.pairs.found import Found, write_pair
 from twinsieve.stages.pairs.variants import flips_of
-
-_ROWS = 1024
-"""Fingerprints at a time; their pairs are written again if the room was too small."""
 
 
 def find(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
@@ -24,8 +21,7 @@ def find(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
     flips = flips_of(distance)
     cells = np.zeros(1 << (2 * len(distinct)).bit_length(), np.uint32)
     _fill(distinct, cells)
-    for low in range(0, len(distinct), _ROWS):
-        found.add(partial(_look_up, distinct, cells, flips, low, min(low + _ROWS, len(distinct))))
+    found.add_by_rows(len(distinct), partial(_look_up, distinct, cells, flips))
 
 
 @kernel(callee=True)
@@ -61,8 +57,6 @@ def _look_up(
             other = np.int64(cells[_cell_of(distinct, cells, distinct[row] ^ flips[flip])]) - 1
             if other < 0 or other >= row:
                 continue
-            if count < len(pairs):
-                pairs[count, 0] = other
-                pairs[count, 1] = row
+            write_pair(pairs, count, other, row)
             count += 1
     return count

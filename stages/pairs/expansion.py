@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import mix64, popcount
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pairs.found import Found
+from twinsieve.stages.pairs.found import Found, write_pair
 from twinsieve.stages.pairs.sorted_copies import first_from
 from twinsieve.stages.pairs.variants import flips_of
 
@@ -62,8 +62,6 @@ def _look_up(
             if other == before or np.int64(popcount(distinct[row] ^ distinct[other])) > distance:
                 continue
             before = other
-            if count < len(pairs):
-                pairs[count, 0] = other
-                pairs[count, 1] = row
+            write_pair(pairs, count, other, row)
             count += 1
     return count

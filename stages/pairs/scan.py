@@ -10,16 +10,12 @@ from numpy.typing import NDArray
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.bits import SCAN_BLOCK, count_close
-from twinsieve.stages.pairs.found import Found
-
-_ROWS = 1024
-"""Fingerprints at a time; their pairs are written again if the room was too small."""
+from twinsieve.stages.pairs.found import Found, write_pair
 
 
 def find(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
     """Add all pairs of places in `distinct` within the distance."""
-    for low in range(0, len(distinct), _ROWS):
-        found.add(partial(_scan, distinct, np.uint64(distance), low, min(low + _ROWS, len(distinct))))
+    found.add_by_rows(len(distinct), partial(_scan, distinct, np.uint64(distance)))
 
 
 @kernel
@@ -36,8 +32,6 @@ def _scan(
                 continue
             for other in range(start, end):
                 if popcount(distinct[other] ^ distinct[row]) <= distance:
-                    if count < len(pairs):
-                        pairs[count, 0] = other
-                        pairs[count, 1] = row
+                    write_pair(pairs, count, other, row)
                     count += 1
     return count

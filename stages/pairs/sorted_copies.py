@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.hamming import block_edges
-from twinsieve.stages.pairs.found import Found
+from twinsieve.stages.pairs.found import Found, write_pair
 
 
 def find(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
@@ -74,8 +74,6 @@ def _pairs_of_block(
                     is_first = False
                     break
             if is_first:
-                if count < len(pairs):
-                    pairs[count, 0] = order[other]
-                    pairs[count, 1] = order[row]
+                write_pair(pairs, count, order[other], order[row])
                 count += 1
     return count

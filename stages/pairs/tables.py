@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.hamming import table_masks
-from twinsieve.stages.pairs.found import Found
+from twinsieve.stages.pairs.found import Found, write_pair
 
 
 def find(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
@@ -54,9 +54,7 @@ def _pairs_of_table(
                         is_first = False
                         break
                 if is_first:
-                    if count < len(pairs):
-                        pairs[count, 0] = order[left]
-                        pairs[count, 1] = order[right]
+                    write_pair(pairs, count, order[left], order[right])
                     count += 1
         low = high
     return count

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-FINGERPRINT_BITS = 64
+from twinsieve.stages.near.hamming import FINGERPRINT_BITS
 
 
 def variant_count(distance: int) -> int:

@@ -59,7 +59,8 @@ class Sieve:
     exact_window: the same for equal texts (default 2,000,000); takes about 5 bytes for each
     max_age: search only among kept texts that are not older, as "24h" or a timedelta (default: no limit).
         Ages are computed from `times`, so without `times` no text grows old
-    near: how near duplicates are found: `text` (default), `hamming` (SimHash bits, see `distance`) or `none`
+    near: how near duplicates are found: `text` (default), `hamming` (SimHash bits, see `distance`),
+        `signatures` (hashes of parts of a text, see `near.signature` of the settings) or `none`
     exact: how equal texts are found: `bloom` (default), `trie` (never wrong, more memory) or `none`
     distance: for near="hamming": the most bits in which duplicates differ, 0 to 7 (default 3)
     error_rate: for exact="bloom": share of new texts that are wrongly dropped as old ones (default 1e-6);
@@ -100,7 +101,7 @@ class Sieve:
         window: int | None = None,
         exact_window: int | None = None,
         max_age: str | timedelta | None = None,
-        near: Literal["text", "hamming", "none"] | None = None,
+        near: Literal["text", "hamming", "signatures", "none"] | None = None,
         exact: Literal["bloom", "trie", "none"] | None = None,
         distance: int | None = None,
         error_rate: float | None = None,

@@ -36,7 +36,7 @@ class Options:
     window: int | None = None
     exact_window: int | None = None
     max_age: str | timedelta | None = None
-    near: Literal["text", "hamming", "none"] | None = None
+    near: Literal["text", "hamming", "signatures", "none"] | None = None
     exact: Literal["bloom", "trie", "none"] | None = None
     distance: int | None = None
     error_rate: float | None = None
