@@ -86,8 +86,8 @@ def moved(committed: Committed | None, topic_id: bytes, offset: int) -> Committe
     mark does not stay either: the index has not accepted it, so other partitions of the topic must not rely
     on it.
 
-    committed: what is committed now; topic_id: id of the topic now (a topic that was created again gets an
-        empty mark)
+    committed: offset and mark that are committed now; None if nothing is
+    topic_id: id of the topic now. If it is not the mark's, the topic was created again: the new mark is empty
 
     >>> moved(Committed(9, Mark(bytes(16), 3, 9, read=8, epoch=2).text()), bytes(16), 0).metadata.split()[2:]
     ['3', '9', '0', '0', '-1', '0']

@@ -346,7 +346,7 @@ def _one_text(*parts: Any) -> Any:
 
 
 def _field_lines(*parts: Any) -> Any:
-    """As `_one_text`, but in a form from which the fields can be told apart (`join_fields`)."""
+    """Like `_one_text`, but the fields can be separated again (`join_fields`)."""
     joined = _one_text(*parts)
     if not isinstance(joined, str):
         return joined

@@ -25,7 +25,7 @@ class Move:
     """The change of the committed offset of one partition.
 
     before: None if no offset was committed
-    mark: what was emitted of this partition; None if unknown, or if the topic was recreated
+    mark: which offsets of this partition were emitted; None if unknown, or if the topic was recreated
     recreated: whether `before` belongs to an earlier topic of the same name, which was deleted
     """
 

@@ -233,7 +233,7 @@ class Metrics:
         )
         self.cut_short = counter(
             "twinsieve_index_cut_short",
-            "Messages whose hashes so many kept ones share that the oldest of those were not looked at.",
+            "Messages that share hashes with over 1,024 kept ones; only the newest of these were compared.",
         )
         self.kept_apart = counter(
             "twinsieve_index_kept_apart",

@@ -18,7 +18,7 @@ from twinsieve.pipeline.worker.worker import Worker
 _log = logging.getLogger("twinsieve")
 _FINISH_S = 20.0
 _CHECKS = 4
-"""A partition has stalled if so many checks in a row, some seconds apart, find the same read position."""
+"""A partition has stalled if this many checks in a row, seconds apart, find the same read position."""
 
 
 class WorkerLoop(Loop):

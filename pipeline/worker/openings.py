@@ -47,7 +47,7 @@ class TopicStart(NamedTuple):
 class Opening:
     """The offset at which a new session begins, and the contents of its start block.
 
-    mark: what was emitted before the session; the session begins at the mark's end
+    mark: which offsets were emitted before the session; the session begins at the mark's end
     certified, emitted_from, emitted_to, beginning, stable_end: see `Block` and `BlockFlag`
     trimmed: number of offsets that retention deleted before they were judged
     commits: whether to commit the mark before the session begins, so that a session that replaces this one

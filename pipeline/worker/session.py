@@ -70,7 +70,7 @@ class Session:
 
     number: random number that identifies the session
     reply: partition of the verdicts topic that receives its answers
-    mark: what was emitted, without a gap; reported: up to which offset that was reported to the index
+    mark: which offsets were emitted, without a gap; reported: the offset up to which the index knows that
     window: number of rows that may wait for answers; grows with each answer
     trimmed: number of offsets that retention deleted before the session began; 0 once they were counted
     undated_s: for the first session of a topic: when it was planned, if the mark holds that time by a clock
