@@ -96,7 +96,6 @@ classics: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.classics_stage_one --rows 200000 --times 3
 	$(BIN)/python -m bench.classics_bloom
 	$(BIN)/python -m bench.classics_pairs --rows 100 500 1000 2000 100000
-	$(BIN)/python -m bench.classics_compare
 	$(BIN)/python -m bench.classics_comparisons
 	$(BIN)/python -m bench.classics_searches
 	$(BIN)/python -m bench.classics_lengths --rows 2000
