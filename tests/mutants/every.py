@@ -1067,6 +1067,75 @@ TOPICS = (
     ),
 )
 
+PARTS = "stages/near/signatures.py"
+DECIDE = "stages/judge/decide.py"
+MURMUR = "stages/fingerprint/murmur.py"
+OF_PARTS = (
+    "tests/stages/near/test_signatures.py",
+    "tests/stages/judge/test_resized_window.py",
+    "tests/property/test_sieve_equals_oracle.py",
+)
+OF_RAW_TEXTS = ("tests/stages/fingerprint/test_columns.py",)
+
+SIGNATURES = (
+    Mutant(
+        "signatures: one shared hash fewer is enough",
+        PARTS,
+        "    if shared < rules.share:",
+        "    if shared < rules.share - 1:",
+        OF_PARTS,
+    ),
+    Mutant(
+        "signatures: links of messages that left the ring are followed",
+        PARTS,
+        "    if kept_index < ring.counters[OLDEST] or kept - kept_index > len(ring.positions):",
+        "    if kept_index < ring.counters[OLDEST]:",
+        OF_PARTS,
+    ),
+    Mutant(
+        "signatures: a chain is cut one link too early",
+        DECIDE,
+        "            if links == MAX_LINKS:",
+        "            if links == MAX_LINKS - 1:",
+        OF_PARTS,
+    ),
+    Mutant(
+        "signatures: one chain that is cut short counts as a match that may be missed",
+        DECIDE,
+        "    return best, chains_cut >= index.verify.share",
+        "    return best, chains_cut >= 1",
+        OF_PARTS,
+    ),
+    Mutant(
+        "signatures: of two matches with as many shared hashes the newer one leads",
+        DECIDE,
+        "    older = best.kept >= 0 and kept_index < best.kept",
+        "    older = best.kept >= 0 and kept_index > best.kept",
+        OF_PARTS,
+    ),
+    Mutant(
+        "signatures: a message with too few hashes is compared",
+        DECIDE,
+        "chunk.part_hashes[row, index.verify.share - 1] != np.uint64(0)",
+        "chunk.part_hashes[row, 0] != np.uint64(0)",
+        OF_PARTS,
+    ),
+    Mutant(
+        "raw texts: the hash of a text has another constant than mmh3",
+        MURMUR,
+        "_M1, _M2 = np.uint64(0x52DCE729)",
+        "_M1, _M2 = np.uint64(0x52DCE728)",
+        OF_RAW_TEXTS,
+    ),
+    Mutant(
+        "raw texts: a text that holds NUL is cut there",
+        MURMUR,
+        "    return bool(end == len(content) - BEHIND)",
+        "    return True",
+        OF_RAW_TEXTS,
+    ),
+)
+
 EVERY = (
     *TOPICS,
     *WORKERS,
@@ -1077,5 +1146,6 @@ EVERY = (
     *OPERATED,
     *NULL_TEXTS,
     *CLOCKS,
+    *SIGNATURES,
     *PROTOCOL,
 )
