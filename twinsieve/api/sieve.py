@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ Item = TypeVar("Item")
 _SLICE = 8_192
 """Number of texts judged in one step; twice as many without a near stage, where steps hold less. It limits
 memory, because a step holds the bodies and fingerprints of all its texts. Verdicts do not depend on it."""
+_AHEAD = 2
+"""Number of steps whose texts are read before they are judged."""
 
 _log = logging.getLogger("twinsieve")
 
@@ -361,8 +364,9 @@ class Sieve:
         """The slices of the rows, each with the batch of its rows with a text; and which rows these are, or
         None for all.
 
-        If threads are allowed, the next slice is read while the caller judges the last one. A batch does not
-        depend on verdicts.
+        If threads are allowed, the next two slices are read while the caller judges the last one: two,
+        because the caller and the reader wait for each other's use of the interpreter (GIL), and with one
+        slice the reader was often idle. A batch does not depend on verdicts.
         """
         first, arrival_ms = self._rows, time.time_ns() // 1_000_000
         size = _SLICE if self._engine.config.near.method != "none" else 2 * _SLICE
@@ -376,11 +380,12 @@ class Sieve:
             yield from map(read, lows)
             return
         with ThreadPoolExecutor(1, "twinsieve-read") as reader:
-            ahead = reader.submit(read, lows[0])
-            for low in lows[1:]:
-                done, ahead = ahead, reader.submit(read, low)
-                yield done.result()
-            yield ahead.result()
+            waiting = iter(lows)
+            ahead = deque(reader.submit(read, low) for low in islice(waiting, _AHEAD))
+            while ahead:
+                done = ahead.popleft().result()
+                ahead.extend(reader.submit(read, low) for low in islice(waiting, 1))
+                yield done
 
     def _read_slice(
         self, given: Given, first: int, arrival_ms: int
@@ -463,7 +468,7 @@ class Sieve:
             self._warns_without_times = False
             if given.times_ms is None:
                 _log.warning(
-                    "max_age counts by times, and none were given: nothing grows old; "
+                    "max_age has no effect, because no times were given; "
                     "give judge(…, times=…), or no max_age"
                 )
 

@@ -25,7 +25,7 @@ _ID_BITS = 128
 integers of very many digits."""
 
 
-_PIECE = 8_192
+_PIECE = 1_024
 
 
 def is_null(value: object) -> bool:
