@@ -42,7 +42,9 @@ _BROKER = {
     "min.insync.replicas": "1",
     "transaction.state.log.min.isr": "1",
 }
-_TRIMMED = re.compile(r" worker: \S+: retention took (\d+) messages never judged$", re.MULTILINE)
+_TRIMMED = re.compile(
+    r" worker: \S+: retention deleted (\d+) messages before they were judged$", re.MULTILINE
+)
 """Said when it is counted. The metric says the same, but dies with the process."""
 _ASKED = (0, -signal.SIGKILL, -signal.SIGTERM)
 """Exit codes of what the soak itself has ended; by the signal while the program is still being loaded."""

@@ -54,6 +54,7 @@ class ClockWatch:
             return ["the clock of this process agrees with the broker's again"]
         where = "ahead of" if ahead_ms > 0 else "behind"
         return [
-            f"the clock of this process is {abs(ahead_ms) / 1000:.0f} s {where} the broker's; the broker's "
-            "counts, and nothing is lost; set it: times in this log and in metrics are wrong"
+            f"the clock of this process is {abs(ahead_ms) / 1000:.0f} s {where} the broker's; correct the "
+            "clock, because times in this log and in metrics are wrong; nothing is lost, because the "
+            "broker's time is used"
         ]

@@ -12,8 +12,8 @@ Header = tuple[str, bytes | None]
 """Name and value of a header. Order and repetitions are kept; a null value differs from an empty one."""
 
 NO_TIMESTAMP = -1
-"""In `timestamps_ms`. Of a message that was read: it has no timestamp. Of a message to write: let the broker
-set it."""
+"""A value of `timestamps_ms`. In a message that was read, it means that the message has no timestamp. In a
+message to write, it means that the broker sets the timestamp."""
 
 NO_EPOCH = -1
 """Leader epoch of a message or position, if it is unknown."""
@@ -36,19 +36,24 @@ class BrokerError(SieveError):
 
 
 class AbortableError(BrokerError):
-    """This attempt failed, and nothing of it will ever be visible: abort, resync from the committed offsets,
-    continue."""
+    """This attempt failed, and no consumer will ever see any of its messages. The caller aborts, resyncs from
+    the committed offsets, and continues."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retryable=True)
 
 
 class MovedOnError(AbortableError):
-    """The group has rebalanced since this attempt took its membership; this is not a fault."""
+    """The group has rebalanced since this attempt began, so its `Membership` is no longer valid. This is not
+    a fault."""
 
 
 class UnstableError(AbortableError):
-    """A committed offset was held back by an open transaction for longer than a request may take."""
+    """A request for committed offsets timed out.
+
+    The usual cause: while a transaction that commits an offset is open, the broker does not return the
+    committed offset of that partition (UNSTABLE_OFFSET_COMMIT).
+    """
 
 
 class TruncatedError(AbortableError):
@@ -176,7 +181,8 @@ class Membership:
     """Membership of a group consumer at one moment. `TransactionalProducer.send_offsets` fails if it is no
     longer valid.
 
-    Each client has a subclass with what its producer needs; roles use no more than this class.
+    Each client library has a subclass with the data that its producer needs. Worker and index use only the
+    fields of this class.
 
     generation: -1 outside a group; `TransactionalProducer.send_offsets` refuses a negative one.
     """
@@ -191,8 +197,8 @@ class PollResult:
     membership: taken during the poll, together with the records, because a later one may be of another
         generation.
     assignment: the partitions that are assigned to us now; `records` holds only records of these.
-    epoch: counts up with every rebalance of this member (partitions revoked, lost or assigned, even if the
-        same ones come back). A role that sees another epoch than before resyncs.
+    epoch: grows by one with every rebalance of this member (partitions are revoked, lost or assigned, even if
+        the same ones come back). A worker or index that sees a new epoch resyncs.
     """
 
     membership: Membership

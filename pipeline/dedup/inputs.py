@@ -173,6 +173,7 @@ def refuse_empty_replacement(repeated: str, state: str, outputs: Mapping[str, st
             continue
         if os.path.isfile(name) and os.path.getsize(name) > 0:
             raise UsageError(
-                f"{repeated}: an earlier run on {state} read this content to its end; all its rows would be "
-                f"dropped, and {flag} {name} be replaced by the rest; name another output, input or state"
+                f"{repeated}: an earlier run on {state} read this content to its end, so all its rows would "
+                f"be dropped, and what is left would overwrite {flag} {name}; name another output, input or "
+                "state"
             )

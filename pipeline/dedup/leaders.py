@@ -112,7 +112,8 @@ class LeaderBook:
         return [[generation.number, generation.count, generation.sum] for generation in self._generations]
 
     def _failed(self, error: OSError) -> FileError:
-        return FileError(f"{self._folder or 'temporary files'}: cannot hold leaders: {error.strerror}")
+        place = self._folder or "temporary files"
+        return FileError(f"{place}: texts and ids of kept rows cannot be stored: {error.strerror}")
 
     def close(self) -> None:
         """Close the files; files in a folder are not deleted."""

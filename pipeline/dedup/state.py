@@ -99,7 +99,7 @@ def write_state(output: Output, state: FileState, sieve: BatchSieve) -> None:
 def state_places(name: str) -> list[FileUse]:
     """Every file that a run writes for this state. raises: UsageError if the name is not that of a file"""
     if name == "-" or (os.path.exists(name) and not os.path.isfile(name)):
-        raise UsageError(f"--state {name}: a state is a file of its own; name one")
+        raise UsageError(f"--state {name}: is not a regular file; name one, or a new file")
     return [
         FileUse("--state", name),
         FileUse("the lock of --state", lock_path(name)),
@@ -149,7 +149,9 @@ def _locked(path: str) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         status = os.fstat(descriptor)
         if status.st_size or not stat.S_ISREG(status.st_mode):
-            raise FileError(f"{path}: is not the lock of a state, which must have this name; move it away")
+            raise FileError(
+                f"{path}: --state needs this name for its lock, but this is another file; move it away"
+            )
         with suppress(FileNotFoundError):
             if os.path.samestat(status, os.stat(path)):
                 undo.pop_all()

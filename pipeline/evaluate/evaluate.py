@@ -140,7 +140,8 @@ def run_evaluate(
     count = covered_rows(ids, pairs) if rows is None else min(rows, len(ids))
     if not count:
         raise UsageError(
-            f"{pairs_path}: none of its rows stands in {input_path}; give the pairs of this input"
+            f"{pairs_path}: none of its ids occurs in {input_path}; give the pairs of this input, or name "
+            "the field of its ids with --id-field"
         )
     ids, texts = ids[:count], texts[:count]
     truth = ideal_pass(ids, pairs, similarity)

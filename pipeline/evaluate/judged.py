@@ -105,7 +105,7 @@ def read_judged(path: Path) -> list[JudgedPair]:
     names = lines[0].split("\t") if lines else []
     missing = [name for name in _COLUMNS if name not in names]
     if missing:
-        raise UsageError(f"{path}:1: the header lacks {', '.join(missing)}; columns stand between tabs")
+        raise UsageError(f"{path}:1: the header lacks {', '.join(missing)}; separate its columns with tabs")
     pairs = []
     for number, line in enumerate(lines[1:], start=2):
         cells = dict(zip(names, line.split("\t"), strict=False))
@@ -135,7 +135,9 @@ def batch_of_pairs(pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme
     for pair in pairs:
         for name in (pair.later, pair.earlier):
             if name not in texts:
-                raise UsageError(f"a judged pair names {name!r}, which the input does not hold")
+                raise UsageError(
+                    f"a labelled pair names id {name!r}, which is not in the input; give its labels"
+                )
     both = [texts[name] for pair in pairs for name in (pair.earlier, pair.later)]
     return batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
 

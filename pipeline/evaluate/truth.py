@@ -106,7 +106,7 @@ def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], similarity: int) -> Tr
     numbers = {name: number for number, name in enumerate(ids)}
     if len(numbers) != len(ids):
         twice = next(name for number, name in enumerate(ids) if numbers[name] != number)
-        raise UsageError(f"id {twice!r} stands twice in the input; pairs need unique ids")
+        raise UsageError(f"id {twice!r} occurs twice in the input; pairs need unique ids")
     matches: list[list[tuple[int, int]]] = [[] for _ in ids]
     seen_before = [False] * len(ids)
     for pair in pairs:
@@ -115,7 +115,7 @@ def ideal_pass(ids: Sequence[str], pairs: Iterable[Pair], similarity: int) -> Tr
             continue
         if earlier >= later:
             raise UsageError(
-                f"pair {pair.later!r} {pair.earlier!r}: the later row stands first in the input; swap them"
+                f"pair {pair.later!r} {pair.earlier!r}: the later row comes first in the input; swap them"
             )
         if pair.equal:
             seen_before[later] = True

@@ -37,7 +37,7 @@ def path_here(use: str, name: str) -> Path:
     raises: UsageError for an address
     """
     if is_address(name):
-        raise UsageError(f"{use} {shown(name)}: must be a file here; fetch it first")
+        raise UsageError(f"{use} {shown(name)}: must be a local file; fetch it first")
     return Path(name)
 
 

@@ -62,7 +62,8 @@ def encoding_named(given: str) -> str:
         return codec.name
     if codec.name.startswith(_STATEFUL) or not _has_ascii(codec):
         raise UsageError(
-            f"--encoding {given}: rows cannot be cut in it; turn it into UTF-8 first, as with `iconv`"
+            f"--encoding {given}: text in it cannot be split into rows; turn it into UTF-8 first, as with "
+            "`iconv`"
         )
     return codec.name
 

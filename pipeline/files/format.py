@@ -104,7 +104,9 @@ def dialect_of(
         raise UsageError(f"--encoding: is for text, but the format is {format_}")
     packed = [name for name in names if PurePath(shown(name)).suffix.lower() in PACKED_ENDINGS]
     if format_ in TABLES and packed:
-        raise UsageError(f"{shown(packed[0])}: Parquet and Arrow pack themselves; unpack it first")
+        raise UsageError(
+            f"{shown(packed[0])}: a Parquet or Arrow file is not read compressed; unpack it first"
+        )
     if delimiter is not None:
         if format_ != "csv":
             raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
@@ -179,7 +181,7 @@ def refuse_output_ending(name: str, dialect: Dialect, *, given: bool = False) ->
     looks, format_ = _promised(name), dialect.format
     packing = PurePath(name).suffix
     if format_ in TABLES and packing.lower() in PACKED_ENDINGS:
-        raise UsageError(f"-o {shown(name)}: Parquet and Arrow pack themselves; name it without {packing}")
+        raise UsageError(f"-o {shown(name)}: Parquet and Arrow compress inside; name it without {packing}")
     holds = "tsv" if format_ == "csv" and dialect.delimiter == "\t" else format_
     if {looks, holds} == {"csv", "tsv"} and not given:
         inside = "tabs" if holds == "tsv" else repr(dialect.delimiter)

@@ -236,10 +236,10 @@ class InputReader:
         added = [str(column) for column in columns if column not in first]
         if not missing and not added and len(first) == len(columns):
             return
-        differ = [f"{_listed(added)} only here"] if added else []
-        differ += [f"{_listed(missing)} only there"] if missing else []
+        differ = [f"added: {_listed(added)}"] if added else []
+        differ += [f"missing: {_listed(missing)}"] if missing else []
         raise FileError(
-            f"{where}: has other columns than {self._first} ({', '.join(differ)}); write each input to a "
+            f"{where}: has other columns than {self._first} ({'; '.join(differ)}); write each input to a "
             "file of its own with -o FOLDER/, or run them one after the other on one --state: both find "
             "duplicates across them"
         )

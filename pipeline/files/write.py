@@ -252,7 +252,7 @@ def _followed(name: str) -> Path:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if folder.st_mode & stat.S_IWOTH and status.st_uid not in (os.geteuid(), 0, folder.st_uid):
             raise PermissionError(
-                errno.EACCES, f"{path} is a link of another user in a folder of all; remove it"
+                errno.EACCES, f"{path} is a link of another user in a shared folder; remove it"
             )
         to = os.readlink(path)
         here = "/" if to.startswith("/") else here
@@ -459,7 +459,7 @@ def refuse_clashes(
             raise UsageError(f"{place.use}: the name is empty; name a file, or `-` for stdout")
         if is_address(place.name):
             raise UsageError(
-                f"{place.use} {shown(place.name)}: outputs are files here; write to one, and copy it there"
+                f"{place.use} {shown(place.name)}: an output must be a local file; name one and copy it there"
             )
         identity = _Identity(place, writes=True)
         other = taken.same_as(identity)

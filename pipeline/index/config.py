@@ -14,8 +14,9 @@ MAX_STEP_S = 2.0
 workers, and long enough for a large transaction."""
 INPUTS_S = 30.0
 UNREAD_S = 600.0
-"""A topic is given up if no worker reads it for this time. That is longer than a restart of the only process
-that reads it; until then, copies of messages that never come out are still dropped."""
+"""A topic is given up if no worker reads it for this time. The time is longer than a restart of the only
+process that reads the topic. Until the topic is given up, its kept messages that are not emitted remain
+leaders, so copies of them are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class IndexConfig:
     output: the output topic, which is committed with every log offset; empty if nothing is emitted
     trim_log: delete the part of the log that the oldest snapshot contains (if snapshots are on shared
         storage)
-    workers, seeders: consumer groups of the workers and of `seed`; what only `seed` reads is in the output
-        already
+    workers, seeders: consumer groups of the workers and of `seed`. Messages that only `seed` reads are in the
+        output already
     inputs_s: once in this time, check that workers still read the topics with verdicts that are not known to
         be emitted
     unread_s: give up a topic if no worker was assigned any of it for this time
@@ -60,7 +61,8 @@ class IndexConfig:
 
 
 class IndexStep(StrEnum):
-    """Names of the index's steps, in their order; the hook is called right after each of them."""
+    """Names of the steps of an index, in their order. Right after each step, the index calls its hook
+    (`broker.ports.Hook`) with the name."""
 
     RESTORED = "index.restored"
     POLLED = "index.polled"

@@ -123,8 +123,9 @@ class Ends:
             return ends_early(self.decisions, self.decisions_end, wanted, "records")
         if self.recorded > self.followed and not self.cut and self.recorded > self.log_begin:
             return (
-                f"{self.decisions}: decisions end at block {self.followed}, but {self.recorded} were judged: "
-                "it lost records or was created again; restore it, or start a new app"
+                f"{self.decisions}: decisions end at block {self.followed}, but the app had decided on "
+                f"blocks up to {self.recorded}: the topic lost records or was created again; restore the "
+                "topic, or start a new app"
             )
         return ""
 
@@ -146,8 +147,8 @@ class Ends:
 def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blocks", "records"]) -> str:
     """Error text for a log, or a decisions topic, that ends before an offset that was recorded."""
     return (
-        f"{partition} ends at {end}, but decisions were recorded up to {recorded}: it lost {lost} "
-        "or was created again; restore it, or start a new app"
+        f"{partition} ends at {end}, but the app had already reached offset {recorded}: the topic lost "
+        f"{lost} or was created again; restore the topic, or start a new app"
     )
 
 
@@ -155,7 +156,8 @@ def snapshots_missing(log: Partition, log_begins: int) -> str:
     """Error text for a log whose beginning was deleted because snapshots contained it, if no snapshot is
     left."""
     return (
-        f"{log}: blocks below {log_begins} were deleted behind snapshots, and state.dir holds none of this "
-        "log: correct state.dir, or bring one back; or start the first process with `twinsieve run "
-        "--without-snapshots`: windows begin empty then, and copies of what was judged come out again"
+        f"{log}: blocks below {log_begins} were deleted because snapshots hold them, but state.dir has no "
+        "snapshot of this log; correct state.dir, or restore a snapshot; or start the first process with "
+        "`twinsieve run --without-snapshots`: then windows begin empty, and copies of earlier messages are "
+        "emitted again"
     )

@@ -116,8 +116,8 @@ class Follower:
         log_id = ruling.log_id
         if log_id != self._log_id and log_id not in (None, NO_TOPIC_ID) and self._log_id != NO_TOPIC_ID:
             raise StateError(
-                f"{where}: was made for another topic {self._log.topic}, which was deleted; this one was "
-                f"created again, and nothing of the record fits it; {_START_NEW_APP}"
+                f"{where}: belongs to an earlier topic {self._log.topic}, which was deleted and created "
+                f"again; no decision fits the new topic; {_START_NEW_APP}"
             )
         return ruling
 
@@ -147,7 +147,8 @@ class Follower:
                 self._miss(ruling.log_offset, f"{self._log}: block {ruling.log_offset}")
                 if not self._log_cut:
                     raise FatalError(
-                        f"{self._log}: retention has overtaken block {ruling.log_offset}; restoring"
+                        f"{self._log}: retention deleted block {ruling.log_offset} before this process read "
+                        "it; restoring again"
                     )
                 self._state.pass_over(ruling.next_offset)
             else:
@@ -164,8 +165,8 @@ class Follower:
         if not _made_for(ruling, data, block):
             raise StateError(
                 f"{where}: is not the block that decision {self._decisions}@{decision_offset} was made "
-                f"for: the log lost blocks, and others took their offsets; restore "
-                f"{self._log.topic} as it was, or {_START_NEW_APP}"
+                f"for: the topic lost blocks, and new blocks got their offsets; restore "
+                f"{self._log.topic}, or {_START_NEW_APP}"
             )
         if block is None:
             self._state.pass_over(ruling.next_offset)
@@ -213,7 +214,7 @@ class Follower:
         """Count a gap, if retention of the log explains it. raises: StateError if not"""
         if log_offset >= self._reader.beginning_offsets([self._log])[self._log]:
             raise StateError(
-                f"{what} is missing, its neighbours are not; restore the topic or start a new app"
+                f"{what} is missing, but retention did not delete it; restore the topic, or start a new app"
             )
         self.gaps += 1
 

@@ -355,7 +355,10 @@ class Index:
         log, store = self._config.log, self._store if phase is FollowerPhase.STOPPED else None
         newest = max(store.kept_offsets(self._ids[0]) if store is not None else [], default=0)
         if newest > self.state.next_offset < self._reader.beginning_offsets([log])[log]:
-            raise FatalError(f"{log}: retention has overtaken block {self.state.next_offset}; restoring")
+            raise FatalError(
+                f"{log}: retention deleted block {self.state.next_offset} before this process read it; "
+                "restoring from a newer snapshot"
+            )
         # Check the topic ids: a topic that was created again just now looks like one that lost its records.
         self._topics.check(at_once=True)
         self.follower.begin()
@@ -396,13 +399,13 @@ class Index:
         log, gaps = self._config.log, self.follower.gaps - self._reported_gaps
         if gaps:
             self.notices.append(
-                f"{log}: retention took {gaps} blocks, or the decisions on them, before this index followed "
-                "them; copies of what was judged there come out again, if a window reaches back so far"
+                f"{log}: retention deleted {gaps} blocks, or the decisions on them, before this process read "
+                "them; copies of messages in these blocks may be emitted again"
             )
             self._reported_gaps = self.follower.gaps
         if unjudged:
             self.notices.append(
-                f"{log}: retention took {unjudged} blocks that were never judged; workers will ask again"
+                f"{log}: retention deleted {unjudged} blocks before they were judged; workers send them again"
             )
             self.unjudged += unjudged
 
@@ -437,7 +440,7 @@ class Index:
             # Check the topic ids before the restore: a new index would take a topic that was created again
             # just now for the right one.
             self._topics.check(at_once=True)
-            raise FatalError(f"decisions were not recorded ({error}); restoring") from error
+            raise FatalError(f"decisions could not be written ({error}); restoring") from error
         self.sessions += ledger.sessions_started - sessions
         self.given_up += ledger.given_up - given_up
         self._pace.recorded(len(rulings), in_time=2 * took_s < max_s, cut=self._reads_again)
@@ -481,7 +484,9 @@ class Index:
 
     def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
         if self._writer is None:
-            raise StateError("no decisions without the log's partition")
+            raise StateError(
+                f"{self._config.log}: not assigned to this process, so it cannot write decisions"
+            )
         if rulings:
             self._recorded = self.state.next_offset
         # Without rulings, commit the same offset as before, even if blocks were skipped since: an offset
@@ -528,4 +533,7 @@ class Index:
         try:
             self._admin.delete_records(before)
         except BrokerError as error:
-            self.notices.append(f"{' and '.join(map(str, before))}: not trimmed behind snapshots ({error})")
+            self.notices.append(
+                f"{' and '.join(map(str, before))}: records that snapshots hold could not be deleted "
+                f"({error}); tried again after the next snapshot"
+            )

@@ -6,10 +6,10 @@ the log the ledger answers: is the block to be judged, and where does each row's
 The rules, in the order in which they are applied to a block:
 
 1. A start block is refused, and nothing changes, in these cases:
-   - The group has no offset for the partition, although it was judged before, or although an earlier session
-     was to judge messages that this session would skip.
+   - The group has no offset for the partition, although messages of it were judged before, or although an
+     earlier session had still to judge messages that this session would skip.
    - The session skips the existing messages because the group has no offset for any partition of the topic,
-     although some of that topic was judged.
+     although messages of that topic were judged.
    - A deleted topic of the same name was judged (unless the committed offset was set for this very topic).
    - The input partition ends before the last judged offset.
    Any block is refused that positions cannot record: an offset is too large, or there is one topic too many.
@@ -19,11 +19,11 @@ The rules, in the order in which they are applied to a block:
    is true whichever worker sends it, because it names offsets that a committed transaction has emitted.
 4. A row that was not judged yet is new. A judged row with an open verdict gets this stored verdict again. A
    judged row with a closed verdict is replayed.
-5. A judged message that never comes out is passed over: it counts as never judged, and if it was kept, it is
-   no longer a leader. `GivenUp` names every cause; only `Ledger._pass_over` does this.
+5. A judged message that will never be emitted is *passed over*: it counts as never judged, and if it was
+   kept, it is no longer a leader. `GivenUp` names every cause; only `Ledger._pass_over` does this.
    A session that begins after open verdicts passes them over. It also passes over all open verdicts of other
    topics of the same name, in all partitions: the topic was deleted and created again, and it is unknown
-   which of its messages came out. The sessions of those topics end. All this happens with the session's
+   which of its messages were emitted. The sessions of those topics end. All this happens with the session's
    second block, not with the first: a worker that was frozen may still begin a session after others have
    taken its partitions, but it never sends a second block.
    A block that asks for a range again passes over two sorts of open verdicts in that range: those of offsets
@@ -61,14 +61,14 @@ _NO_ID = bytes(16)
 
 
 class GivenUp(StrEnum):
-    """Why a judged message was passed over before it came out."""
+    """Why a judged message was passed over before it was emitted."""
 
     RETENTION = "retention"
-    """retention deleted it: its partition begins after it"""
+    """retention deleted it: the first offset of its partition is higher"""
     RESET = "reset"
     """somebody moved the committed offset to a place after it"""
     RECREATED = "recreated"
-    """its topic was deleted and created again: it is unknown whether it came out"""
+    """its topic was deleted and created again: it is unknown whether the message was emitted"""
     GONE = "gone"
     """its topic was deleted, or no worker reads it any more"""
     COMPACTED = "compacted"
@@ -108,8 +108,11 @@ class NumberedTopic(NamedTuple):
 
 
 class ClosedRows(NamedTuple):
-    """Open verdicts of one input partition, removed because their messages never come out. number: of the
-    topic"""
+    """Verdicts of one input partition that were open, and were removed because their messages will never be
+    emitted.
+
+    number: topic number
+    """
 
     number: int
     partition: int
@@ -118,7 +121,7 @@ class ClosedRows(NamedTuple):
 
 
 class PassedOver(NamedTuple):
-    """Kept messages that are no longer leaders, as they never came out; tags: as in `OpenRows`."""
+    """Kept messages that are no longer leaders, because they were never emitted. tags: as in `OpenRows`"""
 
     positions: NDArray[np.int64]
     tags: NDArray[np.uint64]
@@ -126,7 +129,7 @@ class PassedOver(NamedTuple):
 
 def _skips(block: Block, book: Book) -> bool:
     """Whether a session that begins without a committed offset skips messages that were judged, or that the
-    last session was to judge."""
+    last session had still to judge."""
     return bool(book.judged) or block.first > max(book.covered, block.beginning)
 
 
@@ -134,7 +137,8 @@ class Ledger:
     """The ledger of all input partitions of one app.
 
     topics: in the order of their numbers; books: by topic number and partition
-    sessions_started, given_up: counts since this object was made, whichever index judged the block
+    sessions_started, given_up: counts since this object was made. They include blocks that other indexes
+        judged
     """
 
     def __init__(self) -> None:
@@ -148,7 +152,7 @@ class Ledger:
         return next((place for place, topic in enumerate(self.topics) if topic.topic_id == topic_id), None)
 
     def check(self, block: Block) -> Result:
-        """The result for a block by rules 1 and 2; the ledger is not changed."""
+        """The result for a block by rules 1 and 2. Does not change the ledger."""
         number = self.topic_number(block.topic_id)
         is_one_too_many = number is None and len(self.topics) >= MAX_TOPICS
         if is_one_too_many or beyond_positions(block.number, block.end) is not None:
@@ -180,7 +184,8 @@ class Ledger:
     def enter(self, block: Block) -> list[PassedOver]:
         """Apply rules 3 and 5 to a block that `check` has accepted.
 
-        From a start block on, its session holds the partition. Verdicts that the block reports are closed.
+        From a start block on, its session holds the partition. Verdicts of offsets that the block reports as
+        emitted are closed.
         returns: kept messages that are passed over
         """
         number = self.topic_number(block.topic_id)
@@ -225,8 +230,8 @@ class Ledger:
         return topics
 
     def give_up(self, topic_ids: Collection[bytes]) -> list[PassedOver]:
-        """Give up topics of which no message will come out any more. A session that begins there later counts
-        as new.
+        """Give up topics of which no more messages will be emitted. A session that begins later in such a
+        topic counts as new.
 
         returns: kept messages that are passed over
         """
@@ -412,7 +417,7 @@ def ledger_from_bytes(data: bytes, where: str) -> Ledger:
             raise ValueError(f"{len(data) - position} bytes too many")
     except (struct.error, ValueError, KeyError, TypeError) as error:
         raise StateError(
-            f"{where}: the book of sessions is damaged ({error}); delete this snapshot, an older one "
-            "or the log will do"
+            f"{where}: the ledger of sessions is damaged ({error}); delete this snapshot: an older snapshot "
+            "or the log replaces it"
         ) from error
     return ledger

@@ -112,7 +112,7 @@ class SnapshotReader:
         self._start = stream.read(_HEADER.size)
         if self._size < _HEADER.size + _DIGEST_SIZE or self._start[:4] != _MAGIC:
             raise UnreadableError(
-                f"{name}: is not a snapshot of an index; delete it, an older one or the log will do"
+                f"{name}: is not a snapshot of an index; delete it if there is an older one or the whole log"
             )
         version = struct.unpack_from("<H", self._start, 4)[0]
         if version != _VERSION:
@@ -161,8 +161,8 @@ class SnapshotReader:
 
     def _damaged(self) -> UnreadableError:
         return UnreadableError(
-            f"{self._name}: checksum or size differs, it is damaged; "
-            "delete it, an older one or the log will do"
+            f"{self._name}: the snapshot is damaged, its checksum or size differs; "
+            "delete it if there is an older one or the whole log"
         )
 
 

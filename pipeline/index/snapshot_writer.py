@@ -234,13 +234,13 @@ def restore_point(
     if unreadable and log_begins:
         raise StateError(
             f"{notices[-1]}; no snapshot can be used, and the log before block {log_begins} was deleted: "
-            "bring a snapshot back, or delete them all to continue with what the log still holds, and "
-            "start the first process with `twinsieve run --without-snapshots`"
+            "restore a snapshot; or delete all snapshots and start the first process with `twinsieve run "
+            "--without-snapshots` to continue with the rest of the log"
         )
     if log_begins:
         notices.append(
-            f"no snapshot, and the log before block {log_begins} was deleted: copies of what was judged "
-            "there come out again"
+            f"there is no snapshot, and the log before block {log_begins} was deleted: copies of messages in "
+            "the deleted blocks are emitted again"
         )
     return IndexState(sieves.fresh(), Ledger()), 0
 
@@ -257,9 +257,9 @@ def _state(
     fit"""
     try:
         if snapshot.stamp.decisions_id != decisions_id:
-            raise StateError("snapshot belongs to another decisions topic; it is left alone")
+            raise StateError("a snapshot is ignored: it belongs to another decisions topic")
         if snapshot.stamp.scheme != scheme:
-            raise StateError("snapshot is of another fingerprint scheme; it is left alone")
+            raise StateError("a snapshot is ignored: it was written with another fingerprint scheme")
         sieve = _sieve(snapshot, sieves, log_begins, notices)
     except UnreadableError:
         raise
@@ -278,6 +278,7 @@ def _sieve(snapshot: SnapshotReader, sieves: Sieves, log_begins: int, notices: l
             raise
         snapshot.ledger()
         notices.append(
-            f"{error}; as the log before block {log_begins} was deleted, what fits of the snapshot is used"
+            f"{error}; only those parts of the snapshot are restored that fit the settings, because the log "
+            f"before block {log_begins} was deleted"
         )
         return sieves.salvage(snapshot.sieve())

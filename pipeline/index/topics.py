@@ -81,7 +81,7 @@ class InternalTopics:
         return {number for number in numbers if number not in there}
 
 
-_ADVICE = "find out what deletes topics; the next start continues where it can, else start a new app"
+_ADVICE = "find out what deletes topics, then start again; if that start is refused, start a new app"
 
 
 class InputTopics:
@@ -147,7 +147,8 @@ class InputTopics:
         if names:
             self._notices.append(
                 f"input topic {', '.join(names)}: it was deleted, or no worker has read it for "
-                f"{self._config.unread_s:.0f} s; what was judged of it and never came out leads nobody now"
+                f"{self._config.unread_s:.0f} s; its messages that were never emitted no longer count as "
+                "originals of duplicates"
             )
 
     def _is_absent(self, topic: NumberedTopic) -> bool:
@@ -192,6 +193,7 @@ class InputTopics:
             if str(error) not in self._denied:
                 self._denied.add(str(error))
                 self._notices.append(
-                    f"{error}; copies are dropped on for an input topic that is deleted or read no more"
+                    f"{error}; without an answer, deleted and unread input topics go unnoticed, and copies "
+                    "of their messages that were never emitted are dropped"
                 )
             return None

@@ -20,11 +20,13 @@ forwarded with an altered header."""
 class Meaning(Enum):
     """What an error of a library means for the client that met it; the value is the end of the error text."""
 
-    MEMBER_FENCED = "; another process runs as this member, so this one ends"
+    MEMBER_FENCED = (
+        "; another process has taken this member name, so this one ends; give each its own --member"
+    )
     DENIED = f"; {GRANT}"
-    EPOCH_OVER = "; the transaction timed out or another process has this slot"
-    FINISHED = "; the client is finished"
-    MOVED_ON = "; its group has moved on"
+    EPOCH_OVER = "; the transaction timed out, or another process uses this transactional id"
+    FINISHED = "; this client cannot be used any more"
+    MOVED_ON = "; the consumer group has rebalanced since"
     FAILED = ""
     """This attempt failed; the client can be used for another attempt."""
 
@@ -78,7 +80,7 @@ def undecodable(partition: Partition, offset: int, why: str, after: int | None =
     """
     past = "OFFSET" if after is None else after
     return BrokerError(
-        f"{partition}@{offset}: cannot be decoded ({why}); repair the topic, or pass over it, which "
-        f"loses what is there (twinsieve reset --to '{partition}={past}')",
+        f"{partition}@{offset}: cannot be decoded ({why}); repair the topic, or skip and lose the "
+        f"messages of this batch: twinsieve reset --to '{partition}={past}'",
         retryable=False,
     )

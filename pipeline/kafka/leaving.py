@@ -26,7 +26,9 @@ def leave(admin: Callable[[], KafkaAdmin], group: str, name: str, member_id: str
         within(_LEAVE_S, partial(_leave, admin, group, name, member_id))
     except (BrokerError, DeadlineError) as error:
         _log.info(
-            "group %s: could not leave it (%s); others get its partitions when the session ends", group, error
+            "group %s: could not leave it (%s); other members get its partitions after kafka.session_timeout",
+            group,
+            error,
         )
 
 

@@ -145,8 +145,8 @@ class Limits:
             size = len(messages.values[row] or b"")
             limit = min(self.of(topic).message_bytes, self._client_bytes)
             raise AbortableError(
-                f"{partition}: message {row} of {len(messages)} is {why} ({size} bytes; {topic} takes "
-                f"{limit}); raise its max.message.bytes or lower kafka.block_bytes"
+                f"{partition}: message {row} of {len(messages)} cannot be sent: {why} ({size} bytes; {topic} "
+                f"accepts {limit}); raise max.message.bytes of the topic, or lower kafka.block_bytes"
             )
 
 

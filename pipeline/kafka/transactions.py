@@ -104,7 +104,7 @@ class KafkaTransactionalProducer(Client):
         # Refuse the membership of a consumer that has left its group: the broker does not check such a
         # membership, and would commit for a process that no longer owns the partition.
         if membership.generation < 0 or not isinstance(membership, KafkaMembership):
-            raise MovedOnError("offsets: not a member of the group any more")
+            raise MovedOnError("offsets: this process is no longer a member of the consumer group")
         self._membership = membership
         self._send_offsets(offsets, membership.metadata)
 
@@ -188,7 +188,7 @@ class KafkaTransactionalProducer(Client):
             if broker_error.fenced and stale:
                 # The broker fenced the old member id, which the consumer has replaced. If another process
                 # has taken the member name, the consumer gets an error of its own.
-                why = f"{self._errors.reason(error)}; it joined again"
+                why = f"{self._errors.reason(error)}; the consumer has joined the group again"
                 raise AbortableError(f"{self._name}: {doing}: {why}") from error
             self._dead = True
             if self._errors.may_be_fenced(error):
@@ -197,7 +197,7 @@ class KafkaTransactionalProducer(Client):
 
     def _finished(self, doing: str, why: object, *, fenced: bool = False) -> FatalError:
         self._dead = True
-        return FatalError(f"{self._name}: {doing}: {why}; new clients are needed", fenced=fenced)
+        return FatalError(f"{self._name}: {doing}: {why}; this producer must be replaced", fenced=fenced)
 
     def _timeout_too_long(self) -> FatalError:
         return FatalError(
@@ -211,7 +211,7 @@ class KafkaTransactionalProducer(Client):
 
     def _alive(self) -> None:
         if self._dead or self.closed:
-            raise FatalError(f"{self._name}: closed, or finished by an earlier error; new clients are needed")
+            raise FatalError(f"{self._name}: closed, or failed earlier; this producer must be replaced")
 
     def _is_displaced(self) -> bool:
         """Whether another process took over the member name of the consumer whose offsets this commits.

@@ -27,7 +27,7 @@ _CERTAIN = {
         "and use the host name the certificate is for"
     ),
     "wrong version number|handshake failed|record layer|packet length too long": (
-        "does not speak TLS as asked; kafka.security.protocol is {protocol}"
+        "the TLS handshake fails; kafka.security.protocol is {protocol}, check that this port speaks TLS"
     ),
     r"invalid frame length|invalidreceiveerror|incorrect security\.protocol": (
         "answers in another protocol; kafka.security.protocol is {protocol}, try ssl or sasl_ssl"

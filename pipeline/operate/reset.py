@@ -85,7 +85,8 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
         elif kind is TargetKind.LATEST:
             offset = end
         elif kind is TargetKind.TIME:
-            # The offset of a time may be behind an open transaction, but readers stop before it, at `end`.
+            # The first message at or after this time may come after the start of an open transaction. But
+            # readers cannot pass that start, which is `end`.
             offset = min(by_time[partition], end)
         elif not first <= offset <= end:
             wrong.append(f"--to {offset}: {partition} holds {first} to {end}; choose from these")

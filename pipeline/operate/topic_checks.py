@@ -135,21 +135,22 @@ def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple
 
 def _other_number(need: Need, info: TopicInfo) -> str:
     more = (
-        f"give it {need.partitions} (kafka-topics --alter), while processes run"
+        f"give the topic {need.partitions} (kafka-topics --alter; processes may go on running)"
         if info.partitions < need.partitions
-        else "stop every process, delete it and run `twinsieve topics create`: workers resend their blocks"
+        else "stop every process, delete the topic and run `twinsieve topics create`: workers send their "
+        "blocks again"
     )
     return (
-        f"has {info.partitions} partitions, topics.verdict_partitions is {need.partitions}; answers come in "
-        f"those that are there; set it to {info.partitions}, or {more}"
+        f"has {info.partitions} partitions, topics.verdict_partitions is {need.partitions}; processes use "
+        f"those of the topic; set topics.verdict_partitions to {info.partitions}, or {more}"
     )
 
 
 def _not_stamped(settings: Settings, info: TopicInfo) -> str:
     return (
-        f"{_STAMPED_BY} is CreateTime, so that processes cannot read the broker's clock: a wrong clock of "
-        "a process is not noticed, one that is an hour ahead may stop the app, and a message with a time "
-        "that an output refuses holds up its partition; run: kafka-configs.sh --bootstrap-server "
+        f"{_STAMPED_BY} is CreateTime, so processes cannot read the broker's clock: a wrong clock of a "
+        "process stays unnoticed, a clock one hour ahead may stop the app, and a message whose timestamp an "
+        "output topic refuses blocks its partition; run: kafka-configs.sh --bootstrap-server "
         f"{settings.kafka.bootstrap} "
         f"--alter --entity-type topics --entity-name {info.name} --add-config {_STAMPED_BY}=LogAppendTime"
     )
@@ -158,8 +159,8 @@ def _not_stamped(settings: Settings, info: TopicInfo) -> str:
 def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
     if info.partitions != need.partitions and need.is_one_order:
         yield (
-            f"has {info.partitions} partitions, must have {need.partitions} (it is the one order of all "
-            "messages); recreate it before the first start, or use another app name"
+            f"has {info.partitions} partitions, must have {need.partitions} (all messages need one common "
+            "order); recreate it before the first start, or use another app name"
         )
     policy = info.settings.get("cleanup.policy", "delete")
     if policy != "delete":
@@ -215,9 +216,9 @@ def _endless(settings: Settings, need: Need) -> Iterator[tuple[Severity, str]]:
     if need.retention_ms is None and not trims_log(settings):
         yield (
             Severity.COSTS,
-            "messages are kept forever, because a window has no age and a restore reads everything; give "
-            "near.window and exact.window an age, or share snapshots (state.dir: s3://…), behind which the "
-            f"index deletes{_daily_bytes(settings, need)}",
+            "messages are kept forever, because a window has no age and a restore reads everything; set "
+            "near.window.age and exact.window.age, or share snapshots (state.dir: s3://…): the index deletes "
+            f"what they hold{_daily_bytes(settings, need)}",
         )
 
 
@@ -251,8 +252,8 @@ def _doubtful(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[Topi
     if info.name == settings.output.topic and counts and counts != {info.partitions}:
         come = ", ".join(map(str, sorted(counts)))
         yield (
-            f"has {info.partitions} partitions, the input {come}; messages go by key, "
-            "so those without one lose their order; give it as many as the input"
+            f"has {info.partitions} partitions, the input {come}; partitions are chosen by "
+            "key, so messages without a key lose their order; give it as many partitions as the input"
         )
     if "compact" in info.settings.get("cleanup.policy", "delete"):
         yield (

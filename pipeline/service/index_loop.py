@@ -197,7 +197,7 @@ class IndexLoop(Loop):
             self._is_lag_logged, self._log_behind_s = True, now_s + _LOG_BEHIND_S
             waiting = max(0, index.follower.log_end() - index.state.next_offset)
             _log.warning(
-                "index: %.0f s behind: the messages that it judges now arrived that long ago; %d blocks wait",
+                "index: %.0f s behind: the messages that it judges now have waited that long; %d blocks wait",
                 behind_s,
                 waiting,
             )

@@ -157,7 +157,9 @@ class Loop(ABC):
         hang in the call that gets no answer."""
         if self._is_silent and not self._is_silence_logged:
             self._is_silence_logged = True
-            _log.warning("%s: no broker has answered for %.0f s; the role keeps trying", self.name, _SILENT_S)
+            _log.warning(
+                "%s: no broker has answered for %.0f s; trying again until one does", self.name, _SILENT_S
+            )
 
     def _on_step(self, step: str) -> None:
         """Record the end of a step as progress, because a whole round may take long."""
@@ -197,7 +199,7 @@ class Loop(ABC):
     def _enter(self, phase: LoopPhase) -> None:
         self.phase.go(phase)
         for entered in self.phase.changes():
-            _log.info("%s: the role is %s now", self.name, entered)
+            _log.info("%s: state is now %s", self.name, entered)
         self._metrics.role.labels(self.name).state(phase)
 
     def _worked(self) -> None:

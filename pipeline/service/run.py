@@ -241,17 +241,17 @@ def drive(
             running[loop].join(max(0.0, began_s + min(limit_s, start_s) - time.monotonic()))
             is_started = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
             if running[loop].is_alive() and not is_started:
-                _log.info("%s: was still starting, so the process ends without it", loop.name)
+                _log.info("%s: was still starting, so the process ends without waiting for it", loop.name)
                 continue
             running[loop].join(max(0.0, began_s + limit_s - time.monotonic()))
             if running[loop].is_alive():
                 late.append(f"{loop.name}: does not end within {limit_s:g} s")
-                _log.error("%s, so the process ends without it; nothing is lost", late[-1])
+                _log.error("%s, so the process ends without waiting for it; nothing is lost", late[-1])
     for loop in running:
         if loop.error is not None:
             raise loop.error
     if late:
-        problem = f"{', '.join(late)}: a client hangs; nothing is lost, start it again"
+        problem = f"{', '.join(late)}: a client hangs; nothing is lost; start the process again"
         raise BrokerError(problem, retryable=True)
 
 

@@ -80,8 +80,8 @@ def run_seed(
     """
     if topic in settings.input.topics:
         raise UsageError(
-            f"--topic {topic}: is an input topic of app {settings.app}, and a seed never emits messages; "
-            "name an existing output: `run` reads the input itself"
+            f"--topic {topic}: is an input topic of app {settings.app}, which `run` reads itself; name an "
+            "existing output topic, because a seed emits no messages"
         )
     clock = clock or SystemClock()
     stop = stop or threading.Event()
@@ -142,8 +142,9 @@ class SeedWatch:
         live = Names(self.app).workers
         if self.admin.group_offsets(live):
             raise BrokerError(
-                f"app {self.app} has gone live beside its seed (group {live} has offsets), so the rest would"
-                " come after newer messages; nothing is lost, the windows hold what was seeded until now",
+                f"app {self.app} was started by `run` during its seed (group {live} has offsets), so the "
+                "seed ends: its older messages must not follow newer ones; nothing is lost, the windows hold "
+                "what was seeded until now",
                 retryable=False,
             )
         committed = self.admin.group_offsets(Names(self.app).seed)
@@ -206,8 +207,9 @@ def begin_seed(
             raise BrokerError(f"--topic {topic}: there is no such topic", retryable=False)
         if admin.group_offsets(Names(settings.app).workers):
             raise BrokerError(
-                f"app {settings.app} is live already (group {Names(settings.app).workers} has offsets); "
-                "a seed would come after newer messages; seed a new app before its first run",
+                f"app {settings.app} was already started by `run` (group {Names(settings.app).workers} has "
+                "offsets), and older messages must not follow newer ones; seed a new app before its first "
+                "run",
                 retryable=False,
             )
         partitions = [Partition(topic, number) for number in range(info.partitions)]

@@ -1,9 +1,9 @@
-"""Checks of `run` and `seed` at the start: the topics, the output of the app, a seed that still runs.
+"""Checks of `run` and `seed` at the start: the topics, the output of the app, a `seed` that is still running.
 
 The checks are repeated until a broker answers, and can be stopped meanwhile; an error that waiting cannot
-repair ends them. An app has only one output, because with two outputs each pipeline would suppress messages
-of the other. So the index stores the output's name with each log offset that it commits, and a second
-pipeline with the same app name finds it there.
+repair ends them. An app has only one output topic, because with two outputs each pipeline would suppress
+messages of the other. So the index stores the name of the output topic with each log offset that it commits,
+and a second pipeline with the same app name finds it there.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def check_topics(
 ) -> None:
     """Check the topics, then close the connection. Raise problems that would lose messages; log the others.
 
-    auto_create: first create missing topics; emits: False if the process never writes to the outputs
+    auto_create: create missing topics before the checks; emits: False if the process never writes to outputs
     same_output: raise an error if another output is recorded for the app
     beside_seed: do not warn that a `seed` command, which fills the windows of this app, is running
     raises: BrokerError with one line for each finding of severity STOPS; a retryable one if no broker answers
@@ -131,8 +131,8 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
         return
     if members:
         _log.warning(
-            "run: group %s has members: a seed of app %s that still runs ends as soon as this process reads, "
-            "and the windows hold what it has seeded by then",
+            "run: group %s has members, so a seed of app %s may still be running; it ends by itself when "
+            "this app commits its first offsets, and the windows keep what it has judged by then",
             group,
             settings.app,
         )

@@ -24,7 +24,8 @@ _CHECKS = 4
 class WorkerLoop(Loop):
     """Runs a worker.
 
-    index: the loop of the index in the same process; if that has failed, a stop waits for no more answers
+    index: the loop of the index in the same process, or None. If that loop has failed, a stop does not wait
+        for more answers
     """
 
     def __init__(
@@ -68,7 +69,9 @@ class WorkerLoop(Loop):
             unread = self._worker.unread({partition: end for partition, (_, end) in progress.items()})
             still = self._stalls.stalled(unread, waiting=self._worker.unanswered > 0)
             if still:
-                raise FatalError(f"{still[0]}: there is input, but none arrives; new clients are needed")
+                raise FatalError(
+                    f"{still[0]}: has new messages, but the consumer receives none; reconnecting"
+                )
 
     def _finish(self) -> None:
         worker = self._worker
@@ -86,11 +89,16 @@ class WorkerLoop(Loop):
                     break  # the failed index answers no more blocks, and all answered messages are emitted
         except BrokerError as error:
             _log.warning(
-                "worker: stopped before it reported to the index how far it emitted (%s); nothing is lost",
+                "worker: stopped before it could report its last emitted offsets to the index (%s); "
+                "nothing is lost",
                 error,
             )
             return
-        _log.warning("worker: stopped with %d blocks unanswered; they are sent again", worker.unanswered)
+        _log.warning(
+            "worker: stopped with %d blocks not answered or not emitted; the next worker of their partitions "
+            "sends them again",
+            worker.unanswered,
+        )
 
     def _give_up(self) -> None:
         worker, self._worker = self._worker, None

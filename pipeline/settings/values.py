@@ -132,7 +132,7 @@ def read_similarity(value: object) -> int:
     if not scaled.is_finite() or not SIMILARITY_SCALE // 2 <= scaled <= SIMILARITY_SCALE:
         raise ValueError(f"is {value}; it lies between 0.5 and 1 (0.85 is a good start)")
     if scaled != int(scaled):
-        raise ValueError(f"is {value}; four digits after the point are as fine as it goes")
+        raise ValueError(f"is {value}; write four digits after the point at most")
     return int(scaled)
 
 

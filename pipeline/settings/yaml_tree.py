@@ -159,9 +159,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> str:
     if "'\\t'" in said:
         return "a tab stands where blanks belong; indent with blanks"
     if "<block end>" in said and "<block mapping start>" in said:
-        return (
-            "the line stands further in or out than those it belongs to; give keys of one section one indent"
-        )
+        return "the line is not indented like the others of its section; give keys of one section one indent"
     return f"is no YAML: {said}; mend the line or the one above"
 
 
@@ -187,7 +185,7 @@ class _Walk:
                 self._tree.find(place, "merge keys are not read; write the settings out")
             elif key in values:
                 first = self._tree.key_places[below].line
-                self._tree.find(place, f"{dotted(below)} stands twice, first in line {first}; remove one")
+                self._tree.find(place, f"{dotted(below)} is given twice, first in line {first}; remove one")
             else:
                 self._tree.key_places[below] = place
                 self._tree.places[below] = _place(self._name, value_node.start_mark)
@@ -216,7 +214,7 @@ class _Walk:
         if self._visits == _MAX_NODES:
             self._tree.find(place, f"has more than {_MAX_NODES} values, aliases counted")
         if len(path) > _MAX_DEPTH:
-            self._tree.find(place, "an alias stands for something that holds it")
+            self._tree.find(place, "an alias stands for something that contains the alias itself; remove it")
         return self._visits < _MAX_NODES and len(path) <= _MAX_DEPTH
 
 

@@ -26,6 +26,8 @@ _ROW_BYTES = 8
 """Upper limit for the bytes of a row in a block; a readable row takes the bytes of its columns in
 addition."""
 
+_ADVICE = "only twinsieve may write to this topic"
+
 MAX_SPAN = (1 << 32) - 1
 """Largest distance from a block's `first` to its last row, because each row is sent as its distance from
 `first`, in 4 bytes."""
@@ -49,7 +51,7 @@ class RowKind(IntEnum):
     NO_TEXT = 2
     """a tombstone, or a message whose text is null or missing: it is kept, and is never a leader"""
     REFUSED = 3
-    """the output refuses it: it is treated as unreadable, and no longer comes out if it was unique before"""
+    """the output topic refuses it: it is treated as unreadable, even if an earlier verdict says unique"""
 
 
 class BlockFlag(IntFlag):
@@ -61,7 +63,7 @@ class BlockFlag(IntFlag):
     FRESH = 2
     """with START: the group has no committed offset for this partition"""
     CERTIFIED = 4
-    """with START: the mark at the committed offset names this very topic id"""
+    """with START: the metadata of the committed offset (`Mark`) contains the id of this very topic"""
     FIRST = 8
     """with FRESH: the session skips the existing messages, because the group has no offset for any partition
     of this topic"""
@@ -74,7 +76,8 @@ class Block:
     topic_id, number: the input partition; reply: partition of the verdicts topic for the answer
     session: random number, never 0; each block of a session begins where the one before ended
     emitted_from, emitted_to: range of input offsets whose messages are known to be emitted; may be empty
-    beginning, stable_end: only with START: the input partition's first offset and its last stable offset then
+    beginning, stable_end: only with START: first offset and last stable offset of the input partition at
+        that time
     arrival_ms: the worker's clock when it read the rows
     topic: name of the input topic; program: only with START: program version of the worker
     offsets: int64[n], ascending, in [first, end); kinds: uint8[n], `RowKind`
@@ -121,11 +124,11 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
     """The block that these bytes encode.
 
     where: names the record in errors, as in `weibo.fingerprints[0]@17`
-    raises: StateError if it is damaged or contradicts itself; ForeignVersionError; ForeignSchemeError
+    raises: StateError if the block is damaged or contradicts itself; ForeignVersionError; ForeignSchemeError
     """
     content = unseal(What.BLOCK, scheme, data, where)
     if len(content) < _HEADER.size:
-        raise StateError(f"{where}: its header ends early; nothing else may write to this topic")
+        raise StateError(f"{where}: its header ends early; {_ADVICE}")
     header = _HEADER.unpack_from(content)
     topic_id, session, number, reply, flags, count, *behind, topic_size, program_size = header
     first, end, emitted_from, emitted_to, beginning, stable_end, arrival_ms = behind
@@ -134,17 +137,17 @@ def decode_block(data: bytes, scheme: bytes, where: str) -> Block:
         topic = str(content[position : position + topic_size], "utf-8")
         program = str(content[position + topic_size : position + topic_size + program_size], "utf-8")
     except UnicodeDecodeError as error:
-        raise StateError(f"{where}: its topic name is damaged; nothing else may write here") from error
+        raise StateError(f"{where}: its topic name is damaged; {_ADVICE}") from error
     rows = WireSection(content, position + topic_size + program_size, where)
     offsets = rows.take("<u4", count).astype(np.int64) + first
     kinds = rows.take("u1", count)
     rows.finish()
     inside = bool(np.all(np.diff(offsets) > 0)) and (not count or int(offsets[-1]) < end)
     if end < first or not inside or (count and int(kinds.max()) > max(RowKind)):
-        raise StateError(f"{where}: its offsets contradict each other; nothing else may write to this topic")
+        raise StateError(f"{where}: its offsets contradict each other; {_ADVICE}")
     batch, _ = decode_columns(Batch, content, rows.end, where)
     if len(batch) != int(np.count_nonzero(kinds == RowKind.READABLE)):
-        raise StateError(f"{where}: its rows contradict each other; nothing else may write to this topic")
+        raise StateError(f"{where}: its rows contradict each other; {_ADVICE}")
     return Block(
         topic_id, number, reply, session, BlockFlag(flags), first, end, emitted_from, emitted_to,
         beginning, stable_end, arrival_ms, topic, program, offsets, kinds, batch,

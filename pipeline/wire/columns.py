@@ -39,7 +39,7 @@ _LZ4 = 1
 _NARROW = 2
 """Bytes of each packed value if all values of the column fit; otherwise the values keep the size of their
 dtype."""
-_ADVICE = "nothing else may write to this topic; delete the app's internal topics or start a new app"
+_ADVICE = "only twinsieve may write to this topic; delete the app's internal topics or start a new app"
 
 Set = TypeVar("Set", bound=Columns)
 

@@ -80,4 +80,4 @@ def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     return content
 
 
-_ADVICE = "nothing else may write to this topic; delete the app's internal topics or start a new app"
+_ADVICE = "only twinsieve may write to this topic; delete the app's internal topics or start a new app"

@@ -46,15 +46,16 @@ def beyond_positions(partition: int, end: int) -> str | None:
 def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Packed positions for offsets of one partition, as int64[n].
 
-    raises: StateError if a number exceeds its bits (not for blocks of workers, which are refused earlier)
+    raises: StateError if a number does not fit into its bits. The ledger refuses such blocks of workers
+        before this function is called
 
     >>> unpack_position(int(pack_positions(1, 3, np.array([50456]))[0]))
     Position(topic_number=1, partition=3, offset=50456)
     """
     if topic_number >= MAX_TOPICS:
         raise StateError(
-            f"more than {MAX_TOPICS} input topics since this app began; choose another name for `app`; its "
-            "memory begins empty"
+            f"more than {MAX_TOPICS} input topics since this app began; choose another name for `app`; the "
+            "new app begins with empty windows"
         )
     beyond = beyond_positions(partition, int(offsets[-1]) + 1 if len(offsets) else 0)
     if beyond is not None:
@@ -78,7 +79,9 @@ def topic_numbers(packed: NDArray[np.int64]) -> list[int]:
 
 
 def renumber(packed: NDArray[np.int64], numbers: Mapping[int, int]) -> None:
-    """Replace topic numbers of packed positions in place, old → new; negative positions stay as they are.
+    """Replace topic numbers of packed positions in place; negative positions stay as they are.
+
+    numbers: old topic number → new topic number
 
     >>> packed = pack_positions(1, 3, np.array([50456]))
     >>> renumber(packed, {1: 2})

@@ -152,5 +152,5 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
         )  # fmt: skip
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         raise StateError(
-            f"{where}: the {what.name.lower()} is damaged ({error}); nothing else may write to this topic"
+            f"{where}: the {what.name.lower()} is damaged ({error}); only twinsieve may write to this topic"
         ) from error

@@ -14,19 +14,20 @@ from twinsieve.pipeline.worker.session import PendingBlock, Session
 from twinsieve.stages.errors import StateError
 
 _OTHER_VERSION = (
-    "the index runs another version of the program, and the two do not understand each other; asking again "
-    "until all processes are upgraded"
+    "the index runs another version of twinsieve, and this process cannot read its answers; trying again "
+    "until all processes run the same version"
 )
 
 
-_RESET = "`twinsieve reset` says where to begin"
+_RESET = "set the offset to begin at with `twinsieve reset`"
 _REFUSALS = {
-    Result.OFFSETS_MISSING: f"the group's offset is gone, but the app has been at work on it; {_RESET}",
-    Result.RECREATED: f"another topic of its name was judged; this one was created again; {_RESET}",
+    Result.OFFSETS_MISSING: "the consumer group has no committed offset, but the app has already read "
+    f"it; {_RESET}",
+    Result.RECREATED: f"the topic was deleted and created again since the app read it; {_RESET}",
     Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
     "offsets; restore it, or start a new app",
-    Result.BEYOND: f"an app records {MAX_TOPICS} input topics (one created again counts once more) of "
-    f"{MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets, and this is beyond; take the topic out of "
+    Result.BEYOND: f"too many for one app, which can have {MAX_TOPICS} input topics (one created again "
+    f"counts once more) of {MAX_PARTITIONS} partitions and {MAX_OFFSETS} offsets; remove the topic from "
     "input.topics, or start a new app and seed it from the output",
 }
 """Error text for each refusal: what is wrong with the partition, and what the operator can do."""
@@ -88,7 +89,7 @@ class Answers:
         if ruling.result is Result.FOREIGN:
             raise AbortableError(f"{session.partition}: {_OTHER_VERSION}")
         if ruling.result is Result.SUPERSEDED:
-            raise AbortableError(f"{session.partition}: another session has begun; asking again")
+            raise AbortableError(f"{session.partition}: a newer session reads this partition; starting again")
         if ruling.result is not Result.JUDGED:
             raise RefusedError(session.partition, ruling.result)
         session.answer(ruling, where)

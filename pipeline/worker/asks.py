@@ -72,7 +72,8 @@ class Asks:
         """
         if records.offsets[0] < session.covered:
             raise AbortableError(
-                f"{records.partition}: got {records.offsets[0]}, had {session.covered} before"
+                f"{records.partition}: received offset {records.offsets[0]} again, although offsets below "
+                f"{session.covered} were already sent to the index; starting again"
             )
         for part in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):
             self._ask(session, part)
@@ -109,7 +110,9 @@ class Asks:
             return refused
         self.report(session, session.covered)
         if self.appender.confirm(self.config.answer_s):
-            raise AbortableError(f"{self.config.log}: no acknowledgement shows the broker's clock")
+            raise AbortableError(
+                f"{self.config.log}: the broker's clock is unknown, because no write was acknowledged in time"
+            )
         return unsendable(self.config.emit, records, self.transactor)
 
     def report(self, session: Session, end: int) -> None:

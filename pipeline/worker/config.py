@@ -64,7 +64,8 @@ class WorkerConfig:
 
 
 class WorkerStep(StrEnum):
-    """Names of the worker's steps; the hook is called right after each of them."""
+    """Names of the steps of a worker. Right after each step, the worker calls its hook
+    (`broker.ports.Hook`) with the name."""
 
     POLLED = "worker.polled"
     OPENED = "worker.opened"

@@ -251,8 +251,8 @@ class Emitter:
                 self._to(emission, topic, records).add(*attempt)
                 return
         raise StateError(
-            f"{_origin(records, row).decode()}: {reason}, and {topic} does not even take its origin; "
-            "raise max.message.bytes of that topic"
+            f"{_origin(records, row).decode()}: {reason}, and {topic} refuses even a dead letter without "
+            "key and value; raise max.message.bytes of that topic"
         )
 
 

@@ -98,19 +98,19 @@ def plan_opening(
     if old_mark is not None and old_mark.topic_id != topic_id:
         raise StateError(
             f"{partition}: the topic was deleted and created again since offset {first} was "
-            "committed; `twinsieve reset` says where to begin in the new one"
+            "committed; set the offset to begin at in the new one with `twinsieve reset`"
         )
     first = fresh.end if fresh is not None else first
     if first > stable_end:
         raise StateError(
             f"{partition}: ends at {stable_end}, before the committed offset {first}: it lost messages "
-            "or was created again; `twinsieve reset` says where to begin"
+            "or was created again; set the offset to begin at with `twinsieve reset`"
         )
     lost = max(0, beginning - first)
     if lost and config.trimmed == "stop":
         raise StateError(
-            f"{partition}: retention took {lost} messages from {first} on that were never judged; "
-            "set input.trimmed to continue, or restore them"
+            f"{partition}: retention deleted {lost} messages from {first} on before they were judged; "
+            "to go on without them set input.trimmed: continue, or restore them"
         )
     first = max(first, beginning)
     if fresh is not None:
@@ -133,8 +133,8 @@ def plan_opening(
 def truncated(partition: Partition, why: object) -> StateError:
     """The error for a partition whose messages are no longer those that were read."""
     return StateError(
-        f"{partition}: it lost messages that were read, and new ones take their offsets; restore it, or "
-        f"start a new app (`twinsieve reset` continues without the new ones at those offsets): {why}"
+        f"{partition}: messages that were read are gone, and new ones have their offsets; restore the topic, "
+        f"or start a new app (or skip the new ones at those offsets with `twinsieve reset`): {why}"
     )
 
 
@@ -218,7 +218,7 @@ class Openings:
         ends = self.topics.ends(ahead) if ahead else {}
         return {
             part: f"offset {entry.offset} is committed, and a transaction of its producers is open from "
-            f"{stable_end[part]} on; it begins when that ends"
+            f"{stable_end[part]} on; the partition waits until that transaction ends"
             for part in ahead
             if (entry := committed[part]) is not None and entry.offset <= ends[part]
         }
@@ -226,8 +226,10 @@ class Openings:
     def unplaced(
         self, partitions: Collection[Partition], infos: Mapping[str, TopicInfo], membership: Membership
     ) -> dict[Partition, Committed]:
-        """Marks to commit for partitions that the app sees for the first time and that cannot begin now; they
-        record the current time. Messages that producers hold back in the meantime are still for this app.
+        """Marks to commit for partitions that are new to the app and in which no session can begin now.
+
+        A mark records the current time. The session that begins later also reads the messages that producers
+        held back until then, because the app was already waiting for them.
 
         raises: AbortableError when the broker cannot tell
         """
@@ -262,8 +264,8 @@ class Openings:
         return self.clock.now_ms() - _DOUBT_MS if now_ms is None else now_ms
 
     def _first_seen(self, mark: Mark, info: TopicInfo, topic: TopicStart | None) -> Mark:
-        """The mark with the time at which the app began with its topic, and the number of partitions at that
-        time: the recorded ones, else the current ones."""
+        """The mark, completed with the time at which the app began with its topic, and the topic's number of
+        partitions at that time. Values that are not recorded anywhere are the current ones."""
         topic = topic or TopicStart(mark.partitions or info.partitions, mark.since_ms or self._now_ms())
         return mark._replace(partitions=topic.partitions, since_ms=topic.since_ms)
 
@@ -280,7 +282,8 @@ class Openings:
         They begin at the partition's beginning. Under `input.start: latest` the first rule that holds counts;
         if the mark already has a starting offset, the earlier of the two offsets counts:
         - If the partition was added to a topic for which the group has an offset: at its beginning, because
-          all its messages are for this app. The same if it is unknown when the app began with that topic.
+          all its messages are for this app. Also at its beginning, if no mark records when the app began
+          with that topic.
         - If the partition was seen before and could not begin then: at the first message from `_HELD_BACK_MS`
           before the app began with the topic.
         - If the group has an offset for any partition of the topic: at the first message since the app began
@@ -337,8 +340,12 @@ class Openings:
         return {name: self._topic_start(infos[name], membership) for name in sorted(new)}
 
     def _topic_start(self, info: TopicInfo, membership: Membership) -> TopicStart | None:
-        """The start of a topic as recorded by the marks at its committed offsets; None if no partition has an
-        offset that the index has accepted."""
+        """When the app began with a topic, as recorded in the metadata (`Mark`) of the topic's committed
+        offsets.
+
+        None if the index has not accepted a starting offset in any partition of the topic. If it has accepted
+        one, but no mark records the time, both fields are 0.
+        """
         topic = None
         for number in range(info.partitions):
             partition = Partition(info.name, number)
@@ -359,7 +366,7 @@ def _is_fresh(committed: Committed) -> bool:
 
 _FAILED = Pauses(first_s=0.1, longest_s=60.0)
 _LEADER_S = 1.0
-"""Seconds until the next attempt for an input partition that needs another partition without a leader."""
+"""Seconds until the next attempt for an input partition that waits for a leader, see `OpeningQueue`."""
 _RESYNCED = Pauses(first_s=0.05, longest_s=5.0)
 
 
@@ -369,7 +376,8 @@ class OpeningQueue:
     Partitions that never failed are opened together. A partition that could not be opened is tried alone from
     then on, after pauses that grow, so that it delays no other partition.
 
-    leaderless: input partitions that need a partition without a leader
+    leaderless: input partitions that wait because one of these has no leader: the partition itself, the
+        partition of the verdicts topic that receives its answers, or the log
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -402,7 +410,7 @@ class OpeningQueue:
         self.add(partitions)
 
     def due(self, ours: Collection[Partition]) -> list[Partition]:
-        """Partitions to open in this round, sorted. ours: the partitions assigned to this worker"""
+        """Partitions to open now, sorted. ours: the partitions assigned to this worker"""
         now_s = self._clock.monotonic_s()
         if now_s < self._paused_until_s:
             return []
@@ -427,7 +435,7 @@ class OpeningQueue:
             self.delay([partition], self._pauses_s[partition])
 
     def await_leaders(self, partitions: Collection[Partition], able: Collection[Partition]) -> None:
-        """Note which of these partitions need a partition without a leader: all except the able ones."""
+        """Update `leaderless`: of these partitions, those in `able` wait for no leader, the others do."""
         self.leaderless = self.leaderless.union(partitions).difference(able)
 
     def delay(self, partitions: Collection[Partition], seconds: float = _LEADER_S) -> None:

@@ -166,7 +166,8 @@ class Session:
             or len(block.records) != len(ruling)
         ):
             raise AbortableError(
-                f"{where}: answers [{ruling.first}, {ruling.end}), which is not what was asked"
+                f"{where}: this answer is about offsets [{ruling.first}, {ruling.end}), which is not what "
+                "was asked; asking again"
             )
         self.ready.append((block, ruling))
 

@@ -30,7 +30,7 @@ class WorkerTopics:
         before = self._leaderless()
         self._infos.update({name: info for name, info in infos.items() if info is not None})
         after = self._leaderless()
-        self._tell("no leader; what needs it waits", after - before)
+        self._tell("no leader; work that needs it waits until it has one", after - before)
         self._tell("has a leader again", before - after)
         return infos
 
@@ -101,8 +101,8 @@ class WorkerTopics:
             partition: Partition = session.partition
             if session.mark.topic_id != name_topic(infos[partition.topic]):
                 raise StateError(
-                    f"{partition}: the topic was deleted and created again; `twinsieve reset` says where to "
-                    "begin in the new one"
+                    f"{partition}: the topic was deleted and created again; set the offset to begin at in "
+                    "the new one with `twinsieve reset`"
                 )
 
 

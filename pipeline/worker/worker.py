@@ -326,12 +326,12 @@ class Worker:
         except AbortableError as error:
             self._transactor.abort()
             self._queue.postpone(able)
-            self.notices.append(f"{', '.join(map(str, able))}: not opened ({error})")
+            self.notices.append(f"{', '.join(map(str, able))}: reading cannot start yet ({error})")
             self.resyncs += 1
             self._note_unplaced(able, infos, membership)
             return
         self._queue.postpone(waiting)
-        self.notices += [f"{part}: not opened ({why})" for part, why in waiting.items()]
+        self.notices += [f"{part}: reading cannot start yet ({why})" for part, why in waiting.items()]
         for session, opening in planned:
             self._asks.start(session, opening)
             self._sessions[session.partition] = session
@@ -350,7 +350,9 @@ class Worker:
                 self._transact(Emission(), marks, membership)
         except AbortableError as error:
             self._transactor.abort()
-            self.notices.append(f"{', '.join(map(str, new))}: that it was seen is not noted ({error})")
+            self.notices.append(
+                f"{', '.join(map(str, new))}: cannot record yet when the app first saw it ({error})"
+            )
             return
         self._noted.update(new)
 
@@ -373,7 +375,7 @@ class Worker:
         if error.partition in self._doubted:
             raise error
         self._doubted.add(error.partition)
-        raise AbortableError(f"{error}; making sure") from error
+        raise AbortableError(f"{error}; checking once more before this process stops") from error
 
     def _emit(self, membership: Membership) -> None:
         """Emit the answered messages, and commit the offsets after them.
@@ -461,7 +463,9 @@ class Worker:
             trimmed = session.take_trimmed()
             if trimmed:
                 self.trimmed += trimmed
-                self.notices.append(f"{session.partition}: retention took {trimmed} messages never judged")
+                self.notices.append(
+                    f"{session.partition}: retention deleted {trimmed} messages before they were judged"
+                )
         self._committed_s = self._clock.monotonic_s()
 
     def _expire_or_report(self) -> None:
@@ -470,7 +474,9 @@ class Worker:
         for partition, session in list(self._sessions.items()):
             if session.expired(now_s, self._patience.of(partition)):
                 waited_s = self._patience.expire(partition)
-                self._drop([partition], f"{partition}: no answer for {waited_s:.0f} s; asking again")
+                self._drop(
+                    [partition], f"{partition}: no answer from the index for {waited_s:.0f} s; asking again"
+                )
                 self._queue.add([partition])
             elif not session.pending and not session.mark.fresh:
                 self._report(session, now_s)

@@ -11,10 +11,12 @@ from twinsieve.stages.kernel import kernel
 
 @kernel(callee=True)
 def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
-    """The possible lengths of phrases from a token on, not beyond `end`: bit k - 1 means k tokens.
+    """The possible lengths of a phrase that begins at token `position` and ends before token `end`.
 
-    A word of a spaced script is a phrase of one token. Only few characters begin phrases, and most of these
-    phrases have one or two lengths. So only few token sequences must be hashed and looked up.
+    Bit k - 1 of the result is set if the phrase may have k tokens. A phrase of a spaced script is one word,
+    so it has one token. In unspaced scripts only few characters begin phrases, and for most of these
+    characters the phrases have only one or two lengths. So only few token sequences must be hashed and looked
+    up.
     """
     lengths = np.int64(tokens.facts[position]) >> LENGTHS_SHIFT
     room = np.int64(1)
@@ -25,7 +27,7 @@ def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
 
 @kernel(callee=True)
 def phrase_row(tokens: Tokens, position: int, length: int, lengths: int, phrases: Phrases) -> int:
-    """Row of the phrase of `length` tokens that begins at a token, or -1.
+    """Row of the phrase that consists of the `length` tokens from `position` on; -1 if they are no phrase.
 
     lengths: result of `phrase_lengths` for this token
     """

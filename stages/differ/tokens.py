@@ -2,7 +2,8 @@
 
 A token is one character of an unspaced script, a word of another script, a number with the separators and the
 sign that belong to it ("-3.5", "9:30"), or a mix of letters and digits ("h5n1", "5kg"). Digits may be of any
-script, for example Thai. References may follow after the tokens (`stages.text.references`).
+script, for example Thai. After the tokens, a body may hold references: its links, @names and tags, as two
+private-use characters each (`stages.text.references`).
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ _REFERENCE_KINDS = 3
 
 
 class Tokens(NamedTuple):
-    """The tokens of one body; memory of one thread, which `tokenize` overwrites.
+    """The tokens of one body. Each thread has its own object, and `tokenize` overwrites it for each body.
 
     chars: uint32[STORED_LENGTH]; word_starts: uint8[STORED_LENGTH], as in `Bodies`
     ids: uint64[…], equal for equal tokens; kinds: uint8[…], such as WORD; points: int64[…], weight of a token
     facts: uint16[…], bits of `phrases`. CHARACTER: its class; NUMBER and MIX: DIGIT; WORD: its roles if it is
         a phrase, with the bit for phrases of one token, and NUMBER_MARK if it ends with a mark (a+)
     starts: int64[…], token i is chars[starts[i]:starts[i + 1]]
-    counts: int64[3], (number of tokens, 1 if the body is cut after them, where its references end)
-        The references are chars[starts[tokens]:counts[2]], two characters each; a cut body has none
+    counts: int64[3], (number of tokens, 1 if the body is cut after them, end of its references)
+        The references are chars[starts[counts[0]]:counts[2]], two characters each; a cut body has none
     """
 
     chars: NDArray[np.uint32]
@@ -136,7 +137,8 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
 
 @kernel(callee=True)
 def other_reference(tokens: Tokens, other_tokens: Tokens) -> int:
-    """The first kind of references of which each body has one that the other lacks; -1 if there is none."""
+    """The first kind of references in which the bodies contradict each other: each body has a reference of
+    this kind that the other body lacks. 0 stands for links, 1 for @names, 2 for tags, -1 for no such kind."""
     for kind in range(_REFERENCE_KINDS):
         if _refers_elsewhere(tokens, other_tokens, kind) and _refers_elsewhere(other_tokens, tokens, kind):
             return np.int64(kind)
@@ -145,7 +147,10 @@ def other_reference(tokens: Tokens, other_tokens: Tokens) -> int:
 
 @kernel(callee=True)
 def _refers_elsewhere(tokens: Tokens, other_tokens: Tokens, kind: int) -> bool:
-    """Whether one body has a reference of this kind that the other one lacks."""
+    """Whether the body of `tokens` has a reference of this kind that the body of `other_tokens` lacks.
+
+    kind: 0 for links, 1 for @names, 2 for tags
+    """
     for position in range(tokens.starts[tokens.counts[0]], tokens.counts[2] - 1, 2):
         if (np.int64(tokens.chars[position]) - FIRST_REFERENCE) // PER_KIND != kind:
             continue

@@ -38,8 +38,8 @@ __all__ = [
 ]
 # The classes of all parts of a scheme's configuration can be imported from this module.
 
-# The scheme id depends on the secret seed and stands in files and logs that others may read. With this many
-# rounds of hashing, each guess of the seed costs about 20 ms.
+# The scheme id depends on the secret seed, and it is written to files and logs that others may read. Whoever
+# guesses seeds has to hash each guess in this number of rounds, which takes about 20 ms.
 _GUESS_ROUNDS = 100_000
 
 
@@ -55,7 +55,9 @@ class FieldLines:
     compared: tuple[int, ...]
 
     def of(self, texts: list[str], compared: int) -> list[str]:
-        """The text of one of the compared fields, of each text.
+        """From each text, the part that is one of the compared fields.
+
+        compared: 0 for the first compared field, 1 for the second
 
         >>> FieldLines(2, (0, 1)).of(["Title\\nA body.\\nMore.", "\\nNo title."], 1)
         ['A body.\\nMore.', 'No title.']
@@ -92,8 +94,8 @@ class SchemeConfig:
 class Scheme:
     """Turns texts into bodies and fingerprints.
 
-    near: whether a near stage reads what this makes. If not, fingerprints are digests alone, and texts that
-        come with keys have empty bodies
+    near: whether a near stage uses the result. If not, fingerprints contain only digests, and the bodies of
+        texts that come with keys are empty
     raises: UsageError if the configuration is invalid
 
     >>> bodies, fingerprints = Scheme(SchemeConfig()).read(["武汉加油！中国加油！", "👍"])
@@ -132,7 +134,8 @@ class Scheme:
         """The second half of `read`."""
         if not self._near:
             return self._fingerprinter.digests_alone(bodies, keys)
-        # Made once for SimHash and signature, if at all: jieba takes most of the time of a message.
+        # SimHash and signature share these features, which are made at the first call, if there is one. With
+        # jieba, making them takes most of the time of a message.
         features = cache(partial(self._fingerprinter.packed_features, bodies, texts))
         prints = self._fingerprinter.fingerprints(bodies, keys, features)
         fill_tallies(bodies, prints.tallies)
@@ -153,7 +156,7 @@ class Scheme:
             prints.has_simhash &= of_field.has_simhash
 
     def seen(self, text: str) -> tuple[Bodies, SeenFingerprint]:
-        """The body of one text, and its 64-bit SimHash taken apart."""
+        """The body of one text, and its 64-bit SimHash with the features and sums that it is made of."""
         bodies = self.bodies([text])
         return bodies, self._fingerprinter.seen(bodies, [text])
 
@@ -185,21 +188,22 @@ def _check_signature(signature: SignatureConfig, features: FeatureConfig) -> Non
 
 
 _OF_KEYWORDS = ("choose", "drop_parts_of_speech", "min_word", "stop_words")
-"""Settings of keywords that are younger than the rest."""
+"""Settings that only `features.kind: keywords` uses. They were added later than the other settings."""
 
 
 def _origins(config: SchemeConfig) -> dict[str, Any]:
     settings = asdict(config)
     features = settings["features"]
     if features["features"] != "keywords":
-        # Schemes of other features keep their ids, in which the user's own stop words had this name.
+        # These settings were added later. Without them in the hash, older schemes keep their ids. Those ids
+        # contain the user's own stop words under the name "stop_words".
         for name in _OF_KEYWORDS:
             del features[name]
         features["stop_words"] = features.pop("own_stop_words")
-    # In one order, as the order in which they are written is no other scheme.
+    # Sorted, because the order in which the user lists them changes no fingerprint.
     features["drop"] = sorted(features["drop"])
     if not features["drop"]:
-        # Younger than the rest: a scheme without it keeps its id.
+        # This setting was added later. Without it in the hash, older schemes keep their ids.
         del features["drop"]
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
     if settings["signature"] is None:
@@ -211,7 +215,7 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         del settings["layout"]["grams"]
     return {
         "settings": settings,
-        # The default seed 0 is no secret, so it needs no slow hash, which would delay each start.
+        # The default seed 0 is no secret, so it needs no slow hash. A slow hash would delay each start.
         "seed": pbkdf2_hmac("sha256", seed, b"twinsieve seed", _GUESS_ROUNDS).hex() if any(seed) else "none",
         "lengths": [MIN_NEAR_LENGTH, STORED_LENGTH],
         "text": text_version(config.text),

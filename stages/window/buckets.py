@@ -1,9 +1,10 @@
 """The candidate index of the method text: for each band and table, buckets of the eight newest entries.
 
-An entry has 8 bytes: 24 bits kept index (modulo 2 ** 24), 8 bits length code, 32 bits signature. A bucket is
-one cache line (64 bytes). A new entry goes to the front, and the oldest one is removed. Otherwise no entry is
-deleted: the kept index shows whether an entry is older than the window. There are no chains, so a frequent
-key costs eight comparisons and not thousands.
+An entry stands for one kept message. It has 8 bytes: 24 bits kept index (the number of the kept message,
+modulo 2 ** 24), 8 bits length code (`window.lengths`), 32 bits signature. A bucket is one cache line (64
+bytes). A new entry goes to the front, and the oldest one is removed. Otherwise no entry is deleted: the kept
+index shows whether an entry is older than the window. There are no chains, so a frequent key costs eight
+comparisons and not thousands.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Buckets(NamedTuple):
     """The buckets of all bands and tables.
 
     entries: uint64[(bands * band_buckets + tables * table_buckets) * WAYS], aligned to 64 bytes; 0 is empty
-    bands, tables: their numbers; band_buckets, table_buckets: number of buckets in each band, in each table
+    bands, tables: number of MinHash bands, number of SimHash tables
+    band_buckets, table_buckets: number of buckets in each band, number of buckets in each table
     weak, key_bits: number of weak bits and of key bits of a SimHash table (`BandLayout`)
     """
 
@@ -43,7 +45,7 @@ class Buckets(NamedTuple):
 def bucket_counts(window: int, load: float) -> tuple[int, int]:
     """(buckets in each band, buckets in each SimHash table)
 
-    window: in kept messages; load: entries of a band's bucket in a full window
+    window: number of kept messages in a full window; load: average number of them in a bucket of a band
     A table has half as many buckets, because it holds only bodies of at least `simhash_from` characters.
     """
     band_buckets = max(1, round(window / load))
@@ -51,14 +53,14 @@ def bucket_counts(window: int, load: float) -> tuple[int, int]:
 
 
 def entry_count(layout: BandLayout, window: int, load: float) -> int:
-    """Number of entries (8 bytes each) for which the whole index has room."""
+    """Number of entries (8 bytes each) that fit into all buckets together."""
     band_buckets, table_buckets = bucket_counts(window, load)
     return (layout.bands * band_buckets + layout.tables * table_buckets) * WAYS
 
 
 @kernel
 def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
-    """Index of the first entry of the bucket that a row reads with its look-up number `probe`.
+    """The bucket that a row reads in its look-up number `probe`: the index of the bucket's first entry.
 
     Numbers 0 to bands - 1 are the MinHash bands. After them, each table has 2 ** weak look-ups: first the
     unchanged key, then the keys with flipped weak bits.
@@ -105,7 +107,10 @@ def own_probe(table: int, buckets: Buckets) -> np.int64:
 
 @kernel(callee=True)
 def pack_entry(kept_index: int, code: int, signature: int) -> np.uint64:
-    """The entry of one message, 8 bytes. code: length code"""
+    """The 8 bytes of an entry, in the layout that the module describes.
+
+    code: code of the message's length (`window.lengths.length_code`)
+    """
     low = np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))
     return low | (np.uint64(signature) << np.uint64(32))
 

@@ -439,8 +439,7 @@ def test_an_age_limit_without_times_is_said_once(caplog: pytest.LogCaptureFixtur
     plain.judge(["one and the same words"])
     told = [record.getMessage() for record in caplog.records if "times" in record.getMessage()]
     assert told == [
-        "max_age counts by times, and none were given: nothing grows old; "
-        "give judge(…, times=…), or no max_age"
+        "max_age has no effect, because no times were given; give judge(…, times=…), or no max_age"
     ]
 
 

@@ -181,7 +181,7 @@ def test_offsets_that_are_never_answered_end_the_transactor(
     membership = assigned(consumer, 1).membership
     transactor = broker.transactor(name)
     transactor.begin()
-    with pytest.raises(FatalError, match="new clients are needed"):
+    with pytest.raises(FatalError, match="this producer must be replaced"):
         transactor.send_offsets({at: Committed(0)}, membership)
     with pytest.raises(FatalError):
         transactor.abort()
@@ -218,7 +218,7 @@ def test_a_session_that_ends_in_an_outage_is_no_displacement(mortal_broker: Clus
     assert len(refused) <= 1, refused
     transactor = broker.transactor(fresh("tx"))
     transactor.begin()
-    with pytest.raises(AbortableError, match="it joined again"):
+    with pytest.raises(AbortableError, match="the consumer has joined the group again"):
         transactor.send_offsets({Partition(topic, 0): Committed(0)}, before.membership)
     transactor.abort()
     broker.close()

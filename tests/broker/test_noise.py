@@ -51,8 +51,8 @@ def test_an_outage_is_one_line_of_each_kind_and_then_one_every_five_seconds(log:
     assert log.lines[:12] == ["refused x", "lost x", "dead x", "again x"] * 3
     repeated = log.lines[12:]
     assert len(repeated) == 11
-    assert all("held back in 5 s" in line for line in repeated)
-    held = sum(int(count) for line in repeated for count in re.findall(r"(\d+) (?:of|like)", line))
+    assert all("suppressed in 5 s" in line for line in repeated)
+    held = sum(int(count) for line in repeated for count in re.findall(r"(\d+) (?:of|similar)", line))
     assert heard - 5 * 10 * 12 <= held + len(log.lines) <= heard, "all but those of the last five seconds"
 
 
@@ -65,7 +65,7 @@ def test_a_line_says_how_many_of_which_were_held_back(log: Log) -> None:
         log.say("no node", name="kafka.cluster")
     log.now_s += 5.0
     assert log.say("lost %d", 9)
-    assert log.lines[-1] == "lost 9 (held back in 5 s: 3 like it, 6 of kafka.cluster)"
+    assert log.lines[-1] == "lost 9 (suppressed in 5 s: 3 similar, 6 of kafka.cluster)"
     log.now_s += 5.0
     assert log.say("lost %d", 10)
     assert log.lines[-1] == "lost 10", "nothing was held back since"
@@ -103,7 +103,7 @@ def test_a_client_that_never_repeats_itself_is_held_back_too(log: Log) -> None:
     assert len(log.lines) == _MAX_KINDS
     log.now_s += 5.0
     assert log.say("fault" + "y")
-    assert log.lines[-1] == f"faulty (held back in 5 s: {4 * _MAX_KINDS} of kafka.net)"
+    assert log.lines[-1] == f"faulty (suppressed in 5 s: {4 * _MAX_KINDS} of kafka.net)"
 
 
 def test_the_service_s_own_lines_are_never_held_back(caplog: pytest.LogCaptureFixture) -> None:

@@ -94,13 +94,13 @@ def test_a_topic_created_again_ends_a_run_and_every_next_one_until_a_reset(opera
     running = operator.refusal()
     assert running.startswith("input[0]: ")
     assert "created again" in running
-    assert "`twinsieve reset` says where to begin" in running
+    assert "with `twinsieve reset`" in running
     # From here on in this process: a start of the program takes as much of a core as the rest.
     operator.service.start()
     # The broker forgets a group's offsets together with their topic: the log of blocks remembers it.
     assert str(until_ended(operator.service)).replace(operator.input, "input") == (
-        "input[0]: another topic of its name was judged; this one was created again; "
-        "`twinsieve reset` says where to begin"
+        "input[0]: the topic was deleted and created again since the app read it; "
+        "set the offset to begin at with `twinsieve reset`"
     )
     assert operator.service.count("out") == 3
     operator.reset("earliest")
@@ -120,7 +120,7 @@ def test_an_input_trimmed_beyond_the_committed_offset_ends_a_run(operator: Opera
     operator.trim_input(4)
     operator.start()
     assert operator.refusal() == (
-        "input[0]: retention took 2 messages from 2 on that were never judged; "
-        "set input.trimmed to continue, or restore them"
+        "input[0]: retention deleted 2 messages from 2 on before they were judged; "
+        "to go on without them set input.trimmed: continue, or restore them"
     )
     assert sorted(origins(operator.service.read("out"))) == [0, 1]

@@ -80,8 +80,13 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
     [
         ("app.fingerprints", 2, {}, "has 2 partitions, must have 1"),
         ("app.decisions", 3, {}, "has 3 partitions, must have 1"),
-        ("app.verdicts", 1, {}, "set it to 1, or give it 4"),
-        ("app.verdicts", 9, {}, "set it to 9, or stop every process, delete it"),
+        ("app.verdicts", 1, {}, "set topics.verdict_partitions to 1, or give the topic 4"),
+        (
+            "app.verdicts",
+            9,
+            {},
+            "set topics.verdict_partitions to 9, or stop every process, delete the topic",
+        ),
         ("app.fingerprints", 1, {"cleanup.policy": "compact"}, "set it to delete"),
         ("app.fingerprints", 1, {"cleanup.policy": "compact,delete"}, "set it to delete"),
         ("app.fingerprints", 1, {"retention.ms": "86400000"}, "deleted after 24 h"),
@@ -106,7 +111,7 @@ def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
             "run: kafka-configs.sh --bootstrap-server localhost:9092 --alter --entity-type topics --entity-name "
             "app.decisions --add-config message.timestamp.type=LogAppendTime",
         ),
-        ("app-out", 2, {}, "as many as the input"),
+        ("app-out", 2, {}, "as many partitions as the input"),
         ("app-out", 3, {"cleanup.policy": "compact"}, "refuses messages without a key"),
         ("app-dead", 3, {"max.message.bytes": "500000"}, "larger ones become dead letters"),
         ("app-dup", 3, {"message.timestamp.after.max.ms": "3600000"}, "timestamps more than 1 h ahead"),

@@ -213,7 +213,11 @@ def test_a_level_holds_for_all_loggers_from_warning_on(
         (StateError("s3://a: cannot be listed", lasting=False), 1, ["s3://a: cannot be listed"]),
         (UsageError("--member is ''"), 2, ["--member is ''"]),
         (ConfigError(["a.yaml:1:2: x", "a.yaml:2:2: y"]), 2, ["a.yaml:1:2: x", "a.yaml:2:2: y"]),
-        (ValueError("oh\nno"), 1, ["a defect of twinsieve ended it: ValueError: oh\nno"]),
+        (
+            ValueError("oh\nno"),
+            1,
+            ["a bug in twinsieve ended this process; please report it: ValueError: oh\nno"],
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )

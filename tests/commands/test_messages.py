@@ -66,10 +66,10 @@ def test_a_key_that_is_indented_wrongly_is_said_in_plain_words(tmp_path: Path, r
     settings = tmp_path / "b.yaml"
     settings.write_text("near:\n  similarity: 0.9\n method: text\n")
     ran = run("dedup", "-c", settings)
-    said = "the line stands further in or out than those it belongs to; give keys of one section one indent"
+    said = "the line is not indented like the others of its section; give keys of one section one indent"
     assert (ran.code, ran.err) == (2, f"{settings}:3:2: {said}\n")
     settings.write_text("near: similarity: 0.9\n")
-    assert "further in or out" not in run("dedup", "-c", settings).err
+    assert "not indented like" not in run("dedup", "-c", settings).err
 
 
 @pytest.mark.parametrize("first", ["a\tb\n", "later_id\tearlier_id\tlabel\n", ""])

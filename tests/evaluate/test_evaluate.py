@@ -120,7 +120,7 @@ def test_a_wrong_row_is_named_by_path_and_line(tmp_path: Path, line: bytes, comp
 def test_pairs_of_another_input_are_refused(files: tuple[Path, Path]) -> None:
     texts, pairs = files
     pairs.write_text(f"{HEADER}\nx\ty\t1.0000\traw\n")
-    with pytest.raises(UsageError, match="none of its rows"):
+    with pytest.raises(UsageError, match="none of its ids"):
         run_evaluate(texts, pairs, scheme=SchemeConfig(), sieve=SieveConfig())
 
 
@@ -145,7 +145,7 @@ def test_an_interval_holds_the_share_and_narrows_with_the_number() -> None:
 
 
 def test_judged_pairs_without_text_or_with_another_label_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'z', which the input does not hold"):
+    with pytest.raises(UsageError, match="'z', which is not in the input"):
         judge_pairs([JudgedPair("s", "z", "a", "same")], {"a": "x"}, SchemeConfig(), SieveConfig())
     path = tmp_path / "judged.tsv"
     path.write_text(f"{JUDGED_HEADER}\ns\tc\ta\tperhaps\n")

@@ -90,12 +90,12 @@ def test_an_output_at_an_address_is_refused(tmp_path: Path, run: Run, flag: str,
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"twinsieve: {flag} s3://b/o.{ending}: ")
     if ending == "jsonl":
-        assert ran.err.endswith(": outputs are files here; write to one, and copy it there\n")
+        assert ran.err.endswith(": an output must be a local file; name one and copy it there\n")
 
 
 def test_generate_writes_to_no_address(run: Run) -> None:
     ran = run("generate", "--messages", "1", "-o", "s3://me:s3cret@b/o.jsonl")
-    assert (ran.code, "twinsieve: -o s3://b/o.jsonl: outputs are files here" in ran.err) == (2, True)
+    assert (ran.code, "twinsieve: -o s3://b/o.jsonl: an output must be a local file" in ran.err) == (2, True)
 
 
 def test_a_misspelt_field_at_an_address_ends_the_run(
@@ -138,11 +138,11 @@ def test_no_part_of_an_address_that_may_be_secret_is_shown(address: str) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("evaluate {address} pairs", "INPUT https://h/p: must be a file here; fetch it first"),
-        ("evaluate posts.jsonl {address}", "PAIRS https://h/p: must be a file here; fetch it first"),
-        ("lint {address}", "lint https://h/p: must be a file here; fetch it first"),
-        ("lint -c {address}", "lint https://h/p: must be a file here; fetch it first"),
-        ("dedup posts.jsonl -c {address}", "-c https://h/p: must be a file here; fetch it first"),
+        ("evaluate {address} pairs", "INPUT https://h/p: must be a local file; fetch it first"),
+        ("evaluate posts.jsonl {address}", "PAIRS https://h/p: must be a local file; fetch it first"),
+        ("lint {address}", "lint https://h/p: must be a local file; fetch it first"),
+        ("lint -c {address}", "lint https://h/p: must be a local file; fetch it first"),
+        ("dedup posts.jsonl -c {address}", "-c https://h/p: must be a local file; fetch it first"),
     ],
 )
 def test_a_file_that_must_be_here_is_not_sought_at_an_address(run: Run, words: str, said: str) -> None:

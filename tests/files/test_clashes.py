@@ -120,7 +120,7 @@ def test_a_file_that_is_no_lock_is_not_removed_as_one(tmp_path: Path, run: Run, 
     notes.write_text("what somebody wrote")
     ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
     assert (ran.code, len(ran.err.splitlines())) == (1, 1)
-    assert "is not the lock of a state" in ran.err
+    assert "--state needs this name for its lock" in ran.err
     assert notes.read_text() == "what somebody wrote"
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_lock_is_not_removed_as_one(tmp_path: Path, run: Run, 
 def test_a_state_must_be_a_file(run: Run, source: Path, name: str) -> None:
     ran = run("dedup", source, "--state", name, *SMALL)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"twinsieve: --state {name}: a state is a file of its own; name one\n"
+    assert ran.err == f"twinsieve: --state {name}: is not a regular file; name one, or a new file\n"
 
 
 @pytest.mark.parametrize(

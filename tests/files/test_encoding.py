@@ -116,10 +116,10 @@ def test_rows_that_are_not_in_the_encoding_are_counted(tmp_path: Path, run: Run)
     ("given", "said"),
     [
         ("klingon", "--encoding 'klingon': is not an encoding; name one, as utf-16, gb18030 or big5"),
-        ("base64", "--encoding base64: rows cannot be cut in it"),
-        ("utf-7", "rows cannot be cut in it; turn it into UTF-8 first, as with `iconv`"),
-        ("cp037", "--encoding cp037: rows cannot be cut in it"),
-        ("iso2022_jp", "--encoding iso2022_jp: rows cannot be cut in it"),
+        ("base64", "--encoding base64: text in it cannot be split into rows"),
+        ("utf-7", "text in it cannot be split into rows; turn it into UTF-8 first, as with `iconv`"),
+        ("cp037", "--encoding cp037: text in it cannot be split into rows"),
+        ("iso2022_jp", "--encoding iso2022_jp: text in it cannot be split into rows"),
     ],
 )
 def test_an_encoding_that_cannot_be_read_is_refused(tmp_path: Path, run: Run, given: str, said: str) -> None:

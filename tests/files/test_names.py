@@ -103,7 +103,7 @@ def test_csv_inputs_with_other_columns_write_no_row(tmp_path: Path, piped: Piped
     ran = piped(["dedup", tmp_path / "a.csv", tmp_path / "b.csv", "-q", *SMALL])
     assert (ran.returncode, ran.stdout) == (1, b"")
     said = ran.stderr.decode()
-    differ = f"has other columns than {tmp_path}/a.csv ('at' only here, 'id' only there)"
+    differ = f"has other columns than {tmp_path}/a.csv (added: 'at'; missing: 'id')"
     assert said.startswith(f"twinsieve: {tmp_path}/b.csv:1: {differ}; ")
     assert "--state" in said
 

@@ -263,7 +263,7 @@ def test_an_output_follows_no_link_of_somebody_else_where_all_may_write(
     others = [] if flag == "-o" else ["-o", tmp_path / "o"]
     ran = run("dedup", "-q", source, *others, flag, named, *SMALL)
     assert ran.code != 0
-    assert f"{link} is a link of another user in a folder of all; remove it" in ran.err
+    assert f"{link} is a link of another user in a shared folder; remove it" in ran.err
     if what in ("file", "chain"):
         assert important.read_bytes() == b"important"
     assert [

@@ -106,8 +106,8 @@ def test_inputs_of_other_columns_are_refused(tmp_path: Path, run: Run) -> None:
     ]
     ran = run("dedup", "-q", *names, "-o", tmp_path / "o.parquet", *SMALL)
     assert ran.code == 1
-    assert ran.err.startswith(f"twinsieve: {names[1]}: has other columns than {names[0]} (")
-    assert "only there); write each input to a file of its own with -o FOLDER/" in ran.err
+    assert ran.err.startswith(f"twinsieve: {names[1]}: has other columns than {names[0]} (missing: ")
+    assert "); write each input to a file of its own with -o FOLDER/" in ran.err
     assert not (tmp_path / "o.parquet").exists()
 
 
@@ -183,8 +183,8 @@ def test_a_damaged_table_is_an_error_and_nothing_is_put_in_place(
         ("p.parquet", "o.jsonl", "looks like jsonl, but rows come out as they came in, as parquet"),
         ("p.jsonl", "o.parquet", "looks like parquet, but rows come out as they came in, as jsonl"),
         ("p.parquet", "o.arrow", "looks like arrow, but rows come out as they came in, as parquet"),
-        ("p.parquet", "o.parquet.gz", "Parquet and Arrow pack themselves; name it without .gz"),
-        ("p.parquet.gz", "o.parquet", "Parquet and Arrow pack themselves; unpack it first"),
+        ("p.parquet", "o.parquet.gz", "Parquet and Arrow compress inside; name it without .gz"),
+        ("p.parquet.gz", "o.parquet", "a Parquet or Arrow file is not read compressed; unpack it first"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(

@@ -81,7 +81,7 @@ def test_copies_are_found_in_what_is_left_of_the_window(settings: Settings, worl
     assert world.run(exact_window(settings, 9_000), 1_000)
     again = list(world.judged().values())[COUNT:]
     assert again == [Kind.EXACT] * 30, "the near stage's ring knows its keys"
-    assert any("what fits of the snapshot is used" in notice for notice in world.notices)
+    assert any("are restored that fit the settings" in notice for notice in world.notices)
 
 
 def test_snapshots_that_cannot_be_read_stop_and_say_what_to_do(settings: Settings, world: Deployment) -> None:
@@ -91,9 +91,7 @@ def test_snapshots_that_cannot_be_read_stop_and_say_what_to_do(settings: Setting
     for name in kept:
         files.pipe(name, content[name][:-1])
     world.produce(posts(4, 20))
-    with pytest.raises(
-        StateError, match=r"checksum.*log before block \d+ was deleted: bring a snapshot back"
-    ):
+    with pytest.raises(StateError, match=r"checksum.*log before block \d+ was deleted: restore a snapshot"):
         world.run(settings, 100)
     for name in kept:
         files.pipe(name, content[name])
@@ -108,12 +106,14 @@ def test_without_any_snapshot_it_stops_unless_it_is_told_to_go_on(
     world.produce(posts(4, 20))
     for _ in range(2):
         with pytest.raises(
-            StateError, match=r"deleted behind snapshots.*`twinsieve run --without-snapshots`"
+            StateError, match=r"deleted because snapshots hold them.*`twinsieve run --without-snapshots`"
         ):
             world.run(settings, 100)
     assert len(world.judged()) == COUNT
     assert world.run(settings, 400, needs_snapshots=False)
-    assert any("copies of what was judged there come out again" in notice for notice in world.notices)
+    assert any(
+        "copies of messages in the deleted blocks are emitted again" in notice for notice in world.notices
+    )
     assert len(world.judged()) == COUNT + 20
     # From then on snapshots are there again.
     world.produce(posts(5, 20))

@@ -62,7 +62,7 @@ class MemoryIdempotentProducer:
         self._in_flight.cut(kept or 0)
         self._in_flight = InFlight(self._clocks)
         raise AbortableError(
-            f"append: {waiting} messages were not acknowledged; asking again from the committed offsets"
+            f"append: {waiting} messages were not acknowledged; reading again from the committed offsets"
         )
 
     def lose(self, keep: Callable[[int], int]) -> None:

@@ -44,4 +44,4 @@ def test_a_long_patience_is_kept() -> None:
     pass_time(world, 90.0)
     assert process.notices == []
     pass_time(world, 20.0)
-    assert process.notices == ["in[0]: no answer for 100 s; asking again"]
+    assert process.notices == ["in[0]: no answer from the index for 100 s; asking again"]

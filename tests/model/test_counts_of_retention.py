@@ -33,7 +33,7 @@ def test_offsets_that_retention_took_are_counted_and_logged_once() -> None:
         counted.append(process.worker.trimmed)
         said.append([one for one in process.notices if "retention" in one])
     assert counted == [0, 5]
-    assert said == [[], [f"{IN}: retention took 5 messages never judged"]]
+    assert said == [[], [f"{IN}: retention deleted 5 messages before they were judged"]]
 
 
 def test_messages_that_were_judged_and_that_retention_took_are_counted() -> None:

@@ -61,7 +61,7 @@ def test_an_input_partition_without_a_leader_keeps_no_other_from_opening() -> No
     assert out(world) == [10, 10, 0]
     assert process.worker is not None
     assert (process.worker.waiting_for_leader, process.worker.ready) == (1, True)
-    assert "in[2]: no leader; what needs it waits" in process.notices
+    assert "in[2]: no leader; work that needs it waits until it has one" in process.notices
     settled_well(world)
     assert process.worker.waiting_for_leader == 0
 

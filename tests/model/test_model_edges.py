@@ -39,7 +39,7 @@ def test_missing_offsets_stop_and_point_to_reset_once_something_was_judged() -> 
     process = restart(world)
     world.run(80)
     assert not process.running
-    assert "offset is gone" in world.stops[0]
+    assert "has no committed offset" in world.stops[0]
     assert "twinsieve reset" in world.stops[0]
     assert world.emitted() == list(range(30))
 
@@ -103,7 +103,7 @@ def test_input_that_retention_took_is_counted_and_stops_or_goes_on(trimmed: str)
     process = restart(world, worker_config=replace(WORKER, trimmed=trimmed))
     if trimmed == "stop":
         world.run(80)
-        assert "retention took 10 messages from 30 on" in world.stops[0]
+        assert "retention deleted 10 messages from 30 on" in world.stops[0]
         assert world.emitted() == list(range(30))
     else:
         world.settle()
@@ -222,7 +222,8 @@ def test_a_damaged_snapshot_is_named_and_the_log_does(tmp_path: Path) -> None:
     process.step()
     assert process.index is not None
     assert process.index.notices == [
-        f"{newest}: checksum or size differs, it is damaged; delete it, an older one or the log will do"
+        f"{newest}: the snapshot is damaged, its checksum or size differs; delete it if there is an older one "
+        "or the whole log"
     ]
     world.produce("in", 0, texts(0, 60))
     check_settled(world)

@@ -127,7 +127,7 @@ def test_offsets_that_were_forgotten_stop_and_skip_nothing(judged: int) -> None:
     world.start("a", worker_config=LATEST)
     world.run(100)
     assert len(world.stops) == 1
-    assert "the group's offset is gone" in world.stops[0]
+    assert "the consumer group has no committed offset" in world.stops[0]
     assert "twinsieve reset" in world.stops[0]
     assert out(world) == texts(0, judged)
     # It stays so until somebody says where to begin.
@@ -200,7 +200,7 @@ def test_a_grown_topic_with_forgotten_offsets_is_not_begun_at_its_end(reset: int
         if len(world.stops) == stopped:
             break
         stopped = len(world.stops)
-        assert "the group's offset is gone" in world.stops[-1]
+        assert "the consumer group has no committed offset" in world.stops[-1]
         world.kill_all()
         world.move_offset(Partition("in", number), 0)
     else:
@@ -244,7 +244,7 @@ def test_two_processes_that_begin_with_an_unknown_topic_do_not_stop(
     late.hook, other.hook = stall, wait
     world.settle()
     assert "stalled" in seen
-    assert [notice for notice in late.notices if "making sure" in notice]
+    assert [notice for notice in late.notices if "checking once more" in notice]
     assert (out(world), out(world, 1)) == (texts(10, 13), texts(110, 113))
     well(world)
 

@@ -37,7 +37,7 @@ def test_blocks_that_name_a_partition_that_is_no_more_are_asked_again(partitions
     process = world.start("a")
     world.settle()
     all_out(world)
-    assert not [notice for notice in process.notices if "decisions were not recorded" in notice]
+    assert not [notice for notice in process.notices if "decisions could not be written" in notice]
 
 
 @pytest.mark.parametrize("partitions", [1, 3])

@@ -238,7 +238,7 @@ WORKERS = (
     Mutant(
         "a superseded session goes on",
         ANSWERS,
-        'raise AbortableError(f"{session.partition}: another session has begun; asking again")',
+        'raise AbortableError(f"{session.partition}: a newer session reads this partition; starting again")',
         "return",
         NASTY,
         equivalent="A session that gets no answer ends after `answer_s` and another begins; the word of the index only "
@@ -527,7 +527,7 @@ INDEXES = (
     Mutant(
         "a refused commit leaves the state ahead of the record",
         INDEX,
-        'raise FatalError(f"decisions were not recorded ({error}); restoring") from error',
+        'raise FatalError(f"decisions could not be written ({error}); restoring") from error',
         "raise",
         MODEL,
     ),

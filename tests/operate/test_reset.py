@@ -165,7 +165,7 @@ def test_all_of_a_topic_that_was_created_again_comes_out_after_a_reset() -> None
     world.topic_ids["in"].add(world.cluster.topics["in"].topic_id)
     world.produce("in", 0, [b"c", b"d", b"e"])
     world.run(200)
-    assert "`twinsieve reset` says where to begin" in world.stops[0]
+    assert "with `twinsieve reset`" in world.stops[0]
     world.clock.sleep(20.0)
     settings = Settings(app="t", input=InputSettings(topics=("in",)))
     offsets = world.cluster.group(GROUP).offsets

@@ -105,7 +105,7 @@ class _Scripts:
         if step == "denied":
             raise FatalError("topic x: not allowed", denied=True)
         if step == "finished":
-            raise FatalError("decisions were not recorded; restoring")
+            raise FatalError("decisions could not be written; restoring")
         if step == "stop":
             self.loop.stop()
         return []

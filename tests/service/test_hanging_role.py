@@ -84,7 +84,7 @@ def test_a_clean_stop_ends_with_an_error_though_a_role_hangs(
     with pytest.raises(BrokerError, match=f"{hanging}: does not end within 0.2 s: a client hangs") as said:
         _stop(role, 0.2, 0.2)
     assert said.value.retryable, "a new start helps"
-    assert f"{hanging}: does not end within 0.2 s, so the process ends without it" in caplog.text
+    assert f"{hanging}: does not end within 0.2 s, so the process ends without waiting for it" in caplog.text
     role.let_go.set()
 
 
@@ -106,7 +106,7 @@ def test_a_stop_waits_for_no_role_that_has_done_nothing_and_does_not_hear(
     caplog.set_level(logging.INFO)
     role = _Role(hanging, None, begun=False)
     _stop(role, 600.0, 600.0, 0.2)
-    assert f"{hanging}: was still starting, so the process ends without it" in caplog.messages
+    assert f"{hanging}: was still starting, so the process ends without waiting for it" in caplog.messages
     role.let_go.set()
 
 

@@ -159,7 +159,9 @@ def test_a_seed_that_is_stopped_says_so(settings: Settings, cluster: MemoryClust
 
 def test_a_live_app_is_not_seeded(settings: Settings, cluster: MemoryCluster) -> None:
     cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = Committed(0)
-    with pytest.raises(BrokerError, match=r"is live already .*seed a new app before its first run"):
+    with pytest.raises(
+        BrokerError, match=r"was already started by `run` .*seed a new app before its first run"
+    ):
         seed(settings, cluster)
 
 
@@ -222,7 +224,7 @@ def test_a_run_says_that_it_starts_beside_a_seed(
     seeding = MemoryBroker(cluster).group_consumer(Names("t").seed, ["posts.unique"], "seeding")
     seeding.poll(0.0, 1)
     run_on_input(settings, cluster)
-    assert "group t.seed has members: a seed of app t that still runs ends" in caplog.text
+    assert "group t.seed has members, so a seed of app t may still be running" in caplog.text
 
 
 def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
@@ -258,7 +260,9 @@ def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryC
     cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = Committed(0)
     thread.join(60)
     assert not thread.is_alive()
-    assert str(ended[0]).startswith("app t has gone live beside its seed (group t.workers has offsets)")
+    assert str(ended[0]).startswith(
+        "app t was started by `run` during its seed (group t.workers has offsets)"
+    )
     assert not ended[0].retryable
 
 

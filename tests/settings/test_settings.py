@@ -80,7 +80,7 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
-        ("near: {similarity: 0.8}\nnear: {similarity: 0.9}\n", "2:1: near stands twice, first in line 1; remove one"),
+        ("near: {similarity: 0.8}\nnear: {similarity: 0.9}\n", "2:1: near is given twice, first in line 1; remove one"),
         ("near:\n\tsimilarity: 1\n", "2:1: a tab stands where blanks belong; indent with blanks"),
         ("- a\n", "1:1: is no mapping; write settings as `key: value` lines"),
         ("near: 5\n", "1:7: near is '5'; it needs keys below it"),
@@ -211,7 +211,7 @@ def test_nodes_are_counted_before_they_are_built(
 
 def test_an_alias_inside_itself_is_a_finding(tmp_path: Path) -> None:
     found = _findings(tmp_path, "near: &a\n  x: *a\n")
-    assert any("an alias stands for something that holds it" in line for line in found)
+    assert any("an alias stands for something that contains the alias itself" in line for line in found)
 
 
 def test_deep_nesting_is_a_finding(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_message_that_is_too_large_leaves_its_origin() -> None:
 
 def test_a_message_that_cannot_be_buried_stops_the_worker() -> None:
     with pytest.raises(
-        StateError, match=r"posts\[3\]@50456: too_large_for_topic, and posts.dead does not even take"
+        StateError, match=r"posts\[3\]@50456: too_large_for_topic, and posts.dead refuses even"
     ):
         _emitted(lambda m: DeadLetterReason.TOO_LARGE_FOR_TOPIC)
 

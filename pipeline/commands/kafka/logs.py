@@ -129,7 +129,9 @@ def ends_logged() -> Iterator[None]:
             _log.critical("%s", line.removeprefix("twinsieve: "))
         raise Exit(_NEEDS_SOMEBODY if error.lasting else error.exit_code) from None
     except Exception as error:  # noqa: BLE001 - a traceback beside the log would break its lines
-        _log.critical("a defect of twinsieve ended it: %s", _named(error), exc_info=True)
+        _log.critical(
+            "a bug in twinsieve ended this process; please report it: %s", _named(error), exc_info=True
+        )
         raise Exit(SieveError.exit_code) from None
     finally:
         threading.excepthook, sys.unraisablehook = before
@@ -149,5 +151,5 @@ def _log_unraisable(lost: Any) -> None:
     error: BaseException | None = lost.exc_value
     trace: TracebackType | None = lost.exc_traceback
     if error is not None:
-        what = lost.err_msg or "passed over"
+        what = lost.err_msg or "error ignored"
         _log.error("%s: %s", what, _named(error), exc_info=(type(error), error, trace))

@@ -152,7 +152,8 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         """
         if self._member is not None and self._is_displaced():
             self._later = FatalError(
-                f"reading as {self._member}: another process runs as this member, so this one ends",
+                f"member {self._member}: another process has taken this member name, so this one ends; "
+                "give each its own --member",
                 fenced=True,
             )
             # If librdkafka has noticed the other process meanwhile, this call fails, but it does not join.
@@ -197,7 +198,7 @@ class ConfluentGroupConsumer(ConfluentConsumer):
                 if error.args[0].code() != KafkaError._TIMED_OUT:
                     raise
                 names = ", ".join(map(str, partitions))
-                why = "an open transaction holds one back, or the broker does not answer"
+                why = "an open transaction blocks one of them, or the broker does not answer"
                 raise UnstableError(f"committed offsets of {names}: {why}") from error
         offsets: dict[Partition, Committed | None] = {}
         for part in answers:

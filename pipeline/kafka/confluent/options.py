@@ -1,4 +1,4 @@
-"""Our settings as options of librdkafka, and librdkafka's errors as errors of the port."""
+"""Translates our settings into options of librdkafka, and its errors into those of `broker.records`."""
 
 from __future__ import annotations
 
@@ -70,11 +70,12 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         "bootstrap.servers": settings.bootstrap,
         "client.id": client_id,
         "security.protocol": security.protocol,
-        # A client reconnects within the maximum to a broker that is back; an attempt costs the broker little.
-        # A new client also waits half of the first time between opening two connections, and needs several.
+        # The maximum is short, so that a client reconnects soon after a broker is back. An attempt costs the
+        # broker little. The first pause is short, because a new client needs several connections and
+        # waits for half of this pause before it opens the next one.
         "reconnect.backoff.ms": 20,
         "reconnect.backoff.max.ms": 300,
-        # By default, when every broker is away, librdkafka 2.16 drops its list of brokers and starts again
+        # By default, when no broker is reachable, librdkafka 2.16 drops its list of brokers and starts again
         # from the bootstrap addresses. It then reconnects half a second later, and an open transaction never
         # continues: it waits for its old coordinator, whose thread has ended (librdkafka issue 5511). With
         # "none" host names are still resolved again.

@@ -26,7 +26,10 @@ def generation_of(metadata: bytes) -> int:
     raises: FatalError if this librdkafka writes the metadata in another form
     """
     if not metadata.startswith(_MAGIC):
-        raise FatalError("this librdkafka writes group metadata in an unknown form; install another")
+        raise FatalError(
+            "this version of librdkafka writes group metadata in an unknown format; install the "
+            "confluent-kafka version that twinsieve requires"
+        )
     return int.from_bytes(metadata[len(_MAGIC) : len(_MAGIC) + 4], "little", signed=True)
 
 

@@ -209,7 +209,7 @@ class ConfluentIdempotentProducer(Client):
         broker_error = ERRORS.translated(error, doing)
         if isinstance(broker_error, FatalError) and (broker_error.denied or _DENIED in str(broker_error)):
             raise FatalError(f"{doing}: {reason(error)}; {GRANT}", denied=True) from error
-        raise AbortableError(f"{doing}: {reason(error)}; asking again from the committed offsets") from error
+        raise AbortableError(f"{doing}: {reason(error)}; reading again from the committed offsets") from error
 
     def _was_too_large(self, error: Exception) -> bool:
         """Whether a topic refused a batch for its size, as `error` or as the earlier cause of `error`."""

@@ -22,7 +22,8 @@ _GRACE_S = 2.0
 _CONNECT_S = 1.0
 _SLICE_S = 0.05
 _BUSY = Pauses(first_s=0.02, longest_s=0.5)
-"""Waits between two requests for a transactional id while the broker still ends its last transaction."""
+"""Pauses between two requests for a transactional id, while the broker still ends the transaction that the
+last holder of the id left open."""
 _LATER = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
@@ -30,7 +31,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     """`ports.TransactionalProducer` on confluent-kafka.
 
     Every call has librdkafka's own time limit. Where librdkafka may exceed it, the call also runs in a helper
-    thread with a limit of ours.
+    thread with a time limit of its own.
     """
 
     _raised = (KafkaException, BufferError)
@@ -76,9 +77,9 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         pause_s = 0.0
         while True:
             producer = Producer(options)
-            # Connect first: without a connection, init_transactions looks up the coordinator again only after
-            # 500 ms. Twice, because the first answer comes over the bootstrap connection, which is then
-            # closed.
+            # Connect before init_transactions: if that call finds no connection, it looks for the coordinator
+            # again only after 500 ms. One call of list_topics is not enough: its answer comes over the
+            # bootstrap connection, which is then closed. The second call opens a connection that stays.
             with suppress(KafkaException):
                 for _ in range(2):
                     producer.list_topics(topic="__consumer_offsets", timeout=_CONNECT_S)
@@ -95,8 +96,11 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             time.sleep(pause_s)
 
     def _initialized(self, producer: Any, deadline: float) -> KafkaException | None:
-        """The broker's error, None if it gave the id. Called with short limits again and again, because
-        librdkafka reports the error only at the end of the limit."""
+        """Request the transactional id; returns None if the broker grants it, else the broker's error.
+
+        The request is repeated with short time limits, because librdkafka reports an error only when the time
+        limit is over.
+        """
         while True:
             try:
                 producer.init_transactions(min(_SLICE_S, max(0.0, deadline - time.monotonic())))
@@ -181,8 +185,9 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
 
         librdkafka adds partitions to the transaction in the background. If the broker refuses one, calls in
         progress (produce, offsets) fail with just "erroneous state". Only a call that begins later gets the
-        cause, so a second begin is tried, which changes nothing in an open transaction. If messages fail but
-        the transaction does not, the commit reports only their number; their delivery reports say why.
+        cause. So this function tries to begin a second transaction, which changes nothing in the open one. If
+        messages fail but the transaction does not, the commit reports only the number of failed messages;
+        their delivery reports say why they failed.
         """
         if self._open and code_of(error) == KafkaError._STATE:
             first = error_of_open_transaction(self._producer)

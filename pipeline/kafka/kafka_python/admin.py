@@ -243,7 +243,9 @@ class PythonAdmin(KafkaAdmin):
             try:
                 return within(answer_s, ask)
             except DeadlineError as error:
-                raise BrokerError(f"{doing}: {error}; the broker is away", retryable=True) from error
+                raise BrokerError(
+                    f"{doing}: {error}; check that the broker is running", retryable=True
+                ) from error
             except errors.KafkaError as error:
                 missing = isinstance(error, errors.UnknownTopicOrPartitionError)
                 # If a leader disappears from the metadata between two requests, the client reports it as

@@ -25,7 +25,7 @@ from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LOOKUP_S = 10.0
 """How long the request for a topic's partitions may take."""
-_HELD_BACK = "an open transaction holds it back, or the broker does not answer"
+_HELD_BACK = "an open transaction blocks it, or the broker does not answer"
 
 
 class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: ignore[misc]
@@ -81,7 +81,11 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
 
     def poll(self, timeout_s: float, max_records: int) -> PollResult:
         if self._is_fenced():
-            raise FatalError(f"member {self._member}: another process runs under this name", fenced=True)
+            raise FatalError(
+                f"member {self._member}: another process has taken this member name, so this one ends; "
+                "give each its own --member",
+                fenced=True,
+            )
         polled = self._fetched(timeout_s, max_records)
         # Read the membership before the epoch. After max_poll_interval_ms without a poll, kafka-python leaves
         # the group by itself. The broker accepts the group_metadata() of that state even though another

@@ -71,9 +71,9 @@ class OneLineAtATime(logging.Filter):
         for (name, _), count in self._suppressed.items():
             others[name] += count
         self._suppressed.clear()
-        counted = [f"{like_it} like it"] if like_it else []
+        counted = [f"{like_it} similar"] if like_it else []
         counted += [f"{count} of {name}" for name, count in others.most_common()]
-        return f"held back in {now - self._passed_s:.0f} s: {', '.join(counted)}"
+        return f"suppressed in {now - self._passed_s:.0f} s: {', '.join(counted)}"
 
 
 class ConnectionFailures(logging.Filter):

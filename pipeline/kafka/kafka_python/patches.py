@@ -33,7 +33,7 @@ def require_version() -> None:
     if version is None or int(version[1]) < _FIRST_PATCH:
         raise ConfigError(
             [
-                f"twinsieve: kafka-python {kafka.__version__} is installed, whose insides are unknown here; "
+                f"twinsieve: kafka-python {kafka.__version__} is installed, which is not supported; "
                 "install 'kafka-python>=3.0.12,<3.1'"
             ]
         )

@@ -156,7 +156,7 @@ class PythonIdempotentProducer(Client):
         if isinstance(failure, errors.AuthorizationError):
             raise ERRORS.translated(failure, doing) from failure
         why = reason(failure) if failure is not None else "failed"
-        raise AbortableError(f"{doing}: {why}; asking again from the committed offsets") from failure
+        raise AbortableError(f"{doing}: {why}; reading again from the committed offsets") from failure
 
     def confirm(self, timeout_s: float) -> int:
         with self._changed:
