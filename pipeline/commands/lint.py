@@ -174,7 +174,8 @@ def _print_on_files(console: Console, cost: Cost, settings: Settings) -> None:
 
 
 def _print_searches(settings: Settings, kept: int) -> None:
-    """Look-ups, candidates and bytes of each search, and from where on a scan is faster."""
+    """Print what each search by Hamming distance costs (look-ups, candidates, bytes of a kept message), and
+    below how many kept messages a scan is faster."""
     from twinsieve.pipeline.service.searches import searches_at
 
     searches = searches_at(settings, kept)

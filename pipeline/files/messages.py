@@ -266,7 +266,7 @@ class InputReader:
             blocks = chain([head], blocks)
             if documents and self._codec is not None:
                 raise FileError(
-                    f"{shown}: is not JSON lines, and other JSON is not read in {self._codec}; "
+                    f"{shown}: is not JSON lines, and only JSON lines can be read in {self._codec}; "
                     f"turn it into UTF-8 first, as with `iconv -f {self._codec}`"
                 )
             if documents:

@@ -196,9 +196,10 @@ class SeedLoop(WorkerLoop):
 def begin_seed(
     settings: Settings, topic: str, broker: Broker, since_ms: int | None = None
 ) -> dict[Partition, int]:
-    """End offset of each partition of the topic. If this is the first run, move its group to `since_ms`.
+    """The end offset of each partition of the topic.
 
-    raises: BrokerError if the topic does not exist, or if the app is already live
+    If `since_ms` is given and the consumer group of the seed has no offsets yet, set them to that time first.
+    raises: BrokerError if the topic does not exist, or if `run` was already started for the app
     """
     with closing(broker):
         admin, reader = broker.admin(), broker.reader()

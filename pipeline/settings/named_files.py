@@ -37,7 +37,8 @@ def named_files(settings: Settings) -> list[tuple[str, str]]:
 def read_referenced(
     settings: Settings, base: Path, in_file: set[KeyPath]
 ) -> tuple[Settings, list[tuple[str, str]]]:
-    """The settings with absolute file names and with secrets; and problems as (key, what is wrong).
+    """The settings with absolute file names, and with the secrets read from their files; and the problems
+    found, as (key, what is wrong).
 
     base: folder of the settings file; the file names of keys in `in_file` are relative to it, others to the
         working directory

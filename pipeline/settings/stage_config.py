@@ -88,7 +88,7 @@ def scheme_config(settings: Settings) -> SchemeConfig:
 
 
 def signature_config(settings: Settings) -> SignatureConfig | None:
-    """What part hashes are made of, None under another method."""
+    """Which parts of a message are hashed; None if `near.method` is not `signatures`."""
     if settings.near.method != "signatures":
         return None
     signature = settings.near.signature

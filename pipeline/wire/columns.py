@@ -267,7 +267,7 @@ class WireSection:
         self.end = start + _SECTION.size + packed
         body = content[start + _SECTION.size : self.end]
         if len(body) != packed or method not in (_PLAIN, _LZ4) or plain > MAX_BYTES:
-            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
+            raise StateError(f"{where}: a section has a wrong length or compression; {_ADVICE}")
         self._where = where
         self._position = 0
         try:
@@ -277,7 +277,7 @@ class WireSection:
         except lz4.block.LZ4BlockError as error:
             raise StateError(f"{where}: cannot be decompressed ({error}); {_ADVICE}") from error
         if len(self._plain) != plain:
-            raise StateError(f"{where}: lengths of a section do not fit; {_ADVICE}")
+            raise StateError(f"{where}: a section has a wrong length or compression; {_ADVICE}")
 
     def take(self, dtype: DTypeLike, *shape: int) -> Array:
         """The next array, copied to memory that is aligned and writable, as kernels expect."""

@@ -160,8 +160,8 @@ def _pending(
     foreign: Mapping[int, int],
     low: int,
 ) -> PendingBlock:
-    """The entry for `Session.pending`: the originals of the block's rows, which begin at row `low` of
-    `records`."""
+    """The entry for `Session.pending`: the block's input messages, unchanged, and what to do with those that
+    cannot be judged or sent. The block begins at row `low` of `records`."""
     originals = records.slice(low, low + len(block))
     reasons, unsendable = (
         {row - low: reason for row, reason in by_row.items() if 0 <= row - low < len(block)}

@@ -99,7 +99,8 @@ class BatchSieve:
         near.ring.forget(positions)
         if exact.method == "none":
             return
-        # The same text may have been kept again after the message. That copy stays a leader.
+        # A forgotten message may have a later copy that was also kept. That copy stays the leader of this
+        # text, so the tag of the text is not forgotten.
         leaders, forgotten = near.ring.leaders_of(tags), set(positions.tolist())
         pairs = zip(positions.tolist(), tags.tolist(), strict=True)
         tags = np.array(

@@ -195,8 +195,8 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
     settings = asdict(config)
     features = settings["features"]
     if features["features"] != "keywords":
-        # These settings were added later. Without them in the hash, older schemes keep their ids. Those ids
-        # contain the user's own stop words under the name "stop_words".
+        # These settings were added later. They are left out of the hash, so that older schemes keep their
+        # ids. The older ids hash the user's own stop words under the name "stop_words".
         for name in _OF_KEYWORDS:
             del features[name]
         features["stop_words"] = features.pop("own_stop_words")

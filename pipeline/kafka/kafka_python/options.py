@@ -121,7 +121,7 @@ def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) 
     """
     failures = ConnectionFailures()
     log = logging.getLogger("kafka.net.manager")
-    # Insert this filter as the first, because the filter that suppresses repeated lines would hide them.
+    # Insert this filter first: after the filter that suppresses repeated lines, it would not see those lines.
     log.filters.insert(0, failures)
     networks: list[KafkaNetClient] = []
 
