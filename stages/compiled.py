@@ -201,8 +201,10 @@ def _content(folder: Path, name: str) -> bytes | None:
 
 
 def _follow(folder: Path) -> int:
-    """Flag for opening a folder of kernels and its files. Links are followed only in the package, because an
-    installer may have made them."""
+    """The flag for `os.open` that refuses symbolic links, for a folder of kernels and the files in it.
+
+    It is 0, so links are followed, for a folder in the package: an installer may have made links there.
+    """
     return 0 if folder.parent == _CARRIED else os.O_NOFOLLOW
 
 

@@ -259,7 +259,7 @@ def _in_quotes(field: str) -> str:
 
 
 def marks_of(judged: Judged) -> list[RowMark | None]:
-    """One mark for each row of the chunk, None for a blank row."""
+    """The mark (verdict) that is to be added to each row of the chunk; None for a blank row."""
     chunk, verdicts = judged.chunk, judged.verdicts
     source, lines = chunk.source, chunk.lines().tolist()
     marks: list[RowMark | None] = [None] * len(chunk.rows.rows)

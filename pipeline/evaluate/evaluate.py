@@ -84,8 +84,8 @@ class EvaluationReport:
 
     rows: number of rows that were judged, from the start of the input
     at: least similarity of near duplicates, out of SIMILARITY_SCALE
-    to_drop: number of rows that the ideal leader pass drops
-    near_to_drop: number of these rows without an earlier equal body
+    to_drop: number of rows that the ideal filter (`ideal_pass`) drops
+    near_to_drop: number of these rows that no earlier row equals in its body
     own: the variant of the user's settings
     """
 
@@ -122,15 +122,18 @@ def run_evaluate(
     id_field: str = "id",
     dialect: Dialect = _JSON_LINES,
 ) -> EvaluationReport:
-    """The scores of each variant against an ideal leader pass over the pairs file, in file order.
+    """Run the sieve once in each variant, and score which rows it dropped.
 
+    The standard is an ideal filter (`ideal_pass`). It takes the similar pairs of rows from the pairs file,
+    and drops a row if and only if an earlier row that it kept is similar enough.
     The sieve runs as configured, except for the settings that the measurement fixes: the similarity is
     `similarity` (default: the configured one); both windows cover all rows and have no age limit; rows have
     no time, id or scope; body rule and differences are those of the variant. `scores.score` says how rows are
     scored.
 
     input_path: a file in the format of `dialect`, with `text_fields` and `id_field`; ids are unique
-    rows: how many rows from the first the pairs file covers; default: up to the last row that it names
+    rows: number of rows at the beginning of the input that the pairs file covers; the others are left out.
+        Default: all rows up to the last one that the pairs file names
     wrong_path: file for each row that a variant wrongly kept or dropped, as JSON lines with both whole texts
     raises: UsageError, which names path and line; FileError if a file cannot be read or written
     """
@@ -180,7 +183,7 @@ def read_texts(
 ) -> tuple[list[str], list[str]]:
     """The ids and the texts of a file in any format that `dedup` reads.
 
-    text_fields: as `input.text_field` of the settings
+    text_fields: like `input.text_field` of the settings
     raises: FileError if the file cannot be read; UsageError, which names path and line, if any row has no
         readable text or no id, because a measurement must not leave out rows
     """

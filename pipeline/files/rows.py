@@ -112,7 +112,7 @@ def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
 
 
 def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
-    """Every line of the input, in batches: the lines that end in one block."""
+    """Every line of the input, in batches. A batch contains the lines that end in the same block."""
     line = 1
     rest = _OpenRow(max_bytes)
     for block in _noting(blocks, lambda: rest.size):
@@ -157,7 +157,8 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
     # An unfinished record also holds the newline of its last line, hence `+ bool(lines)`.
     for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (current values are meant)
         if not lines and not batch.heads and not any(b'"' in row for row in batch.rows if row):
-            # Fast path: every line is a record. It keeps inputs with very many blank lines fast.
+            # Fast path: no line has a quote, so every line is a whole record. Without this path, inputs with
+            # very many blank lines would be slow.
             yield replace(batch, line=start)
             start += len(batch.rows)
             terminated = batch.terminated

@@ -1,7 +1,7 @@
-"""Made-up news articles: originals, reprints of them, and articles that look like reprints and are not.
+"""Generates made-up news articles: new ones, reprints of them, and others that only look like reprints.
 
-The same seed gives the same articles, on every machine and with every version of NumPy. Nothing in them is
-anybody's text. The kind of an article is known, so that drops can be checked against it.
+The same seed gives the same articles on every machine and with every version of NumPy. No text of a real
+person is used. For each article it is known whether it is a reprint, so that dropped articles can be checked.
 """
 
 from __future__ import annotations
@@ -19,34 +19,36 @@ import numpy as np
 from twinsieve.pipeline.generate.grammar import Grammar
 
 CHUNK = 256
-"""Articles made at a time; part of what the seed means."""
+"""Number of articles generated at a time. Changing it changes the articles that a seed gives."""
 
 SOURCES = 4_096
-"""A reprint repeats one of this many of the latest originals."""
+"""The source of a reprint is one of this many of the latest new articles."""
 
 _START_MS = 1_704_067_200_000
 _ZONE = timezone(timedelta(hours=8))
 _MEAN_GAP_MS = 60_000
 _ENGLISH_SHARE = 0.15
 _SHORTEST, _LONGEST = 850, 2_750
-"""Wanted characters of an original, which may have up to a sentence more: a reprint without its last
-paragraphs or with an agency's lines still has 500 to 3,000."""
+"""Least and greatest wanted length of a new article, in characters. It may be longer by about one paragraph.
+With these limits, reprints that are shortened or have added lines also have 500 to 3,000 characters."""
 _FEWEST_LEFT = 500
 _PARAGRAPH = 60, 180
-"""A paragraph ends with the sentence that reaches a length between these."""
+"""After each sentence, a number between these two is drawn. The paragraph ends there if it is at least that
+long."""
 _DRAWS = 24
 _MARK = re.compile(r"\{([a-z]+)\}")
 _NUMBERS = {"n": (3, 960), "few": (2, 11), "age": (23, 60)}
-"""Marks that stand for a number: the least one, and how many there are."""
+"""Placeholders for a number: the least number, and how many different numbers are possible."""
 
 
 class ArticleKind(IntEnum):
-    """What an article is.
+    """How an article was made.
 
-    Duplicates of their source: WHOLE (byte for byte), CUT (the last paragraphs are missing), NEW_TITLE,
-    MOVED (one paragraph stands elsewhere), AGENCY (a line of an agency before the text, one of an editor
-    behind it). Not duplicates: FRESH; NUMBERS (a later report: every number is another one); TOPIC (other
-    sentences on the same topic, place and people).
+    Duplicates of an earlier article, their source: WHOLE (the same bytes), CUT (the last paragraphs are
+    missing), NEW_TITLE (only the title is new), MOVED (one paragraph is at another place), AGENCY (the name
+    of a news agency is added before the text, and a line of an editor after it).
+    Not duplicates: FRESH (a new article), NUMBERS (a later report: the source with other numbers), TOPIC
+    (other sentences on the topic, place and people of the source).
     """
 
     FRESH = 0
@@ -66,16 +68,17 @@ REPRINTS = (
     ArticleKind.MOVED,
     ArticleKind.AGENCY,
 )
-"""Duplicates; each kind has the same share."""
+"""The kinds that are duplicates. Each has the same share of all reprints."""
 
 LOOKALIKE_SHARES = {ArticleKind.NUMBERS: 0.04, ArticleKind.TOPIC: 0.04}
 
 
 @dataclass(frozen=True, slots=True)
 class _Story:
-    """What stays the same in all sentences of an article.
+    """What an article is about: it is the same in all its sentences, and in other articles on this story.
 
-    marks: text of each mark of the grammar, by its name; words: those of the topic
+    marks: the text for each placeholder of the grammar, by name of the placeholder
+    words: the words of the topic
     """
 
     language: str
@@ -106,10 +109,11 @@ def generate_articles(
 ) -> Iterator[dict[str, Any]]:
     """`count` articles as `{"id", "title", "lead", "text", "created_at"}`, mainly Chinese, some English.
 
-    A text has 500 to 3,000 characters in paragraphs, one a line.
+    A text has 500 to 3,000 characters; each paragraph is one line.
 
-    repeats: share of reprints, 0 to 0.9; with 0 there are no lookalikes either
-    truth: add `kind` and, for duplicates, `duplicate_of` (an earlier id)
+    repeats: share of articles that are reprints, 0 to 0.9; with 0, all articles are FRESH
+    truth: add `kind` (the `ArticleKind`) to each article, and to duplicates `duplicate_of` (the id of the
+        source)
     raises: ValueError for values out of range
 
     >>> [article["kind"] for article in generate_articles(3, seed=5, repeats=0, truth=True)]
@@ -151,7 +155,7 @@ class _Writer:
         self._topics = [words for name, words in slots.items() if name.startswith("ABOUT_")]
 
     def story(self, draws: Sequence[float]) -> _Story:
-        """A topic, a place, an office and two people."""
+        """A story that is chosen by `draws`: a topic, a place, an office and two people."""
         pick, slots = _Picks(draws), self._slots
         topic, *words = pick(self._topics)
         if self.language == "zh":
@@ -166,7 +170,7 @@ class _Writer:
         return _Story(self.language, marks, words)
 
     def agency(self, story: _Story, draws: Sequence[float]) -> tuple[str, str]:
-        """What an agency writes before a text, and the line of an editor behind it."""
+        """The words of a news agency before a text, and the line of an editor after it."""
         month, day = 1 + int(draws[0] * 12), 1 + int(draws[1] * 28)
         pick = _Picks(draws[2:])
         if self.language == "zh":
@@ -183,7 +187,7 @@ class _Writer:
 
 
 class _Picks:
-    """Draws from lists, one number in [0, 1) after the other."""
+    """Chooses items from lists; each choice uses the next of the numbers in [0, 1)."""
 
     def __init__(self, draws: Sequence[float]) -> None:
         self._draws = iter(draws)
@@ -203,7 +207,7 @@ class _Stream:
         self._limits = np.cumsum(list(shares.values()))
 
     def chunk(self, first: int, size: int) -> Iterator[tuple[_Article, ArticleKind, int]]:
-        """The next articles, of which `number` is that of the source in reprints."""
+        """The next `size` articles, each with its kind and time; for a reprint, `number` names its source."""
         random = self._random
         kinds = np.searchsorted(self._limits, random.random(CHUNK), side="right").tolist()
         created = self._now_ms + np.cumsum(random.random(CHUNK) * 2 * _MEAN_GAP_MS)
@@ -241,7 +245,8 @@ class _Stream:
     ) -> _Article:
         """An article on this story, of about `length` characters."""
         random = self._random
-        # Half as many again as are needed on average: marks are longer than what replaces them.
+        # Make 1.5 times as many sentences as the mean length asks for: most sentences become shorter, because
+        # a placeholder is longer than the text that replaces it.
         count = int(1.5 * length / writer.sentences.mean_length) + 4
         sentences = writer.sentences.texts(np.ones(count, np.int64), random)
         title = writer.titles.texts(np.ones(1, np.int64), random)[0]
@@ -263,7 +268,7 @@ class _Stream:
 
 
 def _filled(text: str, story: _Story, luck: Iterator[float]) -> str:
-    """The text with what its marks stand for. luck: a number in [0, 1) for each mark"""
+    """The text with its placeholders filled in. luck: a number in [0, 1) for each placeholder"""
 
     def word(mark: re.Match[str]) -> str:
         draw = next(luck)
@@ -278,12 +283,12 @@ def _filled(text: str, story: _Story, luck: Iterator[float]) -> str:
 
 
 def _begun(sentence: str) -> str:
-    """The sentence with a capital letter in front, where the script has them."""
+    """The sentence with a capital first letter, if its script has capital letters."""
     return sentence[:1].upper() + sentence[1:]
 
 
 def _changed(source: _Article, kind: ArticleKind, writer: _Writer, draws: Sequence[float]) -> _Article:
-    """The source as a reprint has it (whole, cut, moved, agency), or as a later report with other numbers."""
+    """The source, changed as `kind` says: a reprint, or a later report with other numbers."""
     paragraphs = source.paragraphs
     if kind == ArticleKind.CUT:
         kept, wanted = 1, max(_FEWEST_LEFT, (0.55 + 0.4 * draws[0]) * len("\n".join(paragraphs)))
@@ -308,7 +313,9 @@ def _changed(source: _Article, kind: ArticleKind, writer: _Writer, draws: Sequen
 
 
 def _updated(text: str, draws: Iterator[float]) -> str:
-    """The text with a larger number in place of each.
+    """The text with each number replaced by a larger one.
+
+    draws: a number in [0, 1) for each number in the text; the greater it is, the more is added
 
     >>> _updated("3 of 20", iter([0.0, 0.5]))
     '4 of 28'

@@ -206,7 +206,7 @@ class _Stream:
             del self._sources[:SOURCES]
 
     def _bodies(self, count: int) -> list[str]:
-        """Texts of new posts, without tags and the like, in all languages."""
+        """Texts of `count` new posts in all languages, without the tags and links that `Dresser` adds."""
         random = self._random
         # The sum of twelve uniform numbers is close enough to a normal distribution, and the arithmetic is
         # exact on every machine.

@@ -1,4 +1,7 @@
-"""Sets of offsets of one input partition: judged ranges, and open verdicts (not known to be emitted)."""
+"""Sets of offsets of one input partition: ranges of judged offsets, and offsets with an open verdict.
+
+A verdict is open as long as the index does not know that the message was emitted (written to its output).
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ class Ranges:
 
 @dataclass(slots=True)
 class OpenRows(Columns):
-    """n open verdicts: their messages are not known to be emitted."""
+    """n open verdicts: verdicts of messages that are not known to be emitted."""
 
     offsets: Annotated[NDArray[np.int64], PerRow("<i8")]
     """ascending"""
@@ -94,11 +97,11 @@ class OpenRows(Columns):
 
 
 _NO_ROWS = OpenRows.blank(0)
-"""Returned by most calls, because their range holds no open verdict."""
+"""The result of most calls, because there is seldom an open verdict in their range."""
 
 
 class OpenVerdicts:
-    """Open verdicts by offset. For a block after all of them, no search is needed.
+    """Open verdicts by offset. Offsets after the last open one are answered without a search.
 
     chunks: sorted by first offset; no offset is in two chunks
     """
@@ -111,7 +114,7 @@ class OpenVerdicts:
         return bool(self.chunks)
 
     def add(self, chunk: OpenRows) -> None:
-        """Add verdicts with ascending offsets; none of the offsets may be open already."""
+        """Add open verdicts with ascending offsets; there must be no open verdict at any of these offsets."""
         if not len(chunk):
             return
         self._last = max(self._last, int(chunk.offsets[-1]))
@@ -137,11 +140,11 @@ class OpenVerdicts:
         return _joined(dropped)
 
     def take(self, offsets: NDArray[np.int64]) -> OpenRows:
-        """Remove the open verdicts of these ascending offsets; returns them in ascending order."""
+        """Remove the open verdicts at these ascending offsets; returns them in ascending order."""
         return _joined([self.drop(first, end) for first, end in _runs(offsets)])
 
     def take_absent(self, first: int, end: int, offsets: NDArray[np.int64]) -> OpenRows:
-        """Remove the open verdicts in [first, end), except for those of these ascending offsets; returns the
+        """Remove the open verdicts in [first, end), except for those at `offsets` (ascending); returns the
         removed ones in ascending order."""
         if first > self._last:
             return _NO_ROWS
@@ -151,8 +154,8 @@ class OpenVerdicts:
         return self.take(np.setdiff1d(inside, offsets, assume_unique=True))
 
     def find(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Verdicts]:
-        """Which of these ascending offsets are open (bool[n]), and a verdict for each of them (REPLAYED if it
-        is not open)."""
+        """Whether each of these ascending offsets has an open verdict (bool[n]), and this verdict (REPLAYED
+        if there is none)."""
         is_open = np.zeros(len(offsets), np.bool_)
         verdicts = Verdicts.blank(len(offsets), fill={"kinds": Kind.REPLAYED})
         if not len(offsets) or offsets[0] > self._last:

@@ -117,8 +117,8 @@ def check_topics(
 
 
 def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
-    # This is only a warning. A seed that has just ended stays a member until its session times out. A seed
-    # that still runs ends by itself as soon as this app has committed offsets.
+    # This is only a warning. A `seed` process that has just ended stays a member of its group until its
+    # session times out. One that still runs ends by itself as soon as this app has committed offsets.
     group = Names(settings.app).seed
     try:
         members = admin.members(group)
@@ -127,11 +127,11 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
             raise
         # The broker that coordinates the group may be changing. Continue without this check: the app's own
         # groups are queried later anyway, and with retries.
-        _log.warning("run: cannot tell whether a seed of app %s is still running (%s)", settings.app, error)
+        _log.warning("run: cannot tell whether `seed` for app %s is still running (%s)", settings.app, error)
         return
     if members:
         _log.warning(
-            "run: group %s has members, so a seed of app %s may still be running; it ends by itself when "
+            "run: group %s has members, so `seed` for app %s may still be running; it ends by itself when "
             "this app commits its first offsets, and the windows keep what it has judged by then",
             group,
             settings.app,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_SECRET_BYTES = 4096
 _PRIVATE_KEY = "kafka.security.key_file"
 _CODE = re.compile(r"[A-Za-z.]{1,40}")
-"""Error codes of a store, as `ExpiredToken`. Digits are not allowed, so that no access key can match."""
+"""Error codes of a store, such as `ExpiredToken`. Digits are not allowed, so that no access key can match."""
 _MAX_CAUSES = 5
 
 
@@ -44,8 +44,8 @@ def read_referenced(
         working directory
     in_file: paths of the keys that come from the settings file
     """
-    # Keys that are not set must stay unset: messages may lack a field that only a default names, but not a
-    # field that was set explicitly.
+    # Leave out the keys that the user did not set, so that their defaults do not count as set by the user.
+    # A field that the user names must be in every message; a field that only a default names may be missing.
     values = settings.model_dump(exclude_unset=True)
     problems: list[tuple[str, str]] = []
     for key, name in named_files(settings):

@@ -35,11 +35,12 @@ class RecordReader:
     def read(
         self, records: Records, refused: Mapping[int, DeadLetterReason]
     ) -> tuple[NDArray[np.uint8], Batch, dict[int, DeadLetterReason]]:
-        """The `RowKind` of each record (uint8[n]), a batch of the readable ones, and by row why the others
-        (unreadable or refused) become dead letters.
+        """Read the texts of some records.
 
-        refused: rows that the output does not take; their messages become dead letters, and no message is
-            compared with them
+        refused: the records that the output topic does not accept, by row, with the reason. They become dead
+            letters, and no message is compared with them
+        returns: (uint8[n]: the `RowKind` of each record; a batch of the readable records; the reason for each
+            dead letter, by row: for unreadable and for refused records)
         """
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
         reasons: dict[int, DeadLetterReason] = {}

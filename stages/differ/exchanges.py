@@ -18,7 +18,8 @@ _EXCHANGED_TOKENS, _EXCHANGED_RUNS = 6, 32
 def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -> bool:
     """Whether a run shows that two parts of the body have changed places (3:1 / 1:3).
 
-    number: of the run; valued: whether both of its sides hold numbers
+    number: number of the run (a place where the bodies differ) in `work.alignment.runs`
+    valued: whether the run contains numbers in both bodies
     """
     later, earlier = work.later, work.earlier
     runs, count = work.alignment.runs, work.alignment.count[0]
@@ -60,7 +61,7 @@ def _turns_round(tokens: Tokens, first: int, end: int, other: Tokens, other_firs
     """
     size = end - first
     if _same_tokens(tokens, first, other, other_first, size):
-        # The tokens only moved as a block, in the same order (such as 哈哈).
+        # The tokens moved to another place, but kept their order (such as 哈哈). So nothing was exchanged.
         return False
     for head in range(1, size):
         if _same_tokens(tokens, first, other, other_first + size - head, head) and _same_tokens(

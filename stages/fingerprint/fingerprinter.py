@@ -95,9 +95,9 @@ class Fingerprinter:
 
         All tallies are 0 here; `stages.differ.tails` fills them, because it has the lists of words.
         keys: one exact key for each row, to be hashed instead of the key text
-        features: returns `packed_features` of these rows; called only if the SimHash is made of them. None:
-            they are made of the bodies alone
-        raises: UsageError if there is not one key per row, or no text for features made of texts
+        features: returns `packed_features` of these rows; called only for the kinds of features that need it.
+            None: the features are made of the bodies, without the texts
+        raises: UsageError if there is not one key per row, or if the features need the texts (punctuation)
         """
         layout = self._layout
         bodies = bodies.for_kernels()
@@ -127,7 +127,11 @@ class Fingerprinter:
         return prints
 
     def simhashes(self, bodies: Bodies, texts: list[str]) -> SimhashColumns:
-        """The SimHash of each row and nothing else of `fingerprints`; there are no weak bits."""
+        """The SimHash of each row, without the other fingerprints.
+
+        The column of weak bits (the least certain bits of each SimHash) is empty.
+        texts: see `packed_features`
+        """
         rows = len(bodies)
         columns = SimhashColumns(
             np.zeros((rows, 2), np.uint64), np.zeros(rows, np.bool_), np.zeros((rows, 0, 0), np.uint8)
@@ -136,10 +140,10 @@ class Fingerprinter:
         return columns
 
     def packed_features(self, bodies: Bodies, texts: list[str] | None = None) -> PackedFeatures:
-        """What the SimHash of each row is made of.
+        """The features of each row, from which its SimHash is computed.
 
-        texts: the messages before they became bodies, for features that are made of them
-        raises: UsageError if they are missing
+        texts: the texts from which the bodies were made; needed only for the features `punctuation`
+        raises: UsageError if they are needed and missing
         """
         if self._marks is not None:
             if texts is None:
@@ -151,7 +155,10 @@ class Fingerprinter:
         return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
 
     def seen(self, bodies: Bodies, texts: list[str]) -> SeenFingerprint:
-        """The first lane of the SimHash of one text, taken apart. bodies, texts: of one row"""
+        """The first 64 bits of the SimHash of one text, and the features from which they are computed.
+
+        bodies, texts: of one row
+        """
         packed = self.packed_features(bodies, texts)
         if not len(packed.features):
             return seen([])
@@ -169,7 +176,7 @@ class Fingerprinter:
         return dict.fromkeys(next(runs_as_text(bodies, self._features)))
 
     def idf_of(self, features: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """int64[m]: IDF of features in 1/256; those that the table lacks have its median."""
+        """int64[m]: IDF of features in 1/256; features that are not in the table get the table's median."""
         known, weights = self._idf
         if not len(known):
             return np.full(len(features), weights[-1])

@@ -1,4 +1,4 @@
-"""MurmurHash3 x64 128 of many texts in one call: the bytes of mmh3, without a Python call for each text.
+"""MurmurHash3 x64 128 of many texts in one call: the same digests as mmh3, without a Python call per text.
 
 source: Appleby, MurmurHash3_x64_128 (public domain); mmh3 is the reference of the tests
 """
@@ -12,10 +12,11 @@ from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import kernel
 
 BEHIND = 8
-"""Zeros that must stand behind the last text, so that it ends inside a whole word."""
+"""Number of zero bytes that must follow the NUL of the last text, so that it ends inside a whole word (8
+bytes)."""
 
 _HEAD_ROOM = 48
-"""Bytes of a key beside those of its text: type, length and the zeros behind it."""
+"""Room for the bytes of a key that are not its text: type and length before it, zeros after it."""
 
 _C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
 _M1, _M2 = np.uint64(0x52DCE729), np.uint64(0x38495AB5)
@@ -29,9 +30,9 @@ _TEXT, _END, _ZERO_DIGIT = np.uint8(ord("s")), np.uint8(ord(":")), np.uint64(ord
 
 
 def hash_texts(content: bytes, seed: int, digests: NDArray[np.uint64]) -> bool:
-    """Write the digest of the `text_key` of the text in each row to `digests`; whether they are right.
+    """Write the digest of the `text_key` of each text to `digests`.
 
-    They are not if a text contains NUL.
+    returns: whether the digests are right; they are wrong if a text contains NUL
     content: the UTF-8 of n texts, each with one NUL behind it, and BEHIND zeros behind the last one
     digests: uint64[n, 2], the digests as little-endian words
     """
@@ -49,7 +50,10 @@ def _hash_texts(
     scratch: NDArray[np.uint64],
     digests: NDArray[np.uint64],
 ) -> np.int64:
-    """Where the last text ends. words: the same memory as `content`; scratch: for the longest key"""
+    """Write the digest of each text. returns: index in `content` of the end of the last text
+
+    words: the same memory as `content`, in words of 8 bytes; scratch: room for the longest key
+    """
     key = scratch.view(np.uint8)
     end = np.int64(-1)
     for row in range(len(digests)):
@@ -61,12 +65,12 @@ def _hash_texts(
 
 @kernel(callee=True)
 def _next_zero(words: NDArray[np.uint64], start: int) -> np.int64:
-    """Where the first byte from `start` on is 0. There must be one."""
+    """Index of the first zero byte from `start` on; there must be one."""
     at = np.uint64(start) >> _BYTE
-    # The bytes before the start count as not 0.
+    # In the first word, set all bits of the bytes before `start`, so that no zero byte is found there.
     word = words[at] | ((_ONE << ((np.uint64(start) & _IN_WORD) << _BYTE)) - _ONE)
     while True:
-        # source: Mycroft 1987: the lowest bit that is set stands in the first byte that is 0
+        # source: Mycroft 1987: the lowest bit that is set is in the first zero byte
         zeros = (word - _LOWS) & ~word & _HIGHS
         if zeros:
             below = popcount((zeros & -zeros) - _ONE) >> _BYTE
@@ -77,7 +81,7 @@ def _next_zero(words: NDArray[np.uint64], start: int) -> np.int64:
 
 @kernel(callee=True)
 def _write_key(text: NDArray[np.uint8], key: NDArray[np.uint8]) -> np.int64:
-    """Number of bytes of the text's key, which stands in `key` with 16 zeros behind it."""
+    """Write the key of a text to `key`, then 16 zero bytes. returns: size of the key without these zeros"""
     size = len(text)
     digits, rest = np.int64(1), np.uint64(size)
     while rest >= _TEN:
@@ -90,7 +94,7 @@ def _write_key(text: NDArray[np.uint8], key: NDArray[np.uint8]) -> np.int64:
         key[place] = np.uint8(_ZERO_DIGIT + rest % _TEN)
         rest //= _TEN
     first = digits + 2
-    # Parts of arrays, because loops over them are compiled to vector instructions.
+    # Use slices, because the compiler makes vector instructions of loops over them.
     written = key[first : first + size]
     for i in range(size):
         written[i] = text[i]
@@ -104,14 +108,14 @@ def _write_key(text: NDArray[np.uint8], key: NDArray[np.uint8]) -> np.int64:
 def _hash(
     words: NDArray[np.uint64], length: int, seed: np.uint64, digests: NDArray[np.uint64], row: int
 ) -> None:
-    """Write the digest of the first `length` bytes to digests[row]. The 16 bytes behind them are 0."""
+    """Write the digest of the first `length` bytes of `words` to digests[row]; 16 zero bytes must follow."""
     h1 = h2 = seed
     at = np.uint64(0)
     for _ in range(length >> 4):
         h1 = (_rotated(h1 ^ _mixed(words[at], _C1, _R31, _C2), _R27) + h2) * _FIVE + _M1
         h2 = (_rotated(h2 ^ _mixed(words[at + _ONE], _C2, _R33, _C1), _R31) + h1) * _FIVE + _M2
         at += _TWO
-    # What is left is fewer than 16 bytes. If it is nothing, the zeros behind the end change no digest.
+    # Fewer than 16 bytes are left, followed by zeros. If none are left, these zeros do not change the digest.
     h1 ^= _mixed(words[at], _C1, _R31, _C2) ^ np.uint64(length)
     h2 ^= _mixed(words[at + _ONE], _C2, _R33, _C1) ^ np.uint64(length)
     h1 += h2

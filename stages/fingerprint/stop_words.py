@@ -1,4 +1,4 @@
-"""Stop words learnt from texts: the words that stand in many of them."""
+"""Learns stop words from texts: the words that occur in many of the texts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from twinsieve.stages.fingerprint.segmenter import Segmenter
 def train_stop_words(
     batches: Iterable[Bodies], config: FeatureConfig, share: float = 0.5, min_texts: int = 100
 ) -> list[str]:
-    """The words that stand in at least this share of the texts, most frequent first, then by code points.
+    """The words that occur in at least this share of the texts, most frequent first, then by code points.
 
-    Texts are the rows of the near stage. Words are those that may be keywords by `config`, but without stop
-    words.
+    Only rows of the near stage count as texts (not exact-only rows). A word counts if it may be a keyword by
+    `config`; the stop words in `config` are ignored, so these words count too.
     raises: UsageError if there are fewer texts than min_texts
     """
     segmenter = Segmenter(replace(config, stop_words="none", own_stop_words=()))
@@ -38,6 +38,7 @@ def train_stop_words(
             f"{total:,} texts to learn stop words from, but {min_texts:,} are needed (--min-texts); "
             "give more texts, each of 8 characters or more"
         )
-    # As it is written: 0.1 × 30 is 3.
+    # Compute with the decimal number as it is written, so that 0.1 × 30 is exactly 3. The float 0.1 is a
+    # little more than 0.1, and as a fraction would give a little more than 3.
     least = Fraction(str(share)) * total
     return sorted((word for word in texts if texts[word] >= least), key=lambda word: (-texts[word], word))

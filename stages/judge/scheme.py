@@ -55,7 +55,7 @@ class FieldLines:
     compared: tuple[int, ...]
 
     def of(self, texts: list[str], compared: int) -> list[str]:
-        """From each text, the part that is one of the compared fields.
+        """The content of one compared field, taken from each text; "" where the text lacks the field.
 
         compared: 0 for the first compared field, 1 for the second
 
@@ -134,8 +134,8 @@ class Scheme:
         """The second half of `read`."""
         if not self._near:
             return self._fingerprinter.digests_alone(bodies, keys)
-        # SimHash and signature share these features, which are made at the first call, if there is one. With
-        # jieba, making them takes most of the time of a message.
+        # The SimHash and the signature use the same features. `cache` makes them only once, and only if one
+        # of the two asks for them. With jieba, making them takes most of the time of a message.
         features = cache(partial(self._fingerprinter.packed_features, bodies, texts))
         prints = self._fingerprinter.fingerprints(bodies, keys, features)
         fill_tallies(bodies, prints.tallies)
@@ -203,7 +203,8 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
     # Sorted, because the order in which the user lists them changes no fingerprint.
     features["drop"] = sorted(features["drop"])
     if not features["drop"]:
-        # This setting was added later. Without it in the hash, older schemes keep their ids.
+        # This setting was added later. While it is empty, it is left out of the hash, so that older schemes
+        # keep their ids.
         del features["drop"]
     seed = settings["digest"].pop("seed").to_bytes(8, "little")
     if settings["signature"] is None:
@@ -211,7 +212,8 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
     if settings["fields"] is None:
         del settings["fields"]
     if settings["layout"]["grams"] == "chars":
-        # This setting was added later. Without it in the hash, older schemes keep their ids.
+        # This setting was added later. Its default is left out of the hash, so that older schemes keep their
+        # ids.
         del settings["layout"]["grams"]
     return {
         "settings": settings,

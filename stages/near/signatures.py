@@ -1,15 +1,18 @@
-"""The method signatures: kept messages that share part hashes with a row, found through chains by hash.
+"""The method signatures: finds the kept messages that have enough part hashes in common with a row.
 
-Every part hash of a kept message is one link. A cell holds the newest link of all hashes that fall into it,
-and each link holds the one before it. A row follows the chain of each of its own hashes, newest first, and
+A part hash is the hash of one part of a message, for instance of a sentence (`fingerprint/signature.py`).
+The index of the kept messages is a hash table with chaining. Each part hash of a kept message is one link of
+a chain. A cell of the table holds the newest link of all hashes that fall into this cell, and each link
+holds the link before it. For each of its own hashes, a row follows the chain from the newest link on. It
 counts the hashes that it has in common with the message of each link.
 
-A sentence that stands in 100,000 messages makes a chain of 100,000 links. So a row follows at most MAX_LINKS
-links of a chain. A match shares at least `share` hashes with the row; so as long as fewer than `share` chains
-of the row are cut short, one of the shared hashes has a whole chain, and no match is missed. If more chains
-are cut short, the verdict gets `Flag.CUT_SHORT`.
+If 100,000 messages contain the same sentence, its chain has 100,000 links. So a row follows at most MAX_LINKS
+links of a chain. A match has at least `share` hashes in common with the row. So if fewer than `share` chains
+of the row are longer than MAX_LINKS, the row follows the whole chain of at least one common hash, and misses
+no match. Otherwise a match may be missed, and the verdict gets `Flag.CUT_SHORT`.
 
-Rows are judged one after the other, and a kept row is linked at once, so chunks and threads change nothing.
+Rows are judged one after the other, and the links of a kept row are added at once. So the sizes of chunks
+and the number of threads do not change the result.
 """
 
 from __future__ import annotations
@@ -27,15 +30,15 @@ from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import KEPT, OLDEST, RingColumns
 
 MAX_LINKS = 1024
-"""Most links of a chain that one row follows."""
+"""Greatest number of links that one row follows in one chain."""
 
 _PART_BITS = (MAX_PARTS - 1).bit_length()
-"""Bits of a link that hold the number of its part."""
+"""Number of bits of a link that hold the number of the part in its message."""
 _SMALL_BYTES = 1 << 16
 
 
 def new_part_chains(window: int, parts: int) -> PartChains:
-    """Empty chains for a window of that many messages with that many parts each."""
+    """Empty chains for a window of `window` messages with up to `parts` part hashes each."""
     links = window * parts
     return PartChains(
         zeros(_cells(links), np.uint64, small_bytes=_SMALL_BYTES),
@@ -44,7 +47,7 @@ def new_part_chains(window: int, parts: int) -> PartChains:
 
 
 def part_chain_bytes(window: int, parts: int) -> int:
-    """Bytes of the chains of a full window."""
+    """Memory of the chains in bytes, when the window is full."""
     links = window * parts
     return 8 * (links + _cells(links))
 
@@ -60,9 +63,9 @@ def _cell(part_hash: np.uint64, cells: int) -> np.int64:
 
 @kernel(callee=True)
 def common_parts(parts: NDArray[np.uint64], row: int, others: NDArray[np.uint64], other: int) -> np.int64:
-    """Number of hashes that two rows have in common.
+    """Number of part hashes that row `row` of `parts` and row `other` of `others` have in common.
 
-    parts, others: uint64[…, H], each row ascending, with zeros behind its last hash
+    parts, others: uint64[…, H], the hashes of a row in ascending order, then zeros
     """
     count = np.int64(0)
     i = np.int64(0)
@@ -84,9 +87,10 @@ def common_parts(parts: NDArray[np.uint64], row: int, others: NDArray[np.uint64]
 def compare_parts(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams
 ) -> tuple[int, int, int]:
-    """(status, shared hashes, MAX_PARTS) of a row and a ring entry.
+    """(status, number of common part hashes, MAX_PARTS) of a row and a ring entry.
 
-    status: 0 if they are not alike; else ALIKE, with SAME_ID if that keeps them apart
+    status: 0 if they have too few hashes in common or different scopes, or if the near stage skips the
+        entry. Else ALIKE, plus SAME_ID if both are kept because they have the same id
     """
     if ring.lengths[slot] <= 0 or (rules.scoped and chunk.scopes[row] != ring.scopes[slot]):
         return 0, 0, 0
@@ -100,13 +104,16 @@ def compare_parts(
 
 @kernel(callee=True)
 def first_link(chains: PartChains, part_hash: np.uint64) -> np.uint64:
-    """The newest link of the chain in which a hash stands, 0 for none."""
+    """The newest link in the cell of this part hash; 0 if the cell is empty."""
     return chains.heads[_cell(part_hash, len(chains.heads))]
 
 
 @kernel(callee=True)
 def kept_of(ring: RingColumns, link: np.uint64) -> np.int64:
-    """Kept index of a link's message; -1 if the ring no longer holds it, or there is no link."""
+    """Kept index of the message to which a link belongs (its number among all kept messages).
+
+    It is -1 if `link` is 0 (end of a chain), or if the message has left the ring.
+    """
     if link == np.uint64(0):
         return np.int64(-1)
     kept_index = np.int64((link - np.uint64(1)) >> np.uint64(_PART_BITS))
@@ -118,7 +125,7 @@ def kept_of(ring: RingColumns, link: np.uint64) -> np.int64:
 
 @kernel(callee=True)
 def next_link(chains: PartChains, ring: RingColumns, link: np.uint64) -> np.uint64:
-    """The link before this one in its chain; the ring must still hold the message of this one."""
+    """The link before `link` in its chain, or 0. The message of `link` must still be in the ring."""
     kept_index = np.int64((link - np.uint64(1)) >> np.uint64(_PART_BITS))
     part = np.int64((link - np.uint64(1)) & np.uint64((1 << _PART_BITS) - 1))
     return chains.next[kept_index % len(ring.positions) * ring.part_hashes.shape[1] + part]
@@ -126,7 +133,7 @@ def next_link(chains: PartChains, ring: RingColumns, link: np.uint64) -> np.uint
 
 @kernel(callee=True)
 def link_parts(chains: PartChains, ring: RingColumns, kept_index: int) -> None:
-    """Put the message that was kept under this index at the front of the chains of its hashes."""
+    """Add the message with this kept index to the front of the chain of each of its part hashes."""
     parts = ring.part_hashes.shape[1]
     slot = kept_index % len(ring.positions)
     for part in range(parts):
@@ -141,13 +148,13 @@ def link_parts(chains: PartChains, ring: RingColumns, kept_index: int) -> None:
 
 
 def shared_parts(parts: NDArray[np.uint64], row: int, other: int) -> int:
-    """Number of hashes that two rows of `Fingerprints.part_hashes` have in common."""
+    """Number of part hashes that two rows of `Fingerprints.part_hashes` have in common."""
     return len(set(parts[row].tolist()) & set(parts[other].tolist()) - {0})
 
 
 @kernel
 def link_all(chains: PartChains, ring: RingColumns) -> None:
-    """Fill empty chains with all messages of the ring, oldest first, as after a restore."""
+    """Fill empty chains with all messages of the ring, oldest first; used after the ring was restored."""
     first = max(ring.counters[OLDEST], ring.counters[KEPT] - len(ring.positions))
     for kept_index in range(first, ring.counters[KEPT]):
         link_parts(chains, ring, kept_index)

@@ -49,11 +49,12 @@ _SKETCH_BYTES = 2 * SKETCH_UNITS
 
 
 class VerifyParams(NamedTuple):
-    """The settings by which a pair is compared.
+    """The settings for the comparison of a row with a ring entry.
 
-    similarity: least similarity, out of SIMILARITY_SCALE; limits: which differences keep a pair apart
-    pass_same_id: 1 if messages with one id are kept apart; scoped: 1 if both must have the same scope
-    share: for signatures, part hashes that both must have in common
+    similarity: least similarity, out of SIMILARITY_SCALE
+    limits: the differences that keep two similar messages apart, so that both are kept
+    pass_same_id: 1 if two messages with the same id are both kept; scoped: 1 if both must have the same scope
+    share: under the method signatures, least number of part hashes that both must have in common
     """
 
     similarity: int
@@ -66,9 +67,10 @@ class VerifyParams(NamedTuple):
 class Scratch(NamedTuple):
     """Working memory of one thread.
 
-    pattern_row, token_row: int64[1], row whose body `pattern`, or `differing.later`, holds now; -1 for none
-    seen: uint64[1024], candidates already compared with the current row; it may lose a candidate, but never
-        contains one that was not compared
+    pattern_row: int64[1], the row whose body is in `pattern` now; -1: none
+    token_row: int64[1], the row whose body is in `differing.later` now; -1: none
+    seen: uint64[1024], hash table of candidates that were already compared with the current row. An entry may
+        overwrite another; then a candidate is compared twice
     """
 
     pattern: Pattern
@@ -106,7 +108,8 @@ def _whole_body_estimates() -> NDArray[np.int64]:
     """
     estimates = []
     for equal in range(_SKETCH_BYTES + 1):
-        # Jaccard = (256 * equal - n) / (255 * n), not below 0, as the fraction top / bottom.
+        # Of n = _SKETCH_BYTES bytes, `equal` are equal. The Jaccard index is (256 * equal - n) / (255 * n),
+        # or 0 if this is negative. It is computed as the fraction top / bottom, to stay in whole numbers.
         top, bottom = max(0, 256 * equal - _SKETCH_BYTES), 255 * _SKETCH_BYTES
         estimates.append(min(SIMILARITY_SCALE, 2 * top * SIMILARITY_SCALE // (top + bottom)))
     return np.array(estimates, dtype=np.int64)
@@ -147,9 +150,12 @@ def bag_bound(
 ) -> int:
     """An upper bound of the length of the longest common subsequence, from two char bags.
 
-    It is the sum of the smaller counts, plus the characters that full bins do not count:
-    min(length a - Σ a, length b - Σ b).
-    bags: uint64[…, 4], of which rows a and b are compared; lengths: characters that each bag was made of
+    A char bag has 64 bins that count characters, each up to 15. The bound is the sum, over all bins, of the
+    smaller of the two counts, plus the characters that full bins did not count:
+    min(length_a - all counts of a, length_b - all counts of b).
+
+    bags_a, bags_b: uint64[…, 4], bags by row; row a of the one is compared with row b of the other
+    length_a, length_b: number of characters from which each of these two bags was made
     """
     common, sum_a, sum_b = np.uint64(0), np.uint64(0), np.uint64(0)
     for j in range(4):
@@ -263,7 +269,10 @@ def _estimate(
 def _cards_differ(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams, scratch: Scratch
 ) -> bool:
-    """Whether both bodies have a shared card, and their own words before it are not alike."""
+    """Whether both messages contain a shared card (a poll or an article), and the words before it differ.
+
+    They differ if the two parts of the bodies before the cards are not similar enough.
+    """
     own = np.int64(chunk.owns[row])
     if own < 0 or ring.owns[slot] == NO_CARD:
         return False
@@ -280,7 +289,10 @@ def _cards_differ(
 def _difference(
     chunk: Chunk, row: int, ring: RingColumns, slot: int, limits: Differences, scratch: Scratch
 ) -> tuple[int, int]:
-    """(number of the `Rule` that keeps both apart, or 0; number of the run that decides, or -1)"""
+    """(number of the `Rule` that keeps both apart, or 0; number of the run that decides, or -1)
+
+    A run is one place where the two bodies differ.
+    """
     later, earlier = scratch.differing.later, scratch.differing.earlier
     if scratch.token_row[0] != row:
         scratch.token_row[0] = row
@@ -332,9 +344,10 @@ def write_detail(
 
 @kernel(callee=True)
 def same_text(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
-    """Whether a row and an entry with the same digest tag really have the same text, as far as it is stored.
+    """Whether a row and a ring entry with the same digest tag really have the same stored text.
 
-    So two texts that somebody forged to have the same digest are not taken for copies.
+    So two different texts that somebody made with the same digest do not count as copies. Of a long body,
+    only the first STORED_LENGTH characters are stored and compared.
     """
     if chunk.lengths[row] != ring.lengths[slot]:
         return False
@@ -350,7 +363,7 @@ def same_text(chunk: Chunk, row: int, ring: RingColumns, slot: int) -> bool:
 
 @kernel(callee=True)
 def first_meeting(seen: NDArray[np.uint64], row: int, kept_index: int) -> bool:
-    """Remember a candidate. returns: False if it was certainly compared with this row before"""
+    """Note in `seen` that a candidate is compared with this row. returns: False if it was noted before"""
     key = (np.uint64(row + 1) << np.uint64(32)) | np.uint64(kept_index & 0xFFFFFFFF)
     place = kept_index & 1023
     if seen[place] == key:

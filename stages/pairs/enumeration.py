@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import mix64
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.pairs.found import Found, write_pair
 from twinsieve.stages.pairs.variants import flips_of
 
@@ -51,7 +51,7 @@ def _look_up(
     pairs: NDArray[np.int64],
 ) -> int:
     """How many pairs rows low to high have with earlier rows; as many as fit are written to `pairs`."""
-    count = 0
+    count = ZERO
     for row in range(low, high):
         for flip in range(len(flips)):
             other = np.int64(cells[_cell_of(distinct, cells, distinct[row] ^ flips[flip])]) - 1

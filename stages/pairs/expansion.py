@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import mix64, popcount
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.pairs.found import Found, write_pair
 from twinsieve.stages.pairs.sorted_copies import first_from
 from twinsieve.stages.pairs.variants import flips_of
@@ -50,7 +50,7 @@ def _look_up(
     pairs: NDArray[np.int64],
 ) -> int:
     """How many pairs there are; as many of them as fit are written to `pairs`."""
-    count = 0
+    count = ZERO
     for row in range(len(distinct)):
         hashed = mix64(distinct[row]) & ~row_mask
         place = first_from(entries, hashed)

@@ -1,4 +1,4 @@
-"""`Found`: room for pairs that grows, so that a kernel never allocates."""
+"""`Found`: an array for pairs. It grows between the calls of a kernel, so that no kernel allocates memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROWS = 1024
 
 
 class Found:
-    """The pairs found so far. most: more than this many are refused"""
+    """The pairs found so far. most: greatest number of pairs; with more, `add` raises UsageError"""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -24,9 +24,10 @@ class Found:
         self._count = 0
 
     def add(self, write: Callable[[NDArray[np.int64]], int]) -> None:
-        """Let `write` add pairs. Given int64[room, 2], it writes what fits and returns how many there are.
+        """Let `write` add pairs. If its pairs do not all fit, it is called again with a larger array.
 
-        It is called again with more room if not all fitted. raises: UsageError
+        write: takes the array (int64[room, 2]), writes the pairs that fit, returns how many pairs there are
+        raises: UsageError if there are more than `most` pairs
         """
         while True:
             added = write(self._pairs[self._count :])
@@ -38,22 +39,23 @@ class Found:
             self._pairs = np.concatenate([self._pairs[: self._count], more])
 
     def add_by_rows(self, rows: int, write: Callable[[int, int, NDArray[np.int64]], int]) -> None:
-        """`add` for all rows, 1,024 at a time, so that little is written again if the room is too small.
+        """Call `add` for each group of 1,024 rows, so that a call with too little room repeats little work.
 
-        write: is given the first row and the row after the last one, and the room
+        write: as in `add`, but it takes two more arguments first: the first row of the group, and the row
+            after its last one
         """
         for low in range(0, rows, _ROWS):
             self.add(partial(write, low, min(low + _ROWS, rows)))
 
     @property
     def pairs(self) -> NDArray[np.int64]:
-        """int64[m, 2]: a view."""
+        """int64[m, 2]: all pairs found so far, not copied."""
         return self._pairs[: self._count]
 
 
 @kernel(callee=True, inlined=True)
 def write_pair(pairs: NDArray[np.int64], count: int, first: int | np.int64, second: int | np.int64) -> None:
-    """Write a pair in place `count`, if there is room for it."""
+    """Write a pair to row `count` of `pairs`, if `pairs` has this row."""
     if count < len(pairs):
         pairs[count, 0] = first
         pairs[count, 1] = second

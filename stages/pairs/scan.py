@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.bits import SCAN_BLOCK, count_close
 from twinsieve.stages.pairs.found import Found, write_pair
 
@@ -23,7 +23,7 @@ def _scan(
     distinct: NDArray[np.uint64], distance: np.uint64, low: int, high: int, pairs: NDArray[np.int64]
 ) -> int:
     """How many pairs rows low to high have with earlier rows; as many as fit are written to `pairs`."""
-    count = 0
+    count = ZERO
     # Block by block for all rows: a block stays in the cache.
     for start in range(0, high, SCAN_BLOCK):
         for row in range(max(low, start + 1), high):

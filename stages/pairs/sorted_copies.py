@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.hamming import block_edges
 from twinsieve.stages.pairs.found import Found, write_pair
 
@@ -58,7 +58,7 @@ def _pairs_of_block(
 
     rotated: sorted; order: place in `distinct` of each; edges: first bit of each block, and 64
     """
-    count = 0
+    count = ZERO
     below = np.uint64(64 - (edges[block + 1] - edges[block]))
     for row in range(len(rotated)):
         key = np.uint64(0) if below >= np.uint64(64) else (rotated[row] >> below) << below

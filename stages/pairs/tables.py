@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.hamming import table_masks
 from twinsieve.stages.pairs.found import Found, write_pair
 
@@ -37,7 +37,7 @@ def _pairs_of_table(
     pairs: NDArray[np.int64],
 ) -> int:
     """How many pairs this table is the first to show; as many of them as fit are written to `pairs`."""
-    count = 0
+    count = ZERO
     low = 0
     while low < len(keys):
         high = low + 1

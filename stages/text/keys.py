@@ -1,4 +1,6 @@
-"""Writes bodies and key texts from the text that the profile left, with word starts and card lengths.
+"""Writes bodies and key texts from the text that the profile left.
+
+It also writes where words start, and how long each body is before a shared card (a poll or an article).
 
 Letters are case-folded. There are two body rules. `letters` keeps characters with `str.isalnum()` and nothing
 else. `product` also keeps
@@ -462,8 +464,8 @@ def write_keys(
         bodies.own_lengths[row] = own if own >= 0 else length
         bodies.exact_only[row] = length < MIN_NEAR_LENGTH or digits_alone
         if length < MIN_NEAR_LENGTH:
-            # If all letters of a row were in dropped tags, links and names, its key is the raw text. The
-            # symbols that are left would make posts about different tags equal.
+            # If all letters of a row were in dropped tags, links and names, its key text is the raw text. A
+            # key text of the remaining symbols would make posts with different tags equal.
             if product and (length > 0 or not bits & (LETTER | HAS_TAG | HAS_AT)):
                 length, own, digits_alone = _write(t, n, product, YES, lookups, out, word_starts, w)
             if length == 0:
@@ -478,7 +480,7 @@ def write_keys(
             count = write_references(references, row, out, word_starts, w)
             w += count
             if not bodies.exact_only[row]:
-                # Without a card, all words are own words, so the references after them count as own too.
+                # Without a shared card, `own_lengths` equals `body_lengths`, also with the references added.
                 if bodies.own_lengths[row] == bodies.body_lengths[row]:
                     bodies.own_lengths[row] += count
                 bodies.body_lengths[row] += count

@@ -101,7 +101,8 @@ def _drop_urls(t: NDArray[np.uint32], n: int) -> int:
 def _drop_retweets(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
     """Drop `RT` and the blanks after it if an @ follows. returns: number of characters left"""
     r = w = 0
-    before = np.uint32(_BLANK)  # not a literal: its other type would compile `is_word` once more
+    # With a plain integer, Numba would compile `is_word` a second time, for that argument type.
+    before = np.uint32(_BLANK)
     while r < n:
         code = t[r]
         if code == _R and r + 2 < n and t[r + 1] == _CAPITAL_T and not is_word(before, properties):

@@ -25,7 +25,11 @@ _NOTHING = np.zeros(0, np.uint64)
 
 
 class BucketTable:
-    """Owns the memory of the buckets. Kernels get `buckets`; it is a new object after the table has moved."""
+    """Holds the memory of the buckets.
+
+    buckets: the argument for kernels. `reserve` and `restore` may replace it by a new object, when they move
+        the table to large pages
+    """
 
     buckets: Buckets
 
@@ -46,7 +50,7 @@ class BucketTable:
         self._filled: NDArray[np.int64] | None = np.zeros(0, np.int64)
 
     def reserve(self, filled: NDArray[np.int64]) -> None:
-        """Prepare writing to these buckets. If too many buckets are then filled, move to large pages.
+        """Prepare writing to these buckets. If too many are filled then (SMALL_SHARE), move to large pages.
 
         filled: int64[n], indices of the first entries of the buckets, in any order
         """

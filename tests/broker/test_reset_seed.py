@@ -72,5 +72,5 @@ def test_a_seed_fills_the_windows_and_emits_nothing(service: Service) -> None:
     assert list(origins(service.read("out"))) == [3]
     leaders = [dict(headers)["twinsieve-leader"] for headers in service.read("dup").headers]
     assert leaders == [b"%s[0]@%d" % (old.encode(), number) for number in range(3)]
-    with pytest.raises(BrokerError, match="live already"):
+    with pytest.raises(BrokerError, match="already started by `run`"):
         run_seed(settings, old, connect_by_settings, member="one")

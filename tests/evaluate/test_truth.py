@@ -79,7 +79,7 @@ def test_a_prefix_of_the_file_leaves_later_pairs_out() -> None:
 def test_unordered_pairs_and_repeated_ids_are_refused() -> None:
     with pytest.raises(UsageError, match="swap"):
         ideal_pass("ab", [Pair("a", "b", 9000, False)], 8500)
-    with pytest.raises(UsageError, match="'a' stands twice"):
+    with pytest.raises(UsageError, match="'a' occurs twice"):
         ideal_pass("aba", [], 8500)
 
 

@@ -224,7 +224,7 @@ def test_a_run_says_that_it_starts_beside_a_seed(
     seeding = MemoryBroker(cluster).group_consumer(Names("t").seed, ["posts.unique"], "seeding")
     seeding.poll(0.0, 1)
     run_on_input(settings, cluster)
-    assert "group t.seed has members, so a seed of app t may still be running" in caplog.text
+    assert "group t.seed has members, so `seed` for app t may still be running" in caplog.text
 
 
 def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
@@ -239,7 +239,7 @@ def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
     monkeypatch.setattr(MemoryAdmin, "members", members)
     run_on_input(settings, cluster)
     assert (
-        "cannot tell whether a seed of app t is still running (members of group t.seed: no coord"
+        "cannot tell whether `seed` for app t is still running (members of group t.seed: no coord"
         in caplog.text
     )
 

@@ -33,7 +33,7 @@ this one or the one above."""
 
 
 def producer_options(settings: KafkaSettings, batch_bytes: int = BATCH_BYTES) -> dict[str, Any]:
-    """Options of every producer: acks=all, idempotent, keys assigned to partitions as Kafka's clients do."""
+    """Options of every producer: acks=all, idempotent, and the partitioner of Kafka's own clients."""
     return {
         "acks": "all",
         "enable.idempotence": True,
@@ -43,7 +43,8 @@ def producer_options(settings: KafkaSettings, batch_bytes: int = BATCH_BYTES) ->
         "queue.buffering.max.kbytes": queue_bytes(settings) >> 10,
         "delivery.timeout.ms": settings.request_timeout_ms,
         "compression.type": settings.compression,
-        # The default of Kafka's own clients. librdkafka's default, CRC32, puts a key into another partition.
+        # The default of Kafka's own clients. With librdkafka's default, which uses CRC32, the same key would
+        # get another partition.
         "partitioner": "murmur2_random",
         "allow.auto.create.topics": False,
         # While the broker writes the markers of the previous transaction, the coordinator answers "retry
@@ -158,7 +159,8 @@ class ConfluentIdempotentProducer(Client):
                 if error is None:
                     note_time(self._clock, message, sent_s)
                 elif self._failure is None or self._failure.code() in _NOT_SENT:
-                    # Messages that were not sent may be reported before the failed message that caused it.
+                    # The messages that were not sent because of a failed message may be reported before it.
+                    # So an error that is reported later replaces theirs.
                     self._failure, self._failed_at = error, f" to {message.topic()}[{message.partition()}]"
 
         producer = self._producer = self._producer or self._new_producer()

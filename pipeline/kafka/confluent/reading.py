@@ -167,7 +167,8 @@ class ConfluentConsumer(PartitionConsumer):
 
     def _notice_failure(self, error: KafkaException, doing: str) -> None:
         """Keep this error for the next poll to raise; messages of the same call are delivered first."""
-        # Keep the worst error: a retryable one that comes later must not let the role continue.
+        # A later error replaces only a retryable one. An error that is not retryable stays, so that the role
+        # cannot continue after it.
         if self._later is None or self._later.retryable:
             self._later = ERRORS.translated(error, doing)
             self._later.__cause__ = error
@@ -293,8 +294,9 @@ class ConfluentConsumer(PartitionConsumer):
         places = [(p, *self._last.get(p, (self._live[p], NO_EPOCH))) for p in ours if p in self._live]
         targets = [TopicPartition(*p, offset, leader_epoch=epoch) for p, offset, epoch in places]
         self._consumer.resume(targets)
-        # librdkafka fetches from a resumed partition only after its next timer, up to a second later; a seek
-        # makes it fetch at once. A seek fails only for partitions that librdkafka is about to check anyway.
+        # librdkafka fetches from a resumed partition only after its next timer, up to a second later. A seek
+        # makes it fetch at once. If a seek fails, librdkafka is about to check that partition anyway, so the
+        # error is ignored.
         for target in targets:
             with suppress(KafkaException):
                 self._consumer.seek(target)
