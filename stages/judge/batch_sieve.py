@@ -57,14 +57,16 @@ class BatchSieve:
         rows = chunk_rows(config)
         self._chunk_rows = min(rows, config.near.window.messages) if self._tiers is not None else rows
 
-    def judge(self, batch: Batch) -> Verdicts:
+    def judge(self, batch: Batch, meanwhile: Callable[[], None] | None = None) -> Verdicts:
         """The verdict on each row. The kept rows are added to the state.
 
         batch: readable messages only, in log order, with fingerprints of this configuration's scheme
+        meanwhile: called once, right before the long kernels begin, which do not need the interpreter (GIL).
+            Work that it starts in another thread then runs beside them. Not called for an empty batch
         """
         verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})
         outcome = _outcome(verdicts, DETAIL_LENGTH if self.config.near.details else 0)
-        self._run(batch, outcome, recorded=False)
+        self._run(batch, outcome, recorded=False, meanwhile=meanwhile)
         if self.config.near.method in ("hamming", "signatures"):
             near = verdicts.kinds == Kind.NEAR
             if self.config.near.method == "hamming":
@@ -113,7 +115,14 @@ class BatchSieve:
         self._forgotten.expire(kept, exact.window.messages + capacity, stream_time, age_ms)
         self._forgotten.add(tags, kept, stream_time)
 
-    def _run(self, batch: Batch, outcome: Outcome, *, recorded: bool) -> None:
+    def _run(
+        self,
+        batch: Batch,
+        outcome: Outcome,
+        *,
+        recorded: bool,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
         whole = whole_batch(batch, self.config.layout, self.config.scoped)
         if self.config.near.method == "hamming":
             # The ring then marks rows without a SimHash, so that a scan does not compare their zeros.
@@ -130,7 +139,13 @@ class BatchSieve:
                     outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
-            self._chunk_judge.judge(chunk, self._exact_index(chunk), part, recorded=recorded)
+            self._chunk_judge.judge(
+                chunk,
+                self._exact_index(chunk),
+                part,
+                recorded=recorded,
+                meanwhile=meanwhile if low == 0 else None,
+            )
             self._seal(chunk)
             if len(self._forgotten):
                 self._forgotten.lead_again(chunk.digests[self._chunk_judge.kept_rows()[0], 0])

@@ -6,6 +6,7 @@ contain the logic. The caller passes the Bloom filter or the trie hits with each
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -134,14 +135,25 @@ class ChunkJudge:
         self._scratch = [new_scratch(phrases) for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
 
-    def judge(self, chunk: Chunk, exact: ExactIndex, outcome: Outcome, *, recorded: bool) -> None:
+    def judge(
+        self,
+        chunk: Chunk,
+        exact: ExactIndex,
+        outcome: Outcome,
+        *,
+        recorded: bool,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
         """Write the verdicts on a chunk to `outcome`, and add its kept rows to the state.
 
         recorded: `outcome` already has all verdicts, so no candidates are searched
+        meanwhile: as in `BatchSieve.judge`
         """
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         clear(self._kept)
+        if meanwhile is not None:
+            meanwhile()
         if recorded or not self.ring.size:
             # An empty index has no matches, and reading its pages would take memory.
             self._matches.counts[:] = 0

@@ -691,8 +691,8 @@ def test_an_interrupted_call_ends_the_sieve_and_an_earlier_file_goes_on(
     sieve.save(tmp_path / "s")
     judge = BatchSieve.judge
 
-    def interrupted(engine: BatchSieve, batch: Any) -> Any:
-        judge(engine, batch)
+    def interrupted(engine: BatchSieve, batch: Any, meanwhile: Any) -> Any:
+        judge(engine, batch, meanwhile)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(BatchSieve, "judge", interrupted)
@@ -724,3 +724,15 @@ def test_a_full_window_that_nobody_chose_is_told_once(
     caplog.clear()
     Sieve(window=3).judge(texts)
     assert caplog.messages == []
+
+
+def test_slices_without_any_text_stop_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next slice is read while one is judged, and there is nothing to judge in these."""
+    monkeypatch.setattr(sieve_module, "_SLICE", 4)
+    texts = (
+        [None] * 9 + ["the same words twice"] + [None] * 9 + ["the same words twice", "others"] + [None] * 9
+    )
+    judged = Sieve(threads=2).judge(texts)
+    assert np.flatnonzero(judged.stage != "no_text").tolist() == [9, 19, 20]
+    assert judged.leader[19] == 9
+    assert judged.kept[20]

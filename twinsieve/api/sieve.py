@@ -6,9 +6,8 @@ import logging
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
@@ -39,8 +38,6 @@ Item = TypeVar("Item")
 _SLICE = 8_192
 """Number of texts judged in one step; twice as many without a near stage, where steps hold less. It limits
 memory, because a step holds the bodies and fingerprints of all its texts. Verdicts do not depend on it."""
-_AHEAD = 2
-"""Number of steps whose texts are read before they are judged."""
 
 _log = logging.getLogger("twinsieve")
 
@@ -351,41 +348,50 @@ class Sieve:
                 )
             first = self._rows
             columns = blank_columns(len(given), first)
-            for part, batch, rows in self._batches(given):
+            for part, batch, rows, read_next in self._batches(given):
                 low = self._rows - first
                 verdicts = {name: column[low : low + len(part)] for name, column in columns.items()}
-                self._judge_slice(part, batch, rows, verdicts)
+                self._judge_slice(part, batch, rows, verdicts, read_next)
             self._is_judging = False
             self._warn_when_full()
             self._warn_without_times(given)
         return Verdicts(**columns)
 
-    def _batches(self, given: Given) -> Iterator[tuple[Given, Batch, NDArray[np.int64] | None]]:
+    def _batches(
+        self, given: Given
+    ) -> Iterator[tuple[Given, Batch, NDArray[np.int64] | None, Callable[[], None] | None]]:
         """The slices of the rows, each with the batch of its rows with a text; and which rows these are, or
-        None for all.
+        None for all; and a function that begins to read the next slice in another thread, or None.
 
-        If threads are allowed, the next two slices are read while the caller judges the last one: two,
-        because the caller and the reader wait for each other's use of the interpreter (GIL), and with one
-        slice the reader was often idle. A batch does not depend on verdicts.
+        A batch does not depend on verdicts, so the next slice can be read while the caller judges this one.
+        Reading needs the interpreter (GIL) most of the time, judging only before and after its kernels. So
+        the caller begins the reading when its kernels begin: if it began earlier, judging would wait for it,
+        and nothing would run at the same time.
         """
         first, arrival_ms = self._rows, time.time_ns() // 1_000_000
         size = _SLICE if self._engine.config.near.method != "none" else 2 * _SLICE
-        lows = range(0, len(given), size)
+        lows = iter(range(0, len(given), size))
 
         def read(low: int) -> tuple[Given, Batch, NDArray[np.int64] | None]:
             part = given.rows(low, low + size)
             return part, *self._read_slice(part, first + low, arrival_ms)
 
-        if len(lows) < 2 or self._engine.config.near.shards < 2:
-            yield from map(read, lows)
+        if len(given) <= size or self._engine.config.near.shards < 2:
+            for low in lows:
+                yield (*read(low), None)
             return
         with ThreadPoolExecutor(1, "twinsieve-read") as reader:
-            waiting = iter(lows)
-            ahead = deque(reader.submit(read, low) for low in islice(waiting, _AHEAD))
+            ahead: list[Future[tuple[Given, Batch, NDArray[np.int64] | None]]] = []
+
+            def read_next() -> None:
+                ahead.extend(reader.submit(read, low) for low in islice(lows, 1))
+
+            read_next()
             while ahead:
-                done = ahead.popleft().result()
-                ahead.extend(reader.submit(read, low) for low in islice(waiting, 1))
-                yield done
+                yield (*ahead.pop().result(), read_next)
+                if not ahead:
+                    # The slice had no text, so there was nothing to judge.
+                    read_next()
 
     def _read_slice(
         self, given: Given, first: int, arrival_ms: int
@@ -406,16 +412,18 @@ class Sieve:
         batch: Batch,
         rows: NDArray[np.int64] | None,
         columns: Mapping[str, NDArray[Any]],
+        meanwhile: Callable[[], None] | None,
     ) -> None:
         """Judge the batch and write its verdicts into `columns`, which are those of `blank_columns`.
 
         given: the rows of the slice; rows: those of the batch among them, or None for all
+        meanwhile: as in `BatchSieve.judge`
         """
         first = self._rows
         # From here on the engine's state changes. If an exception ends this step, the state contains texts
         # for which the caller has no verdict.
         self._is_judging = True
-        judged = self._engine.judge(batch)
+        judged = self._engine.judge(batch, meanwhile)
         self._rows += len(given)
         leaders = _positions(judged.leaders)
         verdicts = {
