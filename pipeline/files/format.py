@@ -186,7 +186,8 @@ def refuse_output_ending(name: str, dialect: Dialect, *, given: bool = False) ->
     if {looks, holds} == {"csv", "tsv"} and not given:
         inside = "tabs" if holds == "tsv" else repr(dialect.delimiter)
         raise UsageError(
-            f"-o {shown(name)}: rows come out as they came in, separated by {inside}; name another file"
+            f"-o {shown(name)}: the ending says {looks}, but rows are written unchanged, separated by "
+            f"{inside}; name a file that ends with .{holds}"
         )
     fits = looks in (None, holds) or {looks, holds} == {"json", "jsonl"}
     is_table = looks in TABLES or format_ in TABLES

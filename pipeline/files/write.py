@@ -93,13 +93,13 @@ class Output:
         except FileNotFoundError:
             status = None
         if status is not None and stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(21, "is a directory")
+            raise IsADirectoryError(errno.EISDIR, "is a directory")
         if status is not None and not stat.S_ISREG(status.st_mode):
             # Use the given name, not `target`: links in /proc point to texts such as `pipe:[7]`, which cannot
             # be opened.
             return cast(BinaryIO, io.FileIO(self.name, "wb"))
         if status is not None and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(errno.EACCES, "Permission denied")
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         descriptor = _nameless(target.parent, self._mode)
         if descriptor is None:

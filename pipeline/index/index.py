@@ -170,8 +170,8 @@ class Index:
     def _miss_snapshots(self, log_begins: int) -> None:
         """Stop if part of the log was deleted because snapshots contain it, for without them the windows
         would begin empty. raises: StateError in that case"""
-        # Not `stable`: the previous index may have died inside a transaction, and that stays open until this
-        # index takes over.
+        # stable=False, because a request for stable offsets fails while a transaction of the previous index
+        # is open; if that index died inside it, it stays open until this index takes over.
         committed = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
         if self._config.needs_snapshots and recorded_behind_snapshots(committed):
             raise StateError(snapshots_missing(self._config.log, log_begins))

@@ -186,7 +186,10 @@ class SeedLoop(WorkerLoop):
             done = self._watch.done()
             seeded = self.seeded
             _log.info(
-                "seed: messages=%d kept=%d left=%d", seeded.kinds.total(), seeded.kept, self._watch.left
+                "seed: %d messages judged, %d kept; %d offsets still to read",
+                seeded.kinds.total(),
+                seeded.kept,
+                self._watch.left,
             )
             if done:
                 self.seeded.finished = True

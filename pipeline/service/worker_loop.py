@@ -95,8 +95,8 @@ class WorkerLoop(Loop):
             )
             return
         _log.warning(
-            "worker: stopped with %d blocks not answered or not emitted; the next worker of their partitions "
-            "sends them again",
+            "worker: stopped with %d blocks of messages not answered or not emitted; the next worker of "
+            "their partitions sends them to the index again; nothing is lost or emitted twice",
             worker.unanswered,
         )
 

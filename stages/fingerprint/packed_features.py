@@ -29,9 +29,9 @@ class PackedFeatures(NamedTuple):
 
 
 def packed_features(bodies: Bodies, rules: FeatureRules, seed: np.uint64) -> PackedFeatures:
-    """The features of chars or shingles.
+    """The distinct features of each body, chars or shingles as `rules` say, with their weights.
 
-    bodies: contiguous (`for_kernels`); seed: of tokens
+    bodies: contiguous (`for_kernels`); seed: for the hashes of tokens
 
     >>> from twinsieve.stages.fingerprint.simhash import OCCURRENCES
     >>> lengths = np.array([9], np.int32)

@@ -157,7 +157,7 @@ def fill_mark_features(
     """Write the feature of each mark of the near rows, in the order of the text.
 
     chars: folded texts, writable; row i is chars[starts[i]:starts[i + 1]], whose characters move
-    classes, dropped, properties: of each code point; seed: of tokens
+    classes, dropped, properties: of each code point; seed: for the hashes of tokens
     features: room for one of each character; row i gets features[feature_starts[i]:feature_starts[i + 1]]
     spans: int64[room, 4, 2], where the tokens of a feature stand in `chars`: two before the mark, two after;
         an empty span for a token that is missing
@@ -224,7 +224,7 @@ def fill_mark_features(
 
 
 class MarkFeatures:
-    """Makes the features around punctuation marks. seed: of tokens"""
+    """Makes the features around punctuation marks. seed: for the hashes of tokens"""
 
     def __init__(self, config: FeatureConfig, seed: np.uint64) -> None:
         self._config = config

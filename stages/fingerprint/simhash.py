@@ -319,7 +319,7 @@ def fill_distinct_features(
 ) -> None:
     """Write the distinct features of all near rows with their weights.
 
-    seed: of tokens
+    seed: for the hashes of tokens
     features, weights: room for all features of all rows; row i gets feature_starts[i]…[i + 1] of them, in the
     order of their first occurrence, each with the sum of the weights of its occurrences
     """

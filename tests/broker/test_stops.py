@@ -17,7 +17,7 @@ from tests.broker.load import PARTITIONS, Load
 from tests.broker.worlds import DEADLINE_S, fresh, until
 
 _RATE = 200.0
-_NO_CLEAN_END = ("stopped without", "blocks not answered or not emitted", "could not leave it")
+_NO_CLEAN_END = ("stopped without", "not answered or not emitted", "could not leave it")
 
 
 class Stage:

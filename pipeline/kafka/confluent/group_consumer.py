@@ -144,11 +144,12 @@ class ConfluentGroupConsumer(ConfluentConsumer):
         consumer.unassign()
 
     def _on_lost(self, consumer: Any, partitions: list[Any]) -> None:
-        """Called when librdkafka considers the session ended, before it joins again without its member id.
+        """Called when librdkafka considers the session ended, before it joins the group again.
 
-        Without the id the broker cannot refuse an outdated member. So a process that was suspended for longer
-        than its session would take the slot back from its successor; this method checks for a successor
-        first. librdkafka waits until this call returns.
+        It joins without its old member id. So the broker cannot see that another process may have taken the
+        member name meanwhile (while this process was suspended), and would displace that process. So this
+        method asks the group first: if another process has the name, this one does not join, but ends with
+        FatalError. librdkafka waits until this call returns.
         """
         if self._member is not None and self._is_displaced():
             self._later = FatalError(
@@ -156,7 +157,8 @@ class ConfluentGroupConsumer(ConfluentConsumer):
                 "give each its own --member",
                 fenced=True,
             )
-            # If librdkafka has noticed the other process meanwhile, this call fails, but it does not join.
+            # The call fails if librdkafka has found out by itself that another process has the name. That
+            # does no harm, because librdkafka does not join the group then either.
             with suppress(KafkaException):
                 consumer.unsubscribe()
         self._on_revoke(consumer, partitions)
