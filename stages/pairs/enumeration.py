@@ -54,7 +54,7 @@ def _look_up(
     count = ZERO
     for row in range(low, high):
         for flip in range(len(flips)):
-            other = np.int64(cells[_cell_of(distinct, cells, distinct[row] ^ flips[flip])]) - 1
+            other = np.int64(cells[_cell_of(distinct, cells, distinct[row] ^ flips[flip])]) - np.int64(1)
             if other < 0 or other >= row:
                 continue
             write_pair(pairs, count, other, row)
