@@ -169,7 +169,7 @@ def apply_profile(
             if has & HAS_LINK:
                 n = drop_links(t, n)
             if has & HAS_TAG:
-                n = drop_tags(t, n)
+                n = drop_tags(t, n, properties)
             if has & HAS_SLASH and has & HAS_AT:
                 n = drop_chain(t, n, properties)
             if has & HAS_TWO:

@@ -80,22 +80,33 @@ def drop_links(t: NDArray[np.uint32], n: int) -> int:
 
 
 @kernel(callee=True)
-def drop_tags(t: NDArray[np.uint32], n: int) -> int:
-    """Replace each #hashtag# of 1 to MAX_TAG_LENGTH characters on one line by a `#` between blanks."""
-    r = w = 0
+def closed_tag_end(t: NDArray[np.uint32], i: int, n: int, properties: NDArray[np.uint32]) -> int:
+    """Index after the #hashtag# that begins with the # at i; i if there is none.
+
+    It has 1 to MAX_TAG_LENGTH characters on one line, and no blank stands before its second #: there another
+    tag begins, as in "#storm in the north #help".
+    """
+    stop = min(n, i + MAX_TAG_LENGTH + 2)
+    k = i + 1
+    while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
+        k += 1
+    closed = k < stop and t[k] == _HASH and k > i + 1 and not properties[t[k - 1]] & SPACE
+    return k + 1 if closed else i
+
+
+@kernel(callee=True)
+def drop_tags(t: NDArray[np.uint32], n: int, properties: NDArray[np.uint32]) -> int:
+    """Replace each #hashtag# by a `#` between blanks."""
+    r = w = ZERO
     while r < n:
-        if t[r] == _HASH:
-            stop = min(n, r + MAX_TAG_LENGTH + 2)
-            k = r + 1
-            while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
-                k += 1
-            if k < stop and t[k] == _HASH and k > r + 1:
-                t[w] = _BLANK
-                t[w + 1] = _HASH
-                t[w + 2] = _BLANK
-                w += 3
-                r = k + 1
-                continue
+        end = closed_tag_end(t, r, n, properties) if t[r] == _HASH else r
+        if end > r:
+            t[w] = _BLANK
+            t[w + 1] = _HASH
+            t[w + 2] = _BLANK
+            w += 3
+            r = end
+            continue
         t[w] = t[r]
         w += 1
         r += 1

@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, mix64
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.text.profiles import MAX_NAME_LENGTH, is_url_char, is_word, url_head
-from twinsieve.stages.text.profiles_microblog import MAX_REPOST_NAME_LENGTH, MAX_TAG_LENGTH, OWN_WORDS
+from twinsieve.stages.text.profiles_microblog import (
+    MAX_REPOST_NAME_LENGTH,
+    MAX_TAG_LENGTH,
+    OWN_WORDS,
+    closed_tag_end,
+)
 from twinsieve.stages.text.tables import DIGIT, LETTER, MARK, SPACE
 
 MAX_REFERENCES = 16
@@ -137,13 +142,10 @@ def _tag_end(
     microblog: tags may be written #tag#; returns: where the tag ends, or i
     """
     if microblog:
-        stop = min(n, i + MAX_TAG_LENGTH + 2)
-        k = i + 1
-        while k < stop and t[k] != _HASH and t[k] != _NEWLINE:
-            k += 1
-        if k < stop and t[k] == _HASH and k > i + 1:
-            _note(t, i + 1, k, _TAG, row, references)
-            return k + 1
+        closed = closed_tag_end(t, i, n, properties)
+        if closed > i:
+            _note(t, i + 1, closed - 1, _TAG, row, references)
+            return closed
     if i > 0 and is_word(t[i - 1], properties):
         return i
     stop = min(n, i + MAX_TAG_LENGTH + 1)

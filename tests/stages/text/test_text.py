@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -49,6 +50,9 @@ messages = st.one_of(
     st.text(max_size=30),
     st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=3)), max_size=12).map("".join),
 )
+
+_BLANKS = re.compile(r"O?网页链接|收起全文d?|展开全文c?|(?:https?://|www\.)[\x21-\x7e]+", re.IGNORECASE)
+_OPEN_TAGS = re.compile(r"[#＃﹟][^#＃﹟\n]*\s[#＃﹟]")
 
 
 @cache
@@ -100,6 +104,8 @@ def test_letters_rule_equals_the_truth_files_on_every_row(name: str) -> None:
             text
             for row, text in enumerate(texts)
             for expected in [body(text)]
+            # The truth's rule for tags loses the text between two open ones.
+            if not _OPEN_TAGS.search(_BLANKS.sub(" ", text))
             if bodies.text(row) != (expected or text) or bodies.body_lengths[row] != len(expected)
         ]
         assert wrong == []
@@ -254,3 +260,10 @@ def test_words_begin_after_blanks_and_at_changes_of_script(text: str, words: lis
     assert [i for i, start in enumerate(row.word_starts) if start] == [
         len("".join(words[:n])) for n in range(len(words))
     ]
+
+
+def test_two_open_tags_lose_no_text_between_them() -> None:
+    bodies = Normalizer(TextConfig()).bodies(
+        ["#storm hits the north #help", "看 #武汉加油# 大家 #中国 加油#"]
+    )
+    assert [bodies.text(row) for row in range(2)] == ["stormhitsthenorthhelp", "看大家"]

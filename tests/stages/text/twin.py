@@ -31,7 +31,7 @@ from twinsieve.stages.text.scripts import UNSPACED_RANGES
 _UNFOLD = re.compile(r"收起全文d?|展开全文c?")
 _URL = re.compile(r"(?:https?://|www\.)[\x21-\x7e]+", re.IGNORECASE)
 _LINK = re.compile(r"O?网页链接")
-_TAG = re.compile(r"#[^#\n]{1,80}#")
+_TAG = re.compile(r"#[^#\n]{0,79}[^#\s]#")
 _REPOST = re.compile(r"//\s*@[^:\n]{1,40}:")
 _PLACE = re.compile(r"(?<=\s)2(?![月日号天个位人岁例年次名])[\u4e00-\u9fff·]{2,24}[\s?]*$")
 _VIDEO = re.compile(
