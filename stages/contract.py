@@ -236,20 +236,21 @@ class BandLayout:
 
     bands, rows: each body has `bands` MinHash keys, each made of `rows` MinHash values of its grams
     grams: `chars`: all characters and all pairs of neighbours. `by_script`: the same for unspaced scripts,
-        but pairs and triples for the others, because any two texts in such a script share most letters
+        but pairs and triples for the others, because any two texts in such a script share most letters;
+        buckets of letters push out the older English posts of a window
     tables, key_bits: each body has `tables` SimHash keys of `key_bits` bits; bit j of the key of table t is
         bit (t * 128 // tables + j) % 128 of the SimHash
     weak: a look-up in a table tries the 2 ** weak keys that differ in the `weak` least certain bits
     simhash_from: only bodies of at least this many characters use SimHash keys
     """
 
-    bands: int = 24
-    rows: int = 4
-    tables: int = 6
+    bands: int = 27
+    rows: int = 3
+    tables: int = 2
     key_bits: int = 24
     weak: int = 2
     simhash_from: int = 64
-    grams: Literal["chars", "by_script"] = "chars"
+    grams: Literal["chars", "by_script"] = "by_script"
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +309,12 @@ class Differences(NamedTuple):
         int, Range("a replacement before the end of this many characters keeps two apart, 0: never")
     ] = 2
     places: Annotated[int, Range("where they differ in no more places than these", low=1)] = 2
+    name_places: Annotated[
+        int, Range("the same with words of an alphabet: in no more places than these, 0: never")
+    ] = 1
+    added_short: Annotated[
+        int, Range("characters of words that one of two short bodies may have more in one place inside")
+    ] = 3
     inside: Annotated[
         int, Range("characters that one of two may have more in one place between what both have")
     ] = 512

@@ -151,6 +151,8 @@ class Summary:
     leaders_unknown: number of those whose leader is no longer in the leader book
     first_unreadable: the first unreadable row
     seconds: seconds by step; also `start`, before the first row, and `wait`, waiting for streams
+    pushed_out: number of kept rows that the index hardly finds any more, at the end
+    proposal: a line that proposes another profile, "" for none
     examples: example pairs; windows: the reach of each window, by stage
     """
 
@@ -163,6 +165,8 @@ class Summary:
     near: list[str] = field(default_factory=list)
     bad_times: int = 0
     explained: int = 0
+    pushed_out: int = 0
+    proposal: str = ""
     leaders_unknown: int = 0
     first_unreadable: FirstUnreadable | None = None
     blank: int = 0
@@ -211,6 +215,7 @@ class Summary:
             "kept_apart": dict(self.kept_apart),
             "bad_times": self.bad_times,
             "blank": self.blank,
+            "pushed_out": self.pushed_out,
             "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
             "start_seconds": round(self.seconds["start"], 3),
             "wait_seconds": round(self.seconds["wait"], 3),
@@ -248,7 +253,9 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
         )
     for line in summary.near:
         table.add_row("near rule", "", "", line)
-    table.add_row("remembered", f"{sieve.held:,}", "", "")
+    table.add_row("remembered", f"{sieve.held:,}", "", pushed_out_remark(summary.pushed_out, sieve.held))
+    if summary.proposal:
+        table.add_row("profile", "", "", summary.proposal)
     for stage, reach in summary.windows.items():
         table.add_row(f"{stage} window", f"{reach.messages:,}", "", window_line(reach))
     busy = sum(summary.seconds[step] for step in STEPS)
@@ -293,6 +300,29 @@ def age_lines(summary: Summary) -> list[str]:
         for stage, reach in summary.windows.items()
         if reach.age_ms is not None and reach.rows_after_age
     ]
+
+
+PUSHED_OUT_SHARE = 0.01
+"""The summary speaks of rows that were pushed out of the index from this share of the kept ones on."""
+
+
+def pushed_out_remark(pushed_out: int, held: int) -> str:
+    """A text about kept rows that are hardly found any more; "" if they are few.
+
+    pushed_out: number of these rows; held: number of kept rows in the window
+
+    >>> pushed_out_remark(20, 1000)[:46]
+    '20 (2.0%) are hardly found any more: newer row'
+    >>> pushed_out_remark(9, 1000)
+    ''
+    """
+    if not pushed_out or pushed_out < held * PUSHED_OUT_SHARE:
+        return ""
+    return (
+        f"{pushed_out:,} ({pushed_out / held:.1%}) are hardly found any more: newer rows with the same "
+        "letters took their places in the index; near.layout.grams: by_script or a smaller near.bucket_load "
+        "finds more"
+    )
 
 
 def _counts(reasons: Counter[str]) -> str:

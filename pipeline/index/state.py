@@ -31,6 +31,9 @@ class Judge(Protocol):
     def stats(self) -> SieveStats:
         """How full the windows are, and how far back they reach."""
 
+    def pushed_out(self, bands: int) -> int:
+        """How many messages of the near window are hardly found any more. bands: how many this call reads"""
+
     def freeze(self) -> Callable[[BinaryIO], None]:
         """A function that writes the current state to a stream. It may be called later, and in any thread."""
 

@@ -32,6 +32,7 @@ from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
+from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
@@ -139,6 +140,7 @@ class Builder:
             self.scheme,
             part=source.part,
             stamped=source.time_field is None,
+            proposal=proposal_for(settings),
         )
         with ExitStack() as stack:
             broker = self.connect(settings)

@@ -241,6 +241,10 @@ class Metrics:
             ["reason"],
         )
         self.window_messages = gauge("twinsieve_window_messages", "Kept messages in the near window.")
+        self.pushed_out = gauge(
+            "twinsieve_window_pushed_out_messages",
+            "Kept messages in the near window that are hardly found any more: newer ones took their places.",
+        )
         self.window_capacity = gauge(
             "twinsieve_window_capacity_messages", "How many kept messages the near window may hold."
         )
@@ -378,6 +382,8 @@ class Metrics:
         stats = index.state.sieve.stats()
         self.window_messages.set(stats.held)
         self.window_capacity.set(stats.capacity)
+        # One band a call: a whole count reads gigabytes of a large index, and nothing is judged meanwhile.
+        self.pushed_out.set(index.state.sieve.pushed_out(bands=1))
         self.sieve_bytes.set(stats.bytes_used)
         oldest_ms, newest_ms = stats.oldest_time_ms, stats.stream_time_ms
         if oldest_ms is not None and newest_ms is not None:

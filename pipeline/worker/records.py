@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Records
 from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
+from twinsieve.pipeline.settings.proposal import ProfileProposal
 from twinsieve.pipeline.wire.block import RowKind
 from twinsieve.stages.contract import NO_TIME, Batch
 
@@ -22,6 +23,7 @@ class RecordReader:
 
     part: whether the text is in the value or in the key of a record
     stamped: whether a message without a time of its own takes the record's timestamp
+    proposal: looks at the first texts; None if no profile is proposed
     notices: receives a line for each field that no message has contained so far; a worker replaces this list
         by its own
     """
@@ -30,6 +32,7 @@ class RecordReader:
     scheme: Reads
     part: Literal["value", "key"]
     stamped: bool
+    proposal: ProfileProposal | None = None
     notices: list[str] = field(default_factory=list)
 
     def read(
@@ -60,6 +63,9 @@ class RecordReader:
             reasons[row] = bad.reason
         for bad in columns.no_text:
             kinds[candidates[bad.row]] = RowKind.NO_TEXT
+        proposed = self.proposal.look(columns.texts) if self.proposal is not None else None
+        if proposed is not None:
+            self.notices.append(proposed)
         bodies, prints = self.scheme.read(columns.texts, columns.keys)
         if self.stamped and len(columns):
             stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]

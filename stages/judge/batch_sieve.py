@@ -185,6 +185,15 @@ class BatchSieve:
             bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
         )
 
+    def pushed_out(self, bands: int) -> int:
+        """How many messages of the near window the candidate index hardly finds any more.
+
+        Newer messages took their places in the buckets (`stages.window.pushed_out`); 0 without such an index.
+        bands: how many bands of the index this call reads, `BandLayout.bands` for all. A count is whole when
+            all were read; a call before that returns the last whole count
+        """
+        return self._chunk_judge.count_pushed_out(bands)
+
     def save(self, stream: BinaryIO) -> None:
         """Write the whole state that verdicts depend on to the stream."""
         sections = self._chunk_judge.to_sections() | self._exact_sections()
@@ -316,7 +325,7 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
             layout.key_bits,
             layout.weak,
             layout.simhash_from,
-            *([] if layout.grams == "chars" else [layout.grams]),
+            layout.grams,
         ],
     }
     if near.method == "hamming":

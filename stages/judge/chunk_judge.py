@@ -44,6 +44,7 @@ from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.lengths import signature_limits
+from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse
 from twinsieve.stages.window.tags import TagIndex
@@ -134,6 +135,7 @@ class ChunkJudge:
         phrases = phrases_of(near.words)
         self._scratch = [new_scratch(phrases) for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
+        self._pushed_out = PushedOut()
 
     def judge(
         self,
@@ -177,6 +179,12 @@ class ChunkJudge:
     def buckets(self) -> Buckets:
         """The candidate index, as kernels take it."""
         return self._table.buckets
+
+    def count_pushed_out(self, bands: int) -> int:
+        """Read the next bands of the candidate index (`window.pushed_out`). returns: the last whole count"""
+        if self._text and not self._scan:
+            self._pushed_out.count(self.ring.columns, self.buckets, bands)
+        return self._pushed_out.messages
 
     def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """(kept rows of the last chunk, their kept indices). The next chunk overwrites these arrays."""

@@ -49,6 +49,7 @@ from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import bucket_of, insert_kept
 from twinsieve.stages.window.chunk import Chunk, whole_batch
+from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import _resize
 from twinsieve.stages.window.ring import Ring, keep
 from twinsieve.stages.window.tags import _insert_ring
@@ -171,6 +172,7 @@ def _compile_index() -> None:
     _compile(clear, kept)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
     _compile(bag_bound, given.chunk.bags, 0, 0, given.chunk.bags, 0, 0)
+    PushedOut().count(given.index.ring, buckets, buckets.bands)
     _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, kept.kept_indices)
 
 

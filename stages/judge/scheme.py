@@ -211,10 +211,6 @@ def _origins(config: SchemeConfig) -> dict[str, Any]:
         del settings["signature"]
     if settings["fields"] is None:
         del settings["fields"]
-    if settings["layout"]["grams"] == "chars":
-        # This setting was added later. Its default is left out of the hash, so that older schemes keep their
-        # ids.
-        del settings["layout"]["grams"]
     return {
         "settings": settings,
         # The default seed 0 is no secret, so it needs no slow hash. A slow hash would delay each start.

@@ -65,6 +65,9 @@ def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object
 def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapping[str, object]) -> None:
     for name, wanted in parameters.items():
         saved = described["parameters"].get(name)
+        if name == "layout" and isinstance(saved, list) and len(saved) == len(fields(BandLayout)) - 1:
+            # Written when `chars` was the default of the last one, grams, and not saved.
+            saved = [*saved, "chars"]
         if saved != wanted:
             raise StateError(
                 f"state was written with {_as_set(name, saved)}, the configuration says "
@@ -83,11 +86,11 @@ def _as_set(name: str, value: object) -> str:
 
     >>> _as_set("exact.window.age_ms", 5000), _as_set("exact.window.age_ms", None), _as_set("scope", False)
     ('exact.window.age=5000ms', 'exact.window.age=none', 'scope=False')
-    >>> _as_set("layout", [24, 4, 6, 24, 2, 64])
-    'near.layout={bands: 24, rows: 4, tables: 6, key_bits: 24, weak: 2, simhash_from: 64}'
+    >>> _as_set("layout", [24, 4, 6, 24, 2, 64, "chars"])
+    'near.layout={bands: 24, rows: 4, tables: 6, key_bits: 24, weak: 2, simhash_from: 64, grams: chars}'
     """
     if name == "layout" and isinstance(value, list):
-        parts = zip((part.name for part in fields(BandLayout)), value, strict=False)
+        parts = zip((part.name for part in fields(BandLayout)), value, strict=True)
         return f"near.layout={{{', '.join(f'{part}: {size}' for part, size in parts)}}}"
     unit = "ms" if name.endswith("_ms") else ""
     shown = "none" if value is None else f"{value}{unit}"

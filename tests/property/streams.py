@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from tests import twins
 from tests.oracle import Judgement, Oracle, rows_of
-from twinsieve.stages.contract import FULL, GUARDS, NO_TIME, OFF, Batch, Differences, SieveConfig, Verdicts
+from twinsieve.stages.contract import (
+    FULL,
+    GUARDS,
+    NO_TIME,
+    OFF,
+    BandLayout,
+    Batch,
+    Differences,
+    SieveConfig,
+    Verdicts,
+)
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 
@@ -74,15 +84,16 @@ PARTS = 4
 
 
 @cache
-def scheme() -> Scheme:
+def scheme(layout: BandLayout = BandLayout()) -> Scheme:  # noqa: B008 (frozen)
     """One scheme for all property tests."""
-    return Scheme(SchemeConfig(signature=SignatureConfig("top_features", PARTS, joined=False)))
+    signature = SignatureConfig("top_features", PARTS, joined=False)
+    return Scheme(SchemeConfig(layout=layout, signature=signature))
 
 
-def batch_of(rows: Rows, *, scoped: bool = False) -> Batch:
+def batch_of(rows: Rows, *, scoped: bool = False, layout: BandLayout = BandLayout()) -> Batch:  # noqa: B008
     """The rows as a batch; positions count from 100, arrival bounds times above 80 s."""
     batch = twins.batch_of(
-        *scheme().read([text for text, *_ in rows]),
+        *scheme(layout).read([text for text, *_ in rows]),
         times=[NO_TIME if time is None else time * 1000 for _, time, _, _ in rows],
         ids=[number for _, _, number, _ in rows],
         scopes=[(scope * 0x9E3779B97F4A7C15 if scoped else 0) for *_, scope in rows],

@@ -19,7 +19,7 @@ def scheme() -> Scheme:
     return golden_scheme()
 
 
-@pytest.mark.parametrize("version", [2, 3, 4, 5])
+@pytest.mark.parametrize("version", [2, 3, 4, 5, 6])
 def test_what_an_older_version_left_is_refused_with_what_to_do(
     version: int, scheme: Scheme, tmp_path: Path
 ) -> None:

@@ -87,7 +87,7 @@ def test_a_near_duplicate_says_how_alike_it_is(
 
 
 def test_of_two_leaders_the_more_alike_is_named(scheme: Scheme, tmp_path: Path) -> None:
-    process = process_of(tmp_path, scheme)
+    process = process_of(tmp_path, scheme, differences="guards")
     text = text_of(40)
     process.posts(NEWS, [text[:34] + "甲乙丙丁戊己", "子丑寅" + text[3:], text])
     found = [headers(entry) for entry in process.entries("posts.duplicates")]

@@ -43,7 +43,7 @@ CHANGES: dict[str, list[tuple[str, object]]] = {
         ("key_bits", 20),
         ("weak", 3),
         ("simhash_from", 32),
-        ("grams", "by_script"),
+        ("grams", "chars"),
     ],
     "digest": [("method", "blake2b"), ("seed", 1)],
     "fields": [("count", 3), ("compared", (1, 0))],
