@@ -111,7 +111,7 @@ def _origin() -> str:
     """Everything except the CPU that compiled kernels depend on, as one text."""
     summed = blake2b(digest_size=16)
     for path in sorted(_SOURCES.rglob("*")):
-        if path.suffix == ".py" or path.parent.name == "data":
+        if path.suffix == ".py" or ("data" in path.parent.parts and path.is_file()):
             content = path.read_bytes()
             summed.update(f"{path.relative_to(_SOURCES)} {len(content)} ".encode() + content)
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
@@ -136,9 +136,9 @@ def portable_cpus() -> list[str]:
 class KernelFiles:
     """The files of one kernel: in each folder, one for each list of argument types.
 
-    A file holds a checksum (16 bytes), then a pickle of Numba's compile result. A file that is damaged,
-    cannot be read or may be from another user counts as absent. Each write replaces the whole file at once,
-    so several processes may write the same file.
+    A file holds a checksum (16 bytes), then a pickle of Numba's compile result, or of tables that depend on
+    the sources alone. A file that is damaged, cannot be read or may be from another user counts as absent.
+    Each write replaces the whole file at once, so several processes may write the same file.
     """
 
     def __init__(self, kernel: str) -> None:

@@ -114,6 +114,7 @@ def _use(config: SieveConfig, batch: Batch) -> None:
     sieve = BatchSieve(config)
     verdicts = sieve.judge(batch)
     sieve.freeze()
+    sieve.pushed_out(99)
     BatchSieve(config).apply(batch, verdicts)
     saved = sieve.to_bytes()
     for window in (_SMALL, _LARGE):

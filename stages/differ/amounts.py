@@ -8,21 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Differences
+from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.phrases import AGENCY, LIGHT, POWER, Phrases
 from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.differ.runs import NO_RUN, is_inside
-from twinsieve.stages.differ.spellings import are_spellings
+from twinsieve.stages.differ.runs import NO_RUN, VALUED, facts_of, is_inside
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.differ.values import holds_all, read_values
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
-from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.kernel import YES, ZERO, kernel
 
 _NONE = int(Rule.NONE)
 _REPLACED, _BOTH_SAY_MORE = int(Rule.REPLACED), int(Rule.BOTH_SAY_MORE)
 _LONG_REPLACEMENT, _IN_ITS_PLACE = int(Rule.LONG_REPLACEMENT), int(Rule.IN_ITS_PLACE)
 _OWN_WORDS, _ADDED_INSIDE = int(Rule.OWN_WORDS), int(Rule.ADDED_INSIDE)
+_WORD_ADDED = int(Rule.WORD_ADDED)
 _CHARACTER = 2
 """Points of one character of an unspaced script. Points are the weights of tokens (`Tokens.points`)."""
 _SPELLING_TOKENS = 12
+_NAME_LETTERS = 3
+"""A word of fewer letters is no name and no fact."""
 
 
 class Sums(NamedTuple):
@@ -32,7 +37,9 @@ class Sums(NamedTuple):
     only: points of all tokens in runs, of the body with fewer such points
     longest: points of the longest replacement
     place: the same, but only of characters of unspaced scripts, and not of a replacement at the end
+    name: the same of words that say something and have no other form on the other side
     inside: points of the longest run that only one body has and that touches no end
+    added: the same, but only of words that say something
     own_run: run of the later body with the most new pairs of characters above the limit, or NO_RUN
     """
 
@@ -43,18 +50,22 @@ class Sums(NamedTuple):
     longest_run: int
     place: int
     place_run: int
+    name: int
+    name_run: int
     inside: int
     inside_run: int
+    added: int
+    added_run: int
     own_run: int
 
 
 @kernel(callee=True)
-def measured(shorter: int, limits: Differences, work: Differing) -> tuple[int, int]:
+def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differing) -> tuple[int, int]:
     """(the first amount rule whose limit is exceeded, or NONE; number of the run that decides, or NO_RUN)
 
     shorter: characters of the shorter body
     """
-    sums = _sums(limits, work)
+    sums = _sums(limits, phrases, work)
     short = shorter < limits.short
     most = limits.replaced_short if short else limits.replaced
     if sums.replaced * 1000 > most * (sums.replaced + sums.shared):
@@ -63,28 +74,32 @@ def measured(shorter: int, limits: Differences, work: Differing) -> tuple[int, i
         return np.int64(_BOTH_SAY_MORE), np.int64(NO_RUN)
     if sums.longest > _CHARACTER * limits.longest:
         return np.int64(_LONG_REPLACEMENT), sums.longest_run
-    few = work.alignment.count[0] <= limits.places
-    if few and limits.in_place > 0 and sums.place >= _CHARACTER * limits.in_place:
+    runs = work.alignment.count[0]
+    if limits.in_place > 0 and runs <= limits.places and sums.place >= _CHARACTER * limits.in_place:
         return np.int64(_IN_ITS_PLACE), sums.place_run
+    if limits.in_place > 0 and runs <= limits.name_places and sums.name >= _CHARACTER * limits.in_place:
+        return np.int64(_IN_ITS_PLACE), sums.name_run
     if sums.own_run != NO_RUN:
         return np.int64(_OWN_WORDS), sums.own_run
     if sums.inside > _CHARACTER * limits.inside:
         return np.int64(_ADDED_INSIDE), sums.inside_run
+    if short and sums.added > _CHARACTER * limits.added_short:
+        return np.int64(_WORD_ADDED), sums.added_run
     return np.int64(_NONE), np.int64(NO_RUN)
 
 
 @kernel(callee=True)
-def _sums(limits: Differences, work: Differing) -> Sums:
+def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
     later, earlier, runs = work.later, work.earlier, work.alignment.runs
-    shared = replaced = only = other_only = longest = place = inside = ZERO
-    longest_run = place_run = inside_run = own_run = np.int64(NO_RUN)
+    shared = replaced = only = other_only = longest = place = name = inside = added = ZERO
+    longest_run = place_run = name_run = inside_run = added_run = own_run = np.int64(NO_RUN)
     most_own = np.int64(limits.own)
     counted = ZERO
     for number in range(work.alignment.count[0]):
         run = runs[number]
         shared += _points(later, counted, run[0])
         counted = run[1]
-        points, other_points = _paired_points(run, work)
+        points, other_points = _paired_points(run, phrases, work)
         only += points
         other_only += other_points
         both = min(points, other_points) if run[1] > run[0] and run[3] > run[2] else ZERO
@@ -97,16 +112,39 @@ def _sums(limits: Differences, work: Differing) -> Sums:
             )
             if in_place > place:
                 place, place_run = in_place, np.int64(number)
+            if both > 0 and work.alignment.count[0] <= limits.name_places:
+                named = _name_points(run, phrases, work)
+                if named > name:
+                    name, name_run = named, np.int64(number)
         alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
         if alone > inside and is_inside(run, later, earlier):
             inside, inside_run = alone, np.int64(number)
+        if alone > added and is_inside(run, later, earlier):
+            said = _said_points(later, run[0], run[1]) + _said_points(earlier, run[2], run[3])
+            if said > added:
+                added, added_run = said, np.int64(number)
         if later.starts[run[1]] - later.starts[run[0]] > most_own:
             new = _new_pairs(run, work)
             if new > most_own:
                 most_own, own_run = new, np.int64(number)
     shared += _points(later, counted, later.counts[0])
     less = min(only, other_only)
-    return Sums(shared, replaced, less, longest, longest_run, place, place_run, inside, inside_run, own_run)
+    return Sums(
+        shared,
+        replaced,
+        less,
+        longest,
+        longest_run,
+        place,
+        place_run,
+        name,
+        name_run,
+        inside,
+        inside_run,
+        added,
+        added_run,
+        own_run,
+    )
 
 
 @kernel(callee=True)
@@ -126,19 +164,83 @@ def _character_points(tokens: Tokens, first: int, end: int) -> int:
 
 
 @kernel(callee=True)
-def _paired_points(run: NDArray[np.int64], work: Differing) -> tuple[int, int]:
-    """(points of the later side, of the earlier side) of a run, without words in two spellings."""
+def _says_something(tokens: Tokens, position: int) -> bool:
+    """Whether a token is a word that may be a name or a fact: not light, no agency mark, not too short."""
+    length = tokens.starts[position + 1] - tokens.starts[position]
+    mere = tokens.facts[position] & (LIGHT | AGENCY) != 0
+    return tokens.kinds[position] == WORD and not mere and length >= _NAME_LETTERS
+
+
+@kernel(callee=True)
+def _said_points(tokens: Tokens, first: int, end: int) -> int:
+    """Points of the words in tokens[first:end] that say something."""
+    total = ZERO
+    for position in range(first, end):
+        total += tokens.points[position] if _says_something(tokens, position) else 0
+    return total
+
+
+@kernel(callee=True)
+def _name_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> int:
+    """The smaller side's points of words that say something and have no other form on the other side."""
+    later, earlier = work.later, work.earlier
+    points = other = ZERO
+    for a in range(run[0], run[1]):
+        if _says_something(later, a):
+            has_twin = False
+            for b in range(run[2], run[3]):
+                has_twin |= is_one_word(later, a, earlier, b, phrases)
+            points += ZERO if has_twin else later.points[a]
+    for b in range(run[2], run[3]):
+        if _says_something(earlier, b):
+            has_twin = False
+            for a in range(run[0], run[1]):
+                has_twin |= is_one_word(later, a, earlier, b, phrases)
+            other += ZERO if has_twin else earlier.points[b]
+    return min(points, other)
+
+
+@kernel(callee=True)
+def _valued_points(tokens: Tokens, first: int, end: int) -> int:
+    """Points of the tokens in tokens[first:end] that write a number: digits, numerals, million."""
+    total = ZERO
+    for position in range(first, end):
+        total += tokens.points[position] if tokens.facts[position] & (VALUED | POWER) else 0
+    return total
+
+
+@kernel(callee=True)
+def _say_one_number(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
+    """Whether both sides of a run hold the same numbers, written differently."""
+    mine, other = work.values, work.other_values
+    if (
+        facts_of(work.later, run[0], run[1]) & VALUED == 0
+        or facts_of(work.earlier, run[2], run[3]) & VALUED == 0
+    ):
+        return False
+    read_values(work.later, run[0], run[1], phrases, mine)
+    read_values(work.earlier, run[2], run[3], phrases, other)
+    return mine.counts[0] == other.counts[0] and holds_all(mine, other, YES)
+
+
+@kernel(callee=True)
+def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int]:
+    """(points of the later side, of the earlier side) of a run, without words in two spellings or forms and
+    without numbers that are the same in another form."""
     later, earlier = work.later, work.earlier
     points, other = _points(later, run[0], run[1]), _points(earlier, run[2], run[3])
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return points, other
+    if _say_one_number(run, phrases, work):
+        points -= _valued_points(later, run[0], run[1])
+        other -= _valued_points(earlier, run[2], run[3])
     if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:
         taken = ZERO
         for a in range(run[0], run[1]):
             for b in range(run[2], run[3]):
                 free = (taken >> (b - run[2])) & 1 == 0
-                if free and are_spellings(later, a, earlier, b):
+                if free and is_one_word(later, a, earlier, b, phrases):
                     points -= later.points[a]
                     other -= earlier.points[b]
                     taken |= np.int64(1) << (b - run[2])

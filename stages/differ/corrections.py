@@ -40,7 +40,8 @@ def _has_correction(tokens: Tokens, first: int, end: int, other: Tokens, phrases
             row = phrase_row(tokens, position, length, lengths, phrases)
             if row >= 0 and phrases.roles[row] & CORRECTS:
                 characters = ZERO if is_word else np.int64(length)
-                if not _holds_phrase(other, phrases.keys[row], characters):
+                key = phrases.ids[row] if is_word else phrases.keys[row]
+                if not _holds_phrase(other, key, characters):
                     return True
     return False
 

@@ -47,7 +47,7 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
         return np.int64(_LINK + kind), np.int64(NO_RUN)
     if reason == _NONE and limits.level == FULL:
         shorter = min(work.later.starts[work.later.counts[0]], work.earlier.starts[work.earlier.counts[0]])
-        return measured(shorter, limits, work)
+        return measured(shorter, limits, phrases, work)
     return reason, run
 
 

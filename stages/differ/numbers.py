@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from twinsieve.stages.differ.phrases import Phrases
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.differ.phrases import AGENCY, POWER, Phrases, find, hash_of
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.runs import are_few, is_inside
 from twinsieve.stages.differ.tokens import MIX, NUMBER, Tokens
 from twinsieve.stages.differ.values import holds_all, holds_any, is_numeral, read_values
 from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.differ.written import NO_SUCH, letters_from, month_at, whole_of
 from twinsieve.stages.kernel import NO, kernel
 
 _NONE, _NUMBER, _NUMERAL = int(Rule.NONE), int(Rule.NUMBER), int(Rule.NUMERAL)
@@ -21,12 +25,19 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     run = work.alignment.runs[number]
     later, earlier = work.later, work.earlier
     size, other_size = run[1] - run[0], run[3] - run[2]
+    if size == 1 and other_size == 1 and run[0] == 1 and run[2] == 1 and later.facts[0] & AGENCY:
+        return _NONE  # UPDATE 1 - …, UPDATE 2 - …
     if size == 1 and other_size == 1 and _is_code(later, run[0]) and _is_code(earlier, run[2]):
-        return _NUMBER
+        return _NONE if _is_one_quantity(run, phrases, work) else _NUMBER
     if size == 0 or other_size == 0:
         if size + other_size > 2 or not is_inside(run, later, earlier):
             return _NONE
-        added = _number_added(later, run[0], run[1]) if size else _number_added(earlier, run[2], run[3])
+        if size:
+            added = _number_added(later, run[0], run[1])
+            added = added and not _day_has_moved(later, run[0], size, earlier, run[2], phrases)
+        else:
+            added = _number_added(earlier, run[2], run[3])
+            added = added and not _day_has_moved(earlier, run[2], other_size, later, run[0], phrases)
         return _NUMBER_ADDED if added else _NONE
     mine, other = work.values, work.other_values
     read_values(later, run[0], run[1], phrases, mine)
@@ -46,6 +57,31 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
 
 
 @kernel(callee=True)
+def _day_has_moved(
+    tokens: Tokens, first: int, size: int, other: Tokens, other_first: int, phrases: Phrases
+) -> bool:
+    """Whether one added number is a day that stands on the other side of its month in the other body.
+
+    first, size: of the added tokens; other_first: the place in the other body that lacks them
+    """
+    if size != 1:
+        return False
+    behind, before = other_first + 1, other_first - 2
+    if behind < other.counts[0] and month_at(tokens, first + 1, phrases) != NO_SUCH:
+        return _is_one_day(tokens, first, other, behind, phrases)
+    if before >= 0 and month_at(tokens, first - 1, phrases) != NO_SUCH:
+        return _is_one_day(tokens, first, other, before, phrases)
+    return False
+
+
+@kernel(callee=True)
+def _is_one_day(tokens: Tokens, position: int, other: Tokens, other_position: int, phrases: Phrases) -> bool:
+    """Whether both tokens are the same day of a month, as 5 and 5th."""
+    day = whole_of(tokens, position, phrases)
+    return day > 0 and day == whole_of(other, other_position, phrases)
+
+
+@kernel(callee=True)
 def _number_added(tokens: Tokens, first: int, end: int) -> bool:
     """Whether added tokens contain a number, or a Chinese numeral next to another number or numeral."""
     for position in range(first, end):
@@ -55,6 +91,27 @@ def _number_added(tokens: Tokens, first: int, end: int) -> bool:
     if is_numeral(tokens, first) and before:
         return True
     return is_numeral(tokens, end - 1) and is_numeral(tokens, end)
+
+
+@kernel(callee=True)
+def _is_one_quantity(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
+    """Whether two mixes are one number with one unit, as 5km and 5kms or 1.8b and 1.8bn."""
+    later, earlier = work.later, work.earlier
+    first, other_first = letters_from(later, run[0], phrases), letters_from(earlier, run[2], phrases)
+    if first == NO_SUCH or other_first == NO_SUCH:
+        return False
+    end, other_end = later.starts[run[0] + 1], earlier.starts[run[2] + 1]
+    row = find(phrases, hash_of(later.chars, first, end))
+    other_row = find(phrases, hash_of(earlier.chars, other_first, other_end))
+    if row < 0 or other_row < 0:
+        return False
+    power, other_power = phrases.roles[row] & POWER, phrases.roles[other_row] & POWER
+    if phrases.ids[row] != phrases.ids[other_row] and (power == 0 or other_power == 0):
+        return False
+    mine, other = work.values, work.other_values
+    read_values(later, run[0], run[1], phrases, mine)
+    read_values(earlier, run[2], run[3], phrases, other)
+    return mine.counts[0] == other.counts[0] and holds_all(mine, other, NO)
 
 
 @kernel(callee=True)

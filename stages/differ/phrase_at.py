@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from twinsieve.stages.differ.phrases import LENGTHS_SHIFT, Phrases, find, hash_of
+from twinsieve.stages.differ.phrases import LENGTHS_SHIFT, MAX_PHRASE, Phrases, find, hash_of
 from twinsieve.stages.differ.tokens import CHARACTER, Tokens
 from twinsieve.stages.kernel import kernel
+
+_UP_TO_LENGTHS = (1 << (LENGTHS_SHIFT + MAX_PHRASE)) - 1
 
 
 @kernel(callee=True)
@@ -18,7 +20,7 @@ def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
     characters the phrases have only one or two lengths. So only few token sequences must be hashed and looked
     up.
     """
-    lengths = np.int64(tokens.facts[position]) >> LENGTHS_SHIFT
+    lengths = (np.int64(tokens.facts[position]) & _UP_TO_LENGTHS) >> LENGTHS_SHIFT
     room = np.int64(1)
     while lengths >> room != 0 and position + room < end and tokens.kinds[position + room] == CHARACTER:
         room += 1

@@ -1,4 +1,4 @@
-"""The words that the rules use: the lists of `data/words.yaml`, as tables for kernels.
+"""The words that the rules use: the lists of `data/words/`, as tables for kernels.
 
 Each entry is a statement about a word that a reader can check. A *phrase* is one word of a spaced script, or
 up to MAX_PHRASE characters of an unspaced script, written as in bodies: NFKC, case-folded, without
@@ -32,10 +32,18 @@ LENGTHS_SHIFT = 8
 characters begins with the character."""
 IDIOM = 256
 """Role of a phrase that contains a negation, but does not negate."""
+AGENCY, POWER, CURRENCY = 1 << 16, 1 << 17, 1 << 18
+"""Bits of a word's roles and of its facts. An AGENCY word (breaking, video) begins or ends a headline and
+says nothing of the news; a POWER (million) multiplies the number before it; a CURRENCY (dollars) stands for
+the sign before a number."""
 
+MONTHS = 1
 CALENDAR_KINDS = 3
 """Senses of the kinds 0, 1 and 2 are weekdays, months and days; each kind from here on is one entry of the
 list of opposites."""
+
+BASES = 0x3000
+"""Code points below this one have an entry in `Phrases.bases`; no alphabet with accents lies above."""
 
 _TOP = 1 << 63
 _MASK = (1 << 64) - 1
@@ -46,21 +54,29 @@ class Phrases(NamedTuple):
 
     classes: uint16[SPECIAL_PLANES], class of each character: what it is, and which phrases begin with it
     worth: int64[SPECIAL_PLANES], value of a decimal digit or a Chinese numeral
-    cells: int64[2**k], hash table of row + 1, or 0 for an empty cell; keys: uint64[n], `hash_of` each phrase
-    roles: uint16[n], roles of each phrase, bits from LIGHT to IDIOM
-    number: int64[n], value of a number in words, else -1
+    cells: int32[2**k], hash table of row + 1, or 0 for an empty cell; keys: uint64[n], `hash_of` each phrase
+    ids: uint64[n], key of the first spelling of the same word (colour, color): the id of its tokens
+    roles: uint32[n], roles of each phrase, bits from LIGHT to CURRENCY
+    number: int64[n], value of a number in words, power of ten of a POWER, sign of a CURRENCY; else -1
     senses: int64[], sense_starts: int64[n + 1], the senses of each phrase. A sense is kind << 8 | side.
         Two phrases with senses of one kind and different sides exclude each other: other days, or opposites
+    endings: uint64[m], sorted, `hash_of` each grammatical ending; languages: uint32[m], the languages of an
+        ending, as bits
+    bases: uint32[BASES], each character without its accents
     """
 
     classes: NDArray[np.uint16]
     worth: NDArray[np.int64]
-    cells: NDArray[np.int64]
+    cells: NDArray[np.int32]
     keys: NDArray[np.uint64]
-    roles: NDArray[np.uint16]
+    ids: NDArray[np.uint64]
+    roles: NDArray[np.uint32]
     number: NDArray[np.int64]
     senses: NDArray[np.int64]
     sense_starts: NDArray[np.int64]
+    endings: NDArray[np.uint64]
+    languages: NDArray[np.uint32]
+    bases: NDArray[np.uint32]
 
 
 @kernel(callee=True)
@@ -90,7 +106,7 @@ def find(phrases: Phrases, key: np.uint64) -> int:
     mask = len(phrases.cells) - 1
     cell = np.int64((key * GOLDEN) >> np.uint64(32)) & mask
     while phrases.cells[cell] != 0:
-        row = phrases.cells[cell] - 1
+        row = np.int64(phrases.cells[cell]) - 1
         if phrases.keys[row] == key:
             return row
         cell = (cell + 1) & mask

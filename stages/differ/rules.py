@@ -103,8 +103,8 @@ class Rule(IntEnum):
     REPLACED = (
         8, Category.AMOUNT, True,
         "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
-        "under `short` characters, else `replaced`. Words in two spellings are no "
-        "replacement",
+        "under `short` characters, else `replaced`. Words in two spellings or forms, and one number "
+        "written in two ways, are no replacement",
         ("short", "replaced_short", "replaced"),
     )  # fmt: skip
     BOTH_SAY_MORE = (
@@ -114,8 +114,9 @@ class Rule(IntEnum):
     IN_ITS_PLACE = (
         11, Category.AMOUNT, True,
         "at most `places` runs, and one before the end replaces `in_place` characters or more "
-        "(飞利浦 / 东芝 in a template)",
-        ("in_place", "places"),
+        "(飞利浦 / 东芝 in a template); the same with words of an alphabet and at most `name_places` runs "
+        "(Boston / Denver). Light words and other forms of one word do not count",
+        ("in_place", "places", "name_places"),
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,
@@ -127,6 +128,12 @@ class Rule(IntEnum):
         18, Category.AMOUNT, True,
         "between what both have, one has more characters that the other lacks (a field of a bill)",
         ("inside",),
+    )  # fmt: skip
+    WORD_ADDED = (
+        20, Category.AMOUNT, True,
+        "in short bodies, between what both have, one has words of an alphabet with more characters that "
+        "the other lacks (*fatal*, *deputy*); light words do not count",
+        ("added_short",),
     )  # fmt: skip
     TAIL = (
         19, Category.BESIDE, False,

@@ -40,7 +40,8 @@ def _excludes(tokens: Tokens, first: int, end: int, few: bool) -> bool:
     stop = min(tokens.counts[0], end + 1 if few else first + 1)
     for position in range(max(0, end - MAX_PHRASE), stop):
         facts = np.int64(tokens.facts[position])
-        covers = position <= first and facts >> (LENGTHS_SHIFT + end - position - 1) != 0
+        lengths = facts >> LENGTHS_SHIFT & ((1 << MAX_PHRASE) - 1)
+        covers = position <= first and lengths >> (end - position - 1) != 0
         if facts & EXCLUDES and (covers or (few and position >= first - 1)):
             return True
     return False

@@ -11,7 +11,7 @@ def are_spellings(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
     """Whether two words are probably one word in two spellings.
 
     Either one has one more letter than the other, which has at least 4 letters. Or both have the same length,
-    at least 5 letters, and differ in one letter.
+    at least 5 letters, and differ in one letter, or in the order of two neighbours.
     """
     if later.kinds[a] != WORD or earlier.kinds[b] != WORD:
         return False
@@ -32,6 +32,8 @@ def _is_spelling(short: Tokens, a: int, long: Tokens, b: int) -> bool:
     if n < 4 or m - n > 1 or (m == n and n < 5):
         return False
     rest = same + (m == n)
+    if m == n and rest < n and short.chars[first + same] == long.chars[second + rest]:
+        rest += short.chars[first + rest] == long.chars[second + same]
     for k in range(rest, n):  # noqa: SIM110
         if short.chars[first + k] != long.chars[second + k + (m - n)]:
             return False

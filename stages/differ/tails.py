@@ -52,7 +52,7 @@ def fill_tallies(bodies: Bodies, tallies: NDArray[np.uint64]) -> None:
 def tally_version() -> str:
     """A hash of the lists of words on which a tally depends."""
     phrases = phrases_of()
-    counted = phrases.roles & np.uint16(NEGATES | IDIOM)
+    counted = phrases.roles & np.uint32(NEGATES | IDIOM)
     is_counted = counted != 0
     parts = (phrases.keys[is_counted], counted[is_counted], phrases.worth)
     return blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()

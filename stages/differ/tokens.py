@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.differ.phrases import (
+    AGENCY,
     CORRECTS,
+    CURRENCY,
     DIGIT,
     EXCLUDES,
     LENGTHS_SHIFT,
@@ -23,6 +25,7 @@ from twinsieve.stages.differ.phrases import (
     NEGATES,
     NUMBER_MARK,
     NUMERAL,
+    POWER,
     UNSPACED,
     Phrases,
     find,
@@ -42,8 +45,9 @@ class Tokens(NamedTuple):
     """The tokens of one body. Each thread has its own object, and `tokenize` overwrites it for each body.
 
     chars: uint32[STORED_LENGTH]; word_starts: uint8[STORED_LENGTH], as in `Bodies`
-    ids: uint64[…], equal for equal tokens; kinds: uint8[…], such as WORD; points: int64[…], weight of a token
-    facts: uint16[…], bits of `phrases`. CHARACTER: its class; NUMBER and MIX: DIGIT; WORD: its roles if it is
+    ids: uint64[…], equal for equal tokens, and for two spellings of one word (`Phrases.ids`)
+    kinds: uint8[…], such as WORD; points: int64[…], weight of a token
+    facts: uint32[…], bits of `phrases`. CHARACTER: its class; NUMBER and MIX: DIGIT; WORD: its roles if it is
         a phrase, with the bit for phrases of one token, and NUMBER_MARK if it ends with a mark (a+)
     starts: int64[…], token i is chars[starts[i]:starts[i + 1]]
     counts: int64[3], (number of tokens, 1 if the body is cut after them, end of its references)
@@ -55,7 +59,7 @@ class Tokens(NamedTuple):
     ids: NDArray[np.uint64]
     kinds: NDArray[np.uint8]
     points: NDArray[np.int64]
-    facts: NDArray[np.uint16]
+    facts: NDArray[np.uint32]
     starts: NDArray[np.int64]
     counts: NDArray[np.int64]
 
@@ -68,13 +72,13 @@ def new_tokens(room: int = STORED_LENGTH) -> Tokens:
         np.zeros(room + 1, np.uint64),
         np.zeros(room + 1, np.uint8),
         np.zeros(room + 1, np.int64),
-        np.zeros(room + 1, np.uint16),
+        np.zeros(room + 1, np.uint32),
         np.zeros(room + 2, np.int64),
         np.zeros(3, np.int64),
     )
 
 
-_OF_WORDS = LIGHT | NUMERAL | NEGATES | EXCLUDES | CORRECTS
+_OF_WORDS = LIGHT | NUMERAL | NEGATES | EXCLUDES | CORRECTS | AGENCY | POWER | CURRENCY
 
 
 @kernel(callee=True)
@@ -99,7 +103,7 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             tokens.kinds[count] = CHARACTER
             tokens.ids[count] = np.uint64(chars[i])
             tokens.points[count] = 0 if first & LIGHT else 2
-            tokens.facts[count] = np.uint16(first)
+            tokens.facts[count] = np.uint32(first)
         else:
             every = first
             letters = first & (DIGIT | NUMBER_MARK) == 0
@@ -113,18 +117,18 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             if cut and j == length:
                 break
             key = hash_of(chars, i, j)
-            tokens.ids[count] = key
+            row = find(phrases, key) if letters or not every & DIGIT else np.int64(-1)
+            tokens.ids[count] = key if row < 0 else phrases.ids[row]
             if not every & DIGIT:
                 tokens.kinds[count] = WORD
-                row = find(phrases, key)
-                facts = ZERO if row < 0 else phrases.roles[row] & _OF_WORDS | (1 << LENGTHS_SHIFT)
+                facts = ZERO if row < 0 else np.int64(phrases.roles[row]) & _OF_WORDS | (1 << LENGTHS_SHIFT)
                 if every & NUMBER_MARK and j - i > 1 and class_of(chars[j - 1], phrases) & NUMBER_MARK:
                     facts |= NUMBER_MARK
-                tokens.facts[count] = np.uint16(facts)
+                tokens.facts[count] = np.uint32(facts)
                 tokens.points[count] = 1 if facts & LIGHT else min(2 + j - i, 8)
             else:
                 tokens.kinds[count] = MIX if letters else NUMBER
-                tokens.facts[count] = np.uint16(DIGIT)
+                tokens.facts[count] = np.uint32(DIGIT)
                 tokens.points[count] = min(1 + j - i, 8)
         tokens.starts[count] = i
         count += 1

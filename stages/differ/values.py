@@ -4,6 +4,7 @@ Numbers may be written in digits of any script, in Chinese numerals or in words:
 15000, "十二" is 12, "twelve" is 12, "007" is 7. A colon, dash or slash separates values in a token: "9:30" is
 9 and 30. A mix with at most two letters has the value of its digits ("5kg"). A mix with more letters is a
 name, a value of its own ("h5n1x", an order number). A mark at the end belongs to the value: "15+" is not 15.
+`written.py` reads sums, times and dates that are written with words.
 """
 
 from __future__ import annotations
@@ -13,8 +14,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.differ.phrases import DIGIT, NUMBER_MARK, NUMERAL, Phrases, find
+from twinsieve.stages.differ.phrases import (
+    CURRENCY,
+    DIGIT,
+    EXCLUDES,
+    NUMBER_MARK,
+    NUMERAL,
+    POWER,
+    Phrases,
+    find,
+)
 from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
+from twinsieve.stages.differ.written import (
+    NO_SUCH,
+    clock_of,
+    date_at,
+    half_day_at,
+    half_of,
+    letters_from,
+    meant_at,
+    parts_of_date,
+)
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 
@@ -25,6 +45,8 @@ _NAME_LENGTH = 14
 _BEHIND = np.uint64(32)
 """Shift of a mark after a number, so that it has another hash than the same mark before the number."""
 _TEN = 10
+_M = ord("m")
+_MILLION = 6
 
 
 MAX_VALUES = 64
@@ -159,10 +181,15 @@ def is_numeral(tokens: Tokens, position: int) -> bool:
 
 
 @kernel(callee=True)
-def _of_token(tokens: Tokens, position: int, power: int, phrases: Phrases, values: Values) -> None:
-    """Add the values of one token with digits. power: zeros that are added to the last of them"""
-    chars, first, end = tokens.chars, tokens.starts[position], tokens.starts[position + 1]
-    prefix = np.uint64(0)
+def _of_token(
+    tokens: Tokens, position: int, end: int, power: int, prefix: np.uint64, phrases: Phrases, values: Values
+) -> None:
+    """Add the values of one token with digits.
+
+    end: where its number ends, before letters behind it; power: zeros that are added to the last value
+    prefix: hash of a currency that stands behind the number as a word, 0 for none
+    """
+    chars, first = tokens.chars, tokens.starts[position]
     i = first
     while i < end:
         if class_of(chars[i], phrases) & DIGIT:
@@ -175,12 +202,10 @@ def _of_token(tokens: Tokens, position: int, power: int, phrases: Phrases, value
             prefix = np.uint64(0)
             i = stop
             continue
-        if i == first or prefix != np.uint64(0):
-            # A sign, currency or comparison before a number. After a digit, the same characters separate
-            # values.
-            prefix = (
-                (prefix ^ np.uint64(chars[i])) * FNV_PRIME if tokens.kinds[position] == NUMBER else prefix
-            )
+        # A sign, currency or comparison before a number. After a digit, the same characters separate values.
+        before = i == first or prefix != np.uint64(0)
+        if before and class_of(chars[i], phrases) & NUMBER_MARK:
+            prefix = (prefix ^ np.uint64(chars[i])) * FNV_PRIME
         i += 1
 
 
@@ -189,7 +214,7 @@ def _is_name(tokens: Tokens, position: int, phrases: Phrases) -> bool:
     """Whether a mix of letters and digits is a name: it has more than two letters and is short enough."""
     letters = ZERO
     for i in range(tokens.starts[position], tokens.starts[position + 1]):
-        letters += class_of(tokens.chars[i], phrases) & DIGIT == 0
+        letters += class_of(tokens.chars[i], phrases) & (DIGIT | NUMBER_MARK) == 0
     return letters > _NAME_LETTERS and tokens.starts[position + 1] - tokens.starts[position] <= _NAME_LENGTH
 
 
@@ -242,10 +267,16 @@ def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: 
                 position = stop
                 continue
         elif kind == WORD:
+            if tokens.facts[position] & EXCLUDES:
+                stop = _read_date(tokens, position, end, phrases, values)
+                if stop > position:
+                    position = stop
+                    continue
             if tokens.facts[position] & NUMERAL:
                 _add(values, _of_integer(phrases.number[find(phrases, tokens.ids[position])]), NO)
         else:
-            position = read_digits(tokens, position, end, phrases, values)
+            stop = _read_written(tokens, position, end, phrases, values)
+            position = stop if stop > position else read_digits(tokens, position, end, phrases, values)
             continue
         position += 1
 
@@ -257,8 +288,83 @@ def read_digits(tokens: Tokens, position: int, end: int, phrases: Phrases, value
         _add(values, tokens.ids[position] ^ _NAME, NO)
         return position + 1
     power, stop = _power_behind(tokens, position + 1, end, phrases)
-    _of_token(tokens, position, power, phrases, values)
+    _of_token(tokens, position, tokens.starts[position + 1], power, np.uint64(0), phrases, values)
     return stop
+
+
+@kernel(callee=True)
+def _has_currency(tokens: Tokens, position: int, phrases: Phrases) -> bool:
+    """Whether a token begins with a mark, as $5m does: then m is a million, elsewhere metres."""
+    return class_of(tokens.chars[tokens.starts[position]], phrases) & NUMBER_MARK != 0
+
+
+@kernel(callee=True)
+def _read_date(tokens: Tokens, position: int, end: int, phrases: Phrases, values: Values) -> int:
+    """Add year, month and day of a date with the name of its month. returns: index after it, or `position`"""
+    year, month, day, stop = date_at(tokens, position, end, phrases)
+    if month != NO_SUCH:
+        if year != NO_SUCH:
+            _add(values, _of_integer(year), NO)
+        _add(values, _of_integer(month), NO)
+        _add(values, _of_integer(day), NO)
+    return stop
+
+
+@kernel(callee=True)
+def _read_written(tokens: Tokens, position: int, end: int, phrases: Phrases, values: Values) -> int:
+    """Add the values of a date, a time or a sum that begins with the digits at `position`.
+
+    end: of the tokens that are read; am, pm and powers may stand behind it, where both bodies are equal
+    returns: index of the next token, or `position` if the token is none of these
+    """
+    stop = _read_date(tokens, position, end, phrases, values) if position + 1 < end else position
+    if stop > position:
+        return stop
+    if tokens.kinds[position] == NUMBER:
+        year, month, day = parts_of_date(tokens, position, phrases)
+        if month != NO_SUCH:
+            _add(values, _of_integer(year), NO)
+            _add(values, _of_integer(month), NO)
+            _add(values, _of_integer(day), NO)
+            return position + 1
+    hour, minute, letters = clock_of(tokens, position, phrases)
+    token_end = tokens.starts[position + 1]
+    half, said = np.int64(NO_SUCH), ZERO
+    if hour != NO_SUCH and letters == token_end:
+        half, said = half_day_at(tokens, position + 1)
+    elif hour != NO_SUCH and token_end - letters == 2 and tokens.chars[letters + 1] == _M:
+        half = half_of(tokens.chars[letters])
+    if half != NO_SUCH:
+        _add(values, _of_integer(hour % 12 + half), NO)
+        _add(values, _of_integer(minute), NO)
+        return min(position + 1 + said, max(end, position + 1))
+    letters = letters_from(tokens, position, phrases) if tokens.kinds[position] == MIX else token_end
+    if letters == NO_SUCH:
+        return position
+    stop = position + 1
+    power = sign = np.int64(NO_SUCH)
+    if letters < token_end:
+        power = meant_at(tokens, letters, token_end, np.int64(POWER), phrases)
+        if (
+            token_end - letters == 1
+            and tokens.chars[letters] == _M
+            and _has_currency(tokens, position, phrases)
+        ):
+            power = np.int64(_MILLION)
+        sign = meant_at(tokens, letters, token_end, np.int64(CURRENCY), phrases)
+    elif stop < tokens.counts[0] and tokens.facts[stop] & POWER:
+        power = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(POWER), phrases)
+        stop += 1
+    if stop < tokens.counts[0] and tokens.facts[stop] & CURRENCY:
+        sign = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(CURRENCY), phrases)
+        stop += 1
+    if power == NO_SUCH and sign == NO_SUCH:
+        return position
+    prefix = np.uint64(0)
+    if sign != NO_SUCH and class_of(tokens.chars[tokens.starts[position]], phrases) & DIGIT:
+        prefix = np.uint64(sign) * FNV_PRIME
+    _of_token(tokens, position, letters, max(power, ZERO), prefix, phrases, values)
+    return min(stop, max(end, position + 1))
 
 
 @kernel(callee=True)

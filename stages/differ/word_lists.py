@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,10 +13,15 @@ from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
+from twinsieve.stages.compiled import KernelFiles
 from twinsieve.stages.differ.phrases import (
+    AGENCY,
+    BASES,
     CALENDAR_KINDS,
     CORRECTS,
+    CURRENCY,
     DIGIT,
     EXCLUDES,
     IDIOM,
@@ -24,29 +31,40 @@ from twinsieve.stages.differ.phrases import (
     NEGATES,
     NUMBER_MARK,
     NUMERAL,
+    POWER,
     UNSPACED,
     Phrases,
     key_of,
 )
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.intrinsics import GOLDEN
+from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
 from twinsieve.stages.text.scripts import unspaced_table
 from twinsieve.stages.text.tables import (
     IN_NUMBER_DIGIT,
     IN_NUMBER_PREFIX,
     IN_NUMBER_SEPARATOR,
     SPECIAL_PLANES,
+    combining_classes,
     number_parts,
 )
+from twinsieve.stages.text.unicode import database
 
-_OWN = files("twinsieve.stages.differ") / "data" / "words.yaml"
+_OWN = files("twinsieve.stages.differ") / "data" / "words"
 _ROLES = {
     "negation": NEGATES,
     "idioms": IDIOM,
     "corrections": CORRECTS,
+    "agency": AGENCY,
 }
 _CALENDAR = ("weekdays", "months", "days")
 _MAX_NUMBER = 10**12
+_MAX_POWER = 18
+_MAX_FORMS = 1000
+_UNACCENTED_FROM = 4
+"""A word of at least this many letters is also known without its accents; shorter ones turn into other words
+(sûr, sur)."""
+_NO_ENDING = "-"
+_BRACES = re.compile(r"\{([^{}]*)\}")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -58,6 +76,7 @@ class _Entry:
     roles: int = 0
     number: int = -1
     senses: list[int] = field(default_factory=list)
+    word: str = ""
 
 
 @dataclass
@@ -65,7 +84,9 @@ class _Lists:
     entries: defaultdict[str, _Entry] = field(default_factory=lambda: defaultdict(_Entry))
     numerals: dict[str, int] = field(default_factory=dict)
     light: set[str] = field(default_factory=set)
+    endings: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     kinds: int = CALENDAR_KINDS
+    languages: int = 0
 
     def add(self, lists: Mapping[str, Any]) -> None:
         """Add the lists of one language."""
@@ -77,46 +98,137 @@ class _Lists:
         for name, role in _ROLES.items():
             for phrase in _phrases(lists.get(name, "")):
                 self.entries[phrase].roles |= role
-        for phrase, value in lists.get("numbers", {}).items():
-            self.entries[phrase].number = value
-            self.entries[phrase].roles |= NUMERAL
+        for name, role in (("numbers", NUMERAL), ("powers", POWER)):
+            for text, value in lists.get(name, {}).items():
+                for phrase in _phrases(text):
+                    self.entries[phrase].number = value
+                    self.entries[phrase].roles |= role
+        for sign, text in lists.get("currencies", {}).items():
+            for phrase in _phrases(text):
+                self.entries[phrase].number = ord(sign)
+                self.entries[phrase].roles |= CURRENCY
         self.numerals |= lists.get("numerals", {})
         for kind, name in enumerate(_CALENDAR):
             self._exclude(kind, lists.get(name, []))
         for pair in lists.get("opposites", []):
             self._exclude(self.kinds, pair.split("/"))
             self.kinds += 1
+        for group in lists.get("same", []):
+            self._unite(_phrases(group))
+        for ending in lists.get("endings", "").split():
+            self.endings[unaccented(ending).replace(_NO_ENDING, "")] |= 1 << self.languages % 32
+        self.languages += "endings" in lists
 
     def _exclude(self, kind: int, sides: Iterable[str]) -> None:
         for number, side in enumerate(sides):
             for phrase in _phrases(side):
-                self.entries[phrase].senses.append(kind << 8 | number)
-                self.entries[phrase].roles |= EXCLUDES
+                entry, sense = self.entries[phrase], kind << 8 | number
+                if sense not in entry.senses:
+                    entry.senses.append(sense)
+                entry.roles |= EXCLUDES
+
+    def _unite(self, words: list[str]) -> None:
+        """Make words spellings of one word. A word that is in several groups stays in the first one."""
+        first = self.entries[words[0]].word or words[0]
+        for word in words:
+            self.entries[word].word = self.entries[word].word or first
+
+    def share_spellings(self) -> None:
+        """Give all spellings of one word the same roles, numbers and senses."""
+        for entry in self.entries.values():
+            if entry.word:
+                first = self.entries[entry.word]
+                first.roles |= entry.roles
+                first.number = max(first.number, entry.number)
+                first.senses += [sense for sense in entry.senses if sense not in first.senses]
+        for entry in self.entries.values():
+            if entry.word:
+                first = self.entries[entry.word]
+                entry.roles, entry.number, entry.senses = first.roles, first.number, first.senses
+
+
+def unaccented(text: str) -> str:
+    """A text without accents: each letter without the marks that Unicode composes it with.
+
+    >>> unaccented("corrección ёлка")
+    'correccion елка'
+    """
+    return text if text.isascii() else text.translate(_base_letters())
 
 
 def _phrases(text: str) -> list[str]:
-    return text.split()
+    """The words of a text, with all forms that braces stand for, each also without its accents.
+
+    >>> _phrases("den{y,ies} cerró")
+    ['deny', 'denies', 'cerró', 'cerro']
+    """
+    words: dict[str, None] = {}
+    for written in text.split():
+        for form in _forms(written):
+            words[form] = None
+            if not form.isascii() and len(form) >= _UNACCENTED_FROM and not _unspaced()[ord(form[0])]:
+                words[unaccented(form)] = None
+    return list(words)
+
+
+def _forms(written: str) -> list[str]:
+    """What braces stand for: a{b,c} is ab and ac. A word may have several pairs of them, none in another."""
+    if "{" not in written:
+        return [written]
+    forms = [""]
+    for number, part in enumerate(_BRACES.split(written)):
+        endings = part.split(",") if number % 2 else [part]
+        if len(forms) * len(endings) > _MAX_FORMS:
+            raise UsageError(f"{written!r:.60} stands for more than {_MAX_FORMS} words; write fewer braces")
+        forms = [form + ending for form in forms for ending in endings]
+    return [form for form in forms if form]
+
+
+def phrases_of(words: str = "") -> Phrases:
+    """The tables of the built-in lists and a user's lists together, made once.
+
+    words: YAML in the form of a file of `data/words/`: the lists of one language, or of several languages by
+        name
+    raises: UsageError for a list that cannot be used; the message names the list
+    """
+    return _with_lists_of_user(words) if words else _built_in()
 
 
 @cache
-def phrases_of(words: str = "") -> Phrases:
-    """The tables of the built-in lists and a user's lists together.
+def _with_lists_of_user(words: str) -> Phrases:
+    return phrases_from([*_own_lists(), *_of_user(words)])
 
-    words: YAML in the form of `data/words.yaml`: the lists of one language, or of several languages by name
-    raises: UsageError for a list that cannot be used; the message names the list
-    """
+
+@cache
+def _built_in() -> Phrases:
+    # To make the tables takes half a second. They depend on the sources alone, so they lie with the kernels.
+    kept = KernelFiles(__name__)
+    tables = kept.load("Phrases")
+    if tables is None:
+        tables = tuple(phrases_from(_own_lists()))
+        kept.save("Phrases", pickle.dumps(tables, protocol=pickle.HIGHEST_PROTOCOL))
+    return Phrases(*tables)
+
+
+def _own_lists() -> list[Mapping[str, Any]]:
+    """The lists of `data/words/`, by name of the file."""
+    files_ = sorted(_OWN.iterdir(), key=lambda file: file.name)
+    return [yaml.load(file.read_text(encoding="utf-8"), _Loader) for file in files_]
+
+
+def phrases_from(languages: Iterable[Mapping[str, Any]]) -> Phrases:
+    """The tables of these lists alone; each of `languages` in the form of a file of `data/words/`."""
     lists = _Lists()
-    for language in yaml.load(_OWN.read_text(encoding="utf-8"), _Loader).values():
+    for language in languages:
         lists.add(language)
-    for language in _of_user(words):
-        lists.add(language)
+    lists.share_spellings()
     return _tables(lists)
 
 
-_TEXTS = frozenset({"light", *_ROLES})
-_SIDES = frozenset({*_CALENDAR, "opposites"})
-_NUMBERS = frozenset({"numbers", "numerals"})
-_KNOWN = _TEXTS | _SIDES | _NUMBERS
+_TEXTS = frozenset({"light", "endings", *_ROLES})
+_SIDES = frozenset({*_CALENDAR, "opposites", "same"})
+_NUMBERS = frozenset({"numbers", "numerals", "powers"})
+_KNOWN = _TEXTS | _SIDES | _NUMBERS | {"currencies"}
 
 
 def _of_user(words: str) -> list[Mapping[str, Any]]:
@@ -138,11 +250,17 @@ def _of_user(words: str) -> list[Mapping[str, Any]]:
 
 
 def _check(name: object, entries: object) -> None:
-    """Check that a list has the form of those in `data/words.yaml`. raises: UsageError"""
+    """Check that a list has the form of those in `data/words/`. raises: UsageError"""
     if name not in _KNOWN:
         raise UsageError(f"holds {name!r:.40}; known are {', '.join(sorted(_KNOWN))}")
     if name in _TEXTS:
         fits, wanted = isinstance(entries, str), "words with blanks between"
+    elif name == "currencies":
+        fits = isinstance(entries, dict) and all(
+            isinstance(sign, str) and len(sign) == 1 and isinstance(text, str)
+            for sign, text in entries.items()
+        )
+        wanted = "single signs with the words that mean them"
     elif name in _SIDES:
         fits = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
         wanted = "a list of texts"
@@ -152,6 +270,9 @@ def _check(name: object, entries: object) -> None:
             for word, value in entries.items()
         )
         wanted = "words with their whole numbers"
+    if fits and name == "powers" and isinstance(entries, dict):
+        fits = all(value <= _MAX_POWER for value in entries.values())
+        wanted = f"words with powers of ten up to {_MAX_POWER}"
     if fits and name == "numerals" and isinstance(entries, dict):
         fits, wanted = all(len(word) == 1 for word in entries), "single characters with their values"
     if not fits:
@@ -181,26 +302,67 @@ def _tables(lists: _Lists) -> Phrases:
             begins = lists.entries[name].roles & (NEGATES | EXCLUDES | CORRECTS)
             classes[ord(name[0])] |= begins | 1 << (LENGTHS_SHIFT + len(name) - 1)
     entries = [lists.entries[name] for name in names]
-    keys = np.array([key_of(name) for name in names], np.uint64)
+    keys = _keys_of(names)
+    rows = {name: row for row, name in enumerate(names)}
+    endings = sorted((key_of(ending), languages) for ending, languages in lists.endings.items())
     return Phrases(
         classes,
         worth,
         _cells(keys),
         keys,
-        np.array([entry.roles for entry in entries], np.uint16),
+        keys[[rows[entry.word or name] for name, entry in zip(names, entries, strict=True)]],
+        np.array([entry.roles for entry in entries], np.uint32),
         np.array([entry.number for entry in entries], np.int64),
         np.array([sense for entry in entries for sense in entry.senses], np.int64),
         np.concatenate(([0], np.cumsum([len(entry.senses) for entry in entries]))).astype(np.int64),
+        np.array([key for key, _ in endings], np.uint64),
+        np.array([languages for _, languages in endings], np.uint32),
+        _bases(),
     )
 
 
-def _cells(keys: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _keys_of(names: list[str]) -> NDArray[np.uint64]:
+    """`key_of` each name, all names at once."""
+    longest = max(map(len, names), default=1)
+    chars = np.array(names, f"U{longest}").view(np.uint32).reshape(len(names), longest)
+    values = np.full(len(names), FNV_OFFSET, np.uint64)
+    for column in chars.T.astype(np.uint64):
+        values = np.where(column != 0, (values ^ column) * FNV_PRIME, values)
+    return (values ^ (values >> np.uint64(29))) | np.uint64(1 << 63)
+
+
+@cache
+def _base_letters() -> dict[int, int]:
+    """Code points of letters with accents, each with that of the letter without them."""
+    classes = combining_classes()
+    composed = {
+        composite: first
+        for first, second, composite in database()["pairs"].tolist()
+        if composite < BASES and classes[second]
+    }
+
+    def base(code: int) -> int:
+        return base(composed[code]) if code in composed else code
+
+    return {code: base(code) for code in composed}
+
+
+@cache
+def _bases() -> NDArray[np.uint32]:
+    """uint32[BASES]: each character without its accents."""
+    bases = np.arange(BASES, dtype=np.uint32)
+    letters = _base_letters()
+    bases[list(letters)] = list(letters.values())
+    return bases
+
+
+def _cells(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
     """The hash table (open addressing) in which `find` looks keys up: row + 1, or 0 for an empty cell."""
-    size = 1 << (4 * len(keys)).bit_length()
-    cells = np.zeros(size, np.int64)
-    for row, key in enumerate(keys.tolist()):
-        cell = (key * int(GOLDEN) & (1 << 64) - 1) >> 32 & (size - 1)
+    size = 1 << (2 * len(keys)).bit_length()
+    cells = [0] * size
+    mask = size - 1
+    for row, cell in enumerate((((keys * GOLDEN) >> np.uint64(32)) & np.uint64(mask)).tolist()):
         while cells[cell]:
-            cell = (cell + 1) & (size - 1)
+            cell = (cell + 1) & mask
         cells[cell] = row + 1
-    return cells
+    return np.array(cells, np.int32)

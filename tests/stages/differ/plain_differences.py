@@ -5,6 +5,7 @@ Written from the page, not from the kernel, so that a mistake would have to be m
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,10 +29,14 @@ FIRST_REFERENCE = "\U000f0000"
 
 
 class Token(NamedTuple):
-    """kind: H a character of an unspaced script, W a word, N a number, M a mix of letters and digits."""
+    """kind: H a character of an unspaced script, W a word, N a number, M a mix of letters and digits.
+
+    word: the first spelling of the same word
+    """
 
     text: str
     kind: str
+    word: str
 
 
 class Run(NamedTuple):
@@ -55,28 +60,89 @@ class Words:
     numerals: dict[str, int] = field(default_factory=dict)
     calendar: list[list[set[str]]] = field(default_factory=list)
     opposites: list[list[set[str]]] = field(default_factory=list)
+    agency: set[str] = field(default_factory=set)
+    powers: dict[str, int] = field(default_factory=dict)
+    currencies: dict[str, str] = field(default_factory=dict)
+    endings: list[set[str]] = field(default_factory=list)
+    first: dict[str, str] = field(default_factory=dict)
 
 
 @cache
 def words() -> Words:
-    """The lists of `data/words.yaml`, all languages in one."""
+    """The lists of `data/words/`, all languages in one."""
     merged = Words()
-    path = Path(differ.__path__[0]) / "data" / "words.yaml"
+    path = Path(differ.__path__[0]) / "data" / "words"
     days: dict[str, list[set[str]]] = {}
-    for lists in yaml.safe_load(path.read_text(encoding="utf-8")).values():
-        merged.light |= set(lists.get("light", "").split())
-        merged.negation |= set(lists.get("negation", "").split())
-        merged.idioms |= set(lists.get("idioms", "").split())
-        merged.corrections |= set(lists.get("corrections", "").split())
-        merged.numbers |= lists.get("numbers", {})
+    for file in sorted(path.iterdir()):
+        lists = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        merged.light |= spelled(lists.get("light", ""))
+        merged.negation |= spelled(lists.get("negation", ""))
+        merged.idioms |= spelled(lists.get("idioms", ""))
+        merged.corrections |= spelled(lists.get("corrections", ""))
+        merged.agency |= spelled(lists.get("agency", ""))
+        for name, into in (("numbers", merged.numbers), ("powers", merged.powers)):
+            for text, value in lists.get(name, {}).items():
+                into |= dict.fromkeys(spelled(text), value)
+        for sign, text in lists.get("currencies", {}).items():
+            merged.currencies |= dict.fromkeys(spelled(text), sign)
         merged.numerals |= lists.get("numerals", {})
+        if "endings" in lists:
+            merged.endings.append({bare(ending) for ending in lists["endings"].replace("-", "''").split()})
         for name in ("weekdays", "months", "days"):
             sides = days.setdefault(name, [set() for _ in range(12)])
             for number, side in enumerate(lists.get(name, [])):
-                sides[number] |= set(side.split())
-        merged.opposites += [[set(side.split()) for side in pair.split("/")] for pair in lists["opposites"]]
+                sides[number] |= spelled(side)
+        merged.opposites += [[spelled(side) for side in pair.split("/")] for pair in lists["opposites"]]
+        for group in lists.get("same", []):
+            of_one = [form for text in group.split() for form in in_order(text)]
+            first = merged.first.get(of_one[0], of_one[0])
+            for word in of_one:
+                merged.first.setdefault(word, first)
+    merged.endings = [{"" if ending == "''" else ending for ending in some} for some in merged.endings]
     merged.calendar = list(days.values())
+    spellings: dict[str, set[str]] = {}
+    for word, first in merged.first.items():
+        spellings.setdefault(first, {first}).add(word)
+    for group_words in spellings.values():
+        roles = (merged.light, merged.negation, merged.idioms, merged.corrections, merged.agency)
+        sides_of = (side for kind in (*merged.calendar, *merged.opposites) for side in kind)
+        for some in (*roles, *sides_of):
+            if some & group_words:
+                some |= group_words
+        for meant in (merged.numbers, merged.powers, merged.currencies):
+            for word in group_words & meant.keys():
+                meant |= dict.fromkeys(group_words, meant[word])
     return merged
+
+
+def in_order(text: str) -> list[str]:
+    """The words that one word with braces stands for, each followed by itself without accents."""
+    before, brace, rest = text.partition("{")
+    inner, _, behind = rest.partition("}")
+    forms = (
+        [before + form + end for form in inner.split(",") for end in in_order(behind)] if brace else [text]
+    )
+    result = []
+    for form in forms:
+        result.append(form)
+        if len(form) >= 4 and not unspaced(form[0]):
+            result.append(bare(form))
+    return list(dict.fromkeys(form for form in result if form)) if text else [""]
+
+
+def spelled(text: str) -> set[str]:
+    """All words of a text of a list."""
+    return {form for word in text.split() for form in in_order(word)}
+
+
+@cache
+def bare(text: str) -> str:
+    """A text without the accents that its letters are composed with."""
+    letters = [(char, unicodedata.normalize("NFD", char)) for char in text]
+    return "".join(
+        parts[0] if len(parts) > 1 and all(map(unicodedata.combining, parts[1:])) else char
+        for char, parts in letters
+    )
 
 
 @cache
@@ -104,7 +170,7 @@ def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) ->
     tokens, position = [], 0
     while position < len(body) and body[position] < FIRST_REFERENCE:
         if unspaced(body[position]) and not is_digit(body[position]):
-            tokens.append(Token(body[position], "H"))
+            tokens.append(Token(body[position], "H", body[position]))
             position += 1
             continue
         end = position + 1
@@ -113,19 +179,20 @@ def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) ->
         if cut and end == len(body):
             break
         text = body[position:end]
+        word = words().first.get(text, text)
         if not any(map(is_digit, text)):
-            tokens.append(Token(text, "W"))
+            tokens.append(Token(text, "W", word))
         elif all(is_digit(char) or is_mark(char) for char in text):
-            tokens.append(Token(text, "N"))
+            tokens.append(Token(text, "N", text))
         else:
-            tokens.append(Token(text, "M"))
+            tokens.append(Token(text, "M", word))
         position = end
     return tokens
 
 
 def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple[int, int]]:
     """What one longest common subsequence leaves over, joined over weak tokens; where what is unknown begins."""
-    x, y = [t.text for t in a], [t.text for t in b]
+    x, y = [t.word for t in a], [t.word for t in b]
     head = 0
     while head < min(len(x), len(y)) and x[head] == y[head]:
         head += 1
@@ -142,7 +209,7 @@ def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple
     if cut and runs and (runs[-1].a1 == len(x) or runs[-1].b1 == len(y)):
         unknown = runs.pop()
         x, y = x[: unknown.a0], y[: unknown.b0]
-    return joined_runs(a, x, y, runs), (len(x), len(y))
+    return joined_runs(a, [t.text for t in a], [t.text for t in b], runs), (len(x), len(y))
 
 
 def joined_runs(a: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
@@ -188,9 +255,15 @@ Value = tuple[str, object]
 """What is compared, and how it was written: `c` in Chinese numerals, else `n`."""
 
 
-def values(some: Sequence[Token], most: int = 64) -> list[Value]:
-    """The numbers of some tokens, no more than the first 64."""
+def values(
+    some: Sequence[Token], most: int = 64, behind: Sequence[Token] = (), *, plainly: bool = False
+) -> list[Value]:
+    """The numbers of some tokens, no more than the first 64.
+
+    behind: the tokens after them, which may say am, pm, million or dollars; plainly: digits alone
+    """
     lists, results, position = words(), [], 0
+    every = [*some, *behind]
     while position < len(some):
         token = some[position]
         if token.kind == "H":
@@ -201,10 +274,14 @@ def values(some: Sequence[Token], most: int = 64) -> list[Value]:
                 results.append(("c", Fraction(numeral("".join(t.text for t in some[position:end])))))
                 position = end
                 continue
-        elif token.kind == "W" and token.text in lists.numbers:
-            results.append(("n", Fraction(lists.numbers[token.text])))
+        elif not plainly and (found := written(every, position, len(some))):
+            results += [("n", value) for value in found[0]]
+            position = min(found[1], max(len(some), position + 1))
+            continue
+        elif token.kind == "W" and token.word in lists.numbers:
+            results.append(("n", Fraction(lists.numbers[token.word])))
         elif token.kind == "M" and is_name(token.text):
-            results.append(("n", ("name", token.text)))
+            results.append(("n", ("name", token.word)))
         elif token.kind in "NM":
             factor, position = 1, position + 1
             while position < len(some) and lists.numerals.get(some[position].text, 0) >= 10:
@@ -216,8 +293,95 @@ def values(some: Sequence[Token], most: int = 64) -> list[Value]:
     return results[:most]
 
 
+def written(every: Sequence[Token], position: int, end: int) -> tuple[list[object], int] | None:
+    """(values, index after them) of a date, a time or a sum that is written with words; None if none begins here."""
+    lists, token = words(), every[position]
+    date = date_in_words(every, position, end)
+    if date:
+        return date
+    if token.kind not in "NM":
+        return None
+    numbers = re.fullmatch(r"(\d+)[-./:*+,<>≤≥](\d+)[-./:*+,<>≤≥](\d+)", ascii_digits(token.text))
+    if token.kind == "N" and numbers:
+        a, b, c = numbers.groups()
+        year, one, other = (int(part) for part in ((a, b, c) if len(a) == 4 else (c, a, b)))
+        fits = 1000 <= year <= 2999 and min(one, other) >= 1
+        if fits and len(a) == 4 and one <= 12 and other <= 31:
+            return [Fraction(year), Fraction(one), Fraction(other)], position + 1
+        one_way = max(one, other) > 12 or one == other
+        if fits and one_way and len(a) != 4 == len(c) and max(one, other) <= 31 and min(one, other) <= 12:
+            return [Fraction(year), Fraction(min(one, other)), Fraction(max(one, other))], position + 1
+    text, rest = ascii_digits(token.text), [t.text for t in every[position + 1 :]]
+    clock = re.fullmatch(r"(\d{1,2})(?:[:.](\d{1,2}))?(am|pm)?", text)
+    if clock and 1 <= int(clock[1]) <= 12 and int(clock[2] or 0) < 60:
+        words_behind = 0 if clock[3] else 1 if rest[:1] in (["am"], ["pm"]) else 2
+        half = clock[3] or "".join(rest[:words_behind])
+        if half in ("am", "pm"):
+            hour = int(clock[1]) % 12 + 12 * (half == "pm")
+            return [Fraction(hour), Fraction(clock[2] or 0)], position + 1 + words_behind
+    letters = re.fullmatch(
+        r"([^\W\d]+)", "".join(c for c in token.text if not is_digit(c) and not is_mark(c))
+    )
+    after, power, sign = position + 1, None, None
+    body = token.text
+    if letters:
+        if not token.text.endswith(letters[1]) or token.text == letters[1]:
+            return None
+        body = token.text[: -len(letters[1])]
+        unit = letters[1]
+        power, sign = lists.powers.get(unit), lists.currencies.get(unit)
+        power = 6 if unit == "m" and is_mark(body[0]) else power
+    elif token.kind == "M":
+        return None
+    elif after < len(every) and every[after].kind == "W" and every[after].text in lists.powers:
+        power, after = lists.powers[every[after].text], after + 1
+    if after < len(every) and every[after].kind == "W" and every[after].text in lists.currencies:
+        sign, after = lists.currencies[every[after].text], after + 1
+    if power is None and sign is None:
+        return None
+    spelled_sign = sign if sign and is_digit(body[0]) else ""
+    return list(parts(Token(spelled_sign + body, "N", ""), 10 ** (power or 0))), after
+
+
+def ascii_digits(text: str) -> str:
+    """Digits of any script as 0 to 9."""
+    return "".join(str(unicodedata.decimal(c)) if is_digit(c) else c for c in text)
+
+
+def date_in_words(every: Sequence[Token], position: int, end: int) -> tuple[list[object], int] | None:
+    """Year, where it is said, month and day of March 5, 2024 or 5th of March."""
+    months = words().calendar[1]
+
+    def month(k: int) -> int | None:
+        named = [
+            n
+            for n, side in enumerate(months, 1)
+            if k < end and every[k].kind == "W" and every[k].text in side
+        ]
+        return named[0] if named else None
+
+    def whole(k: int) -> int | None:
+        text = ascii_digits(every[k].text) if k < end and every[k].kind in "NM" else ""
+        fits = re.fullmatch(r"(\d{1,4})(?:[^\W\d]{2})?", text)
+        return int(fits[1]) if fits else None
+
+    if month(position):
+        found, day, after = month(position), whole(position + 1), position + 2
+    else:
+        after = position + 1
+        if after < end and every[after].kind == "W" and len(every[after].text) == 2:
+            after += 1
+        found, day, after = month(after), whole(position), after + 1
+    if not found or not day or day > 31 or after > end:
+        return None
+    year = whole(after)
+    if year and 1000 <= year <= 2999:
+        return [Fraction(year), Fraction(found), Fraction(day)], after + 1
+    return [Fraction(found), Fraction(day)], after
+
+
 def is_name(text: str) -> bool:
-    return sum(not is_digit(char) for char in text) > 2 and len(text) <= 14
+    return sum(not is_digit(char) and not is_mark(char) for char in text) > 2 and len(text) <= 14
 
 
 def parts(token: Token, factor: int) -> Iterator[object]:
@@ -225,7 +389,7 @@ def parts(token: Token, factor: int) -> Iterator[object]:
     text, position, prefix = token.text, 0, ""
     while position < len(text):
         if not is_digit(text[position]):
-            if token.kind == "N" and (position == 0 or prefix):
+            if is_mark(text[position]) and (position == 0 or prefix):
                 prefix += text[position]
             position += 1
             continue
@@ -288,6 +452,13 @@ class Pair:
     def texts(self, run: Run) -> tuple[list[Token], list[Token]]:
         return self.a[run.a0 : run.a1], self.b[run.b0 : run.b1]
 
+    def values(self, run: Run) -> tuple[list[Value], list[Value]]:
+        """The numbers of both sides of a run."""
+        return (
+            values(self.a[run.a0 : run.a1], behind=self.a[run.a1 :]),
+            values(self.b[run.b0 : run.b1], behind=self.b[run.b1 :]),
+        )
+
     def is_inside(self, run: Run) -> bool:
         return run.a0 > 0 and run.b0 > 0 and run.a1 < len(self.a) and run.b1 < len(self.b)
 
@@ -335,8 +506,10 @@ def tails_differ(
 def tally_of(some: list[Token], end: int | None = None) -> Counter[object]:
     """The numbers in digits, and the negations, of the first tokens."""
     end = len(some) if end is None else end
-    digits = [t if t.kind in "NM" or t.text in words().numerals else Token("", "W") for t in some[:end]]
-    counts: Counter[object] = Counter(value for how, value in values(digits, most=len(some)) if how == "n")
+    digits = [t if t.kind in "NM" or t.text in words().numerals else Token("", "W", "") for t in some[:end]]
+    counts: Counter[object] = Counter(
+        value for how, value in values(digits, most=len(some), plainly=True) if how == "n"
+    )
     counts["negations"] += negations(some, 0, end)
     return counts
 
@@ -367,12 +540,15 @@ def lacks(some: list[Value], other: list[Value], *, numerals: bool = False) -> b
 def number_rule(pair: Pair, run: Run) -> Rule:
     """NUMBER, NUMERAL, NUMBER_ADDED."""
     x, y = pair.texts(run)
+    if len(x) == len(y) == run.a0 == run.b0 == 1 and pair.a[0].text in words().agency:
+        return Rule.NONE
     if len(x) == len(y) == 1 and x[0].kind == y[0].kind == "M" and max(len(x[0].text), len(y[0].text)) <= 6:
-        return Rule.NUMBER
+        return Rule.NONE if one_quantity(pair, run) else Rule.NUMBER
     if not x or not y:
         added = number_added(pair.a, run.a0, run.a1) or number_added(pair.b, run.b0, run.b1)
-        return Rule.NUMBER_ADDED if added and pair.is_inside(run) else Rule.NONE
-    mine, other = values(x), values(y)
+        moved = day_moved(pair.a, run.a0, x, pair.b, run.b0) or day_moved(pair.b, run.b0, y, pair.a, run.a0)
+        return Rule.NUMBER_ADDED if added and pair.is_inside(run) and not moved else Rule.NONE
+    mine, other = pair.values(run)
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
     if plain and other_plain:
         return Rule.NUMBER if lacks(mine, other) and lacks(other, mine) else Rule.NONE
@@ -383,6 +559,58 @@ def number_rule(pair: Pair, run: Run) -> Rule:
             return Rule.NUMBER if lacks(other, mine) else Rule.NONE
         return Rule.NONE if {v for _, v in mine} & {v for _, v in other} else Rule.NUMERAL
     return Rule.NONE
+
+
+def one_quantity(pair: Pair, run: Run) -> bool:
+    """Whether two mixes are one number with one unit."""
+    units = []
+    for token in (pair.a[run.a0], pair.b[run.b0]):
+        unit = re.fullmatch(r"[^\w]*\d[\d.,:/+*<>≤≥-]*?([^\W\d]+)", ascii_digits(token.text))
+        if not unit:
+            return False
+        units.append(unit[1])
+    mine, other = pair.values(run)
+    lists = words()
+    known = (
+        lists.light, lists.negation, lists.idioms, lists.corrections, lists.agency, lists.numbers, lists.powers, lists.currencies, lists.first,
+        *(side for kind in (*lists.calendar, *lists.opposites) for side in kind),
+    )  # fmt: skip
+    if not all(any(unit in some for some in known) for unit in units):
+        return False
+    one = lists.first.get(units[0], units[0]) == lists.first.get(units[1], units[1])
+    return (one or all(unit in lists.powers for unit in units)) and Counter(mine) == Counter(other)
+
+
+def day_moved(some: list[Token], first: int, added: list[Token], other: list[Token], place: int) -> bool:
+    """Whether an added number is a day that stands on the other side of its month in the other body."""
+    if len(added) != 1:
+        return False
+
+    def is_month(k: int) -> bool:
+        return (
+            k < len(some)
+            and some[k].kind == "W"
+            and any(some[k].text in side for side in words().calendar[1])
+        )
+
+    if place + 1 < len(other) and is_month(first + 1):
+        return one_day(some[first], other[place + 1])
+    return place >= 2 and is_month(first - 1) and one_day(some[first], other[place - 2])
+
+
+def one_day(token: Token, other: Token) -> bool:
+    """Whether both are the same day of a month, as 5 and 5th."""
+    days = [
+        re.fullmatch(r"(\d{1,4})(?:[^\W\d]{2})?", ascii_digits(t.text))
+        for t in (token, other)
+        if t.kind in "NM"
+    ]
+    return (
+        len(days) == 2
+        and all(days)
+        and len({int(day[1]) for day in days if day}) == 1
+        and int(days[0][1]) > 0
+    )
 
 
 def number_added(some: list[Token], first: int, end: int) -> bool:
@@ -551,7 +779,7 @@ def marked_apart(word: str, other: str) -> bool:
 
 def reordered(pair: Pair, run: Run) -> bool:
     """The same numbers, two at least, in another order."""
-    mine, other = ([v for _, v in values(some)] for some in pair.texts(run))
+    mine, other = ([v for _, v in some] for some in pair.values(run))
     return len(mine) > 1 and mine != other and Counter(mine) == Counter(other)
 
 
@@ -573,8 +801,8 @@ def exchanged(pair: Pair, number: int) -> bool:
         if (
             x
             and y
-            and [t.text for t in x] == [t.text for t in w]
-            and [t.text for t in z] == [t.text for t in y]
+            and [t.word for t in x] == [t.word for t in w]
+            and [t.word for t in z] == [t.word for t in y]
         ):
             return True
     return False
@@ -582,7 +810,7 @@ def exchanged(pair: Pair, number: int) -> bool:
 
 def turned(some: list[Token], other: list[Token]) -> bool:
     """Whether the first tokens of one come last in the other: a beats, beats a."""
-    x, y = [t.text for t in some], [t.text for t in other]
+    x, y = [t.word for t in some], [t.word for t in other]
     return x != y and any(x[by:] + x[:by] == y for by in range(1, len(x)))
 
 
@@ -591,7 +819,7 @@ def corrects(pair: Pair, run: Run) -> bool:
 
     def corrections_in(some: list[Token]) -> set[tuple[str, str]]:
         return {
-            (phrase, some[position].kind)
+            (words().first.get(phrase, phrase), some[position].kind)
             for position in range(len(some))
             for phrase, _ in phrases(some, position)
             if phrase in words().corrections
@@ -604,6 +832,22 @@ def corrects(pair: Pair, run: Run) -> bool:
         if at_edge and len(some) <= 20 and corrections_in(some) - corrections_in(others):
             return True
     return False
+
+
+def has_value(token: Token) -> bool:
+    """Whether a token writes a number."""
+    lists = words()
+    return (
+        token.kind in "NM"
+        or token.text in lists.numerals
+        or (token.kind == "W" and token.word in lists.numbers)
+    )
+
+
+def says_something(token: Token) -> bool:
+    """Whether a token is a word that may be a name or a fact."""
+    mere = words().light | words().agency
+    return token.kind == "W" and len(token.text) >= 3 and token.word not in mere
 
 
 def points(token: Token) -> int:
@@ -623,19 +867,47 @@ def spelled_alike(s: Token, t: Token) -> bool:
     position = next((k for k in range(len(short)) if short[k] != long[k]), len(short))
     if len(long) > len(short):
         return short[position:] == long[position + 1 :]
-    return short == long or (len(short) >= 5 and short[position + 1 :] == long[position + 1 :])
+    swapped = short[:position] + short[position : position + 2][::-1] + short[position + 2 :]
+    one_letter = short[position + 1 :] == long[position + 1 :]
+    return short == long or (len(short) >= 5 and (long == swapped or one_letter))
+
+
+def one_word(s: Token, t: Token) -> bool:
+    """Whether two tokens are one word, in two spellings or forms."""
+    if s.kind != "W" or t.kind != "W":
+        return False
+    if s.word == t.word or spelled_alike(s, t):
+        return True
+    x, y = bare_letters(s.text), bare_letters(t.text)
+    stem = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
+    if x == y:
+        return True
+    if stem < 3 or 2 * stem < max(len(x), len(y)):
+        return False
+    return any({x[stem:], y[stem:]} <= endings for endings in words().endings)
+
+
+@cache
+def bare_letters(text: str) -> str:
+    """Each letter without its accents, where one character remains of it."""
+    return "".join(bare(char) if len(bare(char)) == 1 and ord(char) < 0x3000 else char for char in text)
 
 
 def paired(pair: Pair, run: Run) -> tuple[int, int]:
-    """Points of both sides, less those of words in two spellings."""
+    """Points of both sides, less those of words in two spellings or forms and of numbers in two."""
     x, y = pair.texts(run)
     mine, other = sum(map(points, x)), sum(map(points, y))
     if not x or not y:
         return mine, other
+    if any(map(has_value, x)) and any(map(has_value, y)):
+        one, two = ([v for _, v in some] for some in pair.values(run))
+        if Counter(one) == Counter(two):
+            mine -= sum(points(t) for t in x if has_value(t) or t.word in words().powers)
+            other -= sum(points(t) for t in y if has_value(t) or t.word in words().powers)
     if len(x) <= 12 and len(y) <= 12:
         free = list(y)
         for s in x:
-            match = next((t for t in free if spelled_alike(s, t)), None)
+            match = next((t for t in free if one_word(s, t)), None)
             if match is not None:
                 # By identity: the same word may stand there twice.
                 free.pop(next(k for k, t in enumerate(free) if t is match))
@@ -662,14 +934,32 @@ def measured(pair: Pair, limits: Differences) -> Rule:
         rules.add(Rule.BOTH_SAY_MORE)
     if max(replaced) > 2 * limits.longest:
         rules.add(Rule.LONG_REPLACEMENT)
-    if any(in_its_place(pair, run, limits) for run in pair.runs):
+    if any(in_its_place(pair, run, limits) or named(pair, run, limits) for run in pair.runs):
         rules.add(Rule.IN_ITS_PLACE)
     if any(own_words(pair, run) > limits.own for run in pair.runs):
         rules.add(Rule.OWN_WORDS)
     for run, side in zip(pair.runs, sides, strict=True):
         if pair.is_inside(run) and 0 in map(len, pair.texts(run)) and max(side) > 2 * limits.inside:
             rules.add(Rule.ADDED_INSIDE)
+        said = sum(points(t) for some in pair.texts(run) for t in some if says_something(t))
+        if short and pair.is_inside(run) and 0 in map(len, pair.texts(run)) and said > 2 * limits.added_short:
+            rules.add(Rule.WORD_ADDED)
     return first_of(rules)
+
+
+def named(pair: Pair, run: Run, limits: Differences) -> bool:
+    """Whether a run before the end replaces words of an alphabet that say something, where few places differ."""
+    if not limits.in_place or len(pair.runs) > limits.name_places:
+        return False
+    x, y = pair.texts(run)
+    mine = sum(points(s) for s in x if says_something(s) and not any(one_word(s, t) for t in y))
+    other = sum(points(t) for t in y if says_something(t) and not any(one_word(s, t) for s in x))
+    return (
+        run.a1 < len(pair.a)
+        and run.b1 < len(pair.b)
+        and min(paired(pair, run)) > 0
+        and min(mine, other) >= 2 * limits.in_place
+    )
 
 
 def in_its_place(pair: Pair, run: Run, limits: Differences) -> bool:
@@ -687,7 +977,7 @@ def own_words(pair: Pair, run: Run) -> int:
     new, mine = 0, pair.texts(run)[0]
     for position, token in enumerate(mine):
         if token.kind == "W":
-            new += 0 if token in pair.b else len(token.text)
+            new += 0 if any(token.word == t.word for t in pair.b) else len(token.text)
         else:
             spelled = token.text + "".join(t.text for t in mine[position + 1 : position + 2])[:1]
             new += sum(spelled[k : k + 2] not in known_pairs for k in range(len(spelled) - 1))

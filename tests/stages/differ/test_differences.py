@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from tests.stages.differ import plain_differences as plain
 from twinsieve.stages import contract
-from twinsieve.stages.contract import STORED_LENGTH, Differences
+from twinsieve.stages.contract import STORED_LENGTH, Bodies, Differences
 from twinsieve.stages.differ.difference import difference
+from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import find_tokens
 from twinsieve.stages.differ.word_lists import phrases_of
@@ -34,19 +35,29 @@ def reasons(
 ) -> tuple[Rule, Rule]:
     """Of the kernel, and of the plain list. comparing: links, @names and tags, too"""
     bodies = (_COMPARING if comparing else _NORMALIZER).bodies([later, earlier])
+    rule = kernel_reason(bodies, 0, 1, differences, phrases_of())
     texts, starts = [], []
-    for row, tokens in ((0, _WORK.later), (1, _WORK.earlier)):
+    for row in (0, 1):
         first, end = bodies.starts[row], bodies.starts[row] + bodies.body_lengths[row]
-        head = int(min(end - first, STORED_LENGTH))
-        tokens.chars[:head] = bodies.chars[first : first + head]
-        tokens.word_starts[:head] = bodies.word_starts[first : first + head]
-        find_tokens(tokens, head, bool(end - first > STORED_LENGTH), phrases_of())
         texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
         starts.append(bodies.word_starts[first:end].tolist())
-    rule_number, run = difference(phrases_of(), differences, _WORK)
+    return rule, plain.reason(texts[0], starts[0], texts[1], starts[1], differences)
+
+
+def kernel_reason(
+    bodies: Bodies, later: int, earlier: int, differences: Differences, phrases: Phrases
+) -> Rule:
+    """Of the kernel, for two rows."""
+    for row, tokens in ((later, _WORK.later), (earlier, _WORK.earlier)):
+        first, length = int(bodies.starts[row]), int(bodies.body_lengths[row])
+        head = min(length, STORED_LENGTH)
+        tokens.chars[:head] = bodies.chars[first : first + head]
+        tokens.word_starts[:head] = bodies.word_starts[first : first + head]
+        find_tokens(tokens, head, length > STORED_LENGTH, phrases)
+    rule_number, run = difference(phrases, differences, _WORK)
     rule = Rule(int(rule_number))
     assert (run >= 0) == rule.has_place, "a rule that has a place names it, and no other one does"
-    return rule, plain.reason(texts[0], starts[0], texts[1], starts[1], differences)
+    return rule
 
 
 _PIECES = st.sampled_from(
@@ -116,6 +127,47 @@ _PIECES = st.sampled_from(
         "pas",
         "ni",
         "neither",
+        "pm",
+        "p m",
+        "am",
+        "3",
+        "3pm",
+        "3:30",
+        "15:30",
+        "million",
+        "bn",
+        "1.8bn",
+        "1.8",
+        "$5m",
+        "5m",
+        "5000000",
+        "dollars",
+        "dollar",
+        "of",
+        "march",
+        "may",
+        "2024",
+        "2024-03-05",
+        "05/03/2024",
+        "25/03/2024",
+        "25",
+        "25th",
+        "2nd",
+        "second",
+        "colour",
+        "color",
+        "get",
+        "gets",
+        "estación",
+        "estaciones",
+        "boston",
+        "denver",
+        "bostons",
+        "update",
+        "video",
+        "5km",
+        "5kms",
+        "km",
         "nor",
         "open",
         "closed",

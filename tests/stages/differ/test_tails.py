@@ -174,9 +174,9 @@ def test_long_bodies_are_judged_as_the_plain_loop_judges_them(data: st.DataObjec
 
 def test_a_number_of_a_user_s_own_list_does_not_count() -> None:
     """Tallies come from whoever read the message; the lists of one configuration do not reach them."""
-    words = "numerals: {廿: 20}\nnegation: hardly"
+    words = "numerals: {廿: 20}\nnegation: zubrel"
     config = replace(CONFIG, near=replace(CONFIG.near, words=words))
-    assert judged(LONG, LONG.replace("it is", "it is hardly"), config).kinds.tolist() == [Kind.NEAR]
+    assert judged(LONG, LONG.replace("it is", "it is zubrel"), config).kinds.tolist() == [Kind.NEAR]
 
 
 def test_the_plain_twin_sees_what_the_table_says() -> None:

@@ -1,136 +1,238 @@
-"""Every entry of `words.yaml` once where it keeps two messages apart, and once where it does not."""
+"""Every entry of `data/words/` once where it decides, and once without the lists, where it does not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
-from tests.stages.differ.test_differences import GUARDS, reasons
+from tests.stages.differ.plain_differences import in_order, spelled, words
+from tests.stages.differ.test_differences import FULL, GUARDS, kernel_reason
 from twinsieve.stages import differ
+from twinsieve.stages.contract import Differences
+from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.word_lists import phrases_from, phrases_of
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
-LISTS: dict[str, dict[str, Any]] = yaml.safe_load(
-    (Path(differ.__path__[0]) / "data" / "words.yaml").read_text(encoding="utf-8")
-)
+LISTS: dict[str, dict[str, Any]] = {
+    file.stem: yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    for file in sorted((Path(differ.__path__[0]) / "data" / "words").iterdir())
+}
 _UNSPACED = {"zh", "ja", "th"}
 _FRAMES = {
     "zh": ("本市新开的图书馆里面", "读者们已经坐满了座位"),
     "ja": ("あたらしい図書館のなかに", "ひとびとがすわっている"),
     "th": ("ห้องสมุดแห่งนี้ใน", "ผู้คนนั่งอยู่"),
 }
-_LATIN = ("the library of the town was painted", "yellow during summer by painters")
+_NONSENSE = ("zubrela quomil draftone vesk pilomar", "grendow talimf oskane wubrid")
+_NO_LISTS = phrases_from([])
+_NORMALIZER = Normalizer(TextConfig(profile="plain"))
+_EVERY_SENSE = {Rule.OPPOSITE, Rule.CALENDAR, Rule.NUMERAL, Rule.NUMBER}
 
 
 def framed(language: str, middle: str) -> str:
     """The words in the middle of a text that says nothing."""
-    before, after = _FRAMES.get(language, _LATIN)
+    before, after = _FRAMES.get(language, _NONSENSE)
     return before + middle + after if language in _UNSPACED else f"{before} {middle} {after}"
 
 
-def entries(name: str) -> Iterator[tuple[str, str]]:
-    for language, lists in LISTS.items():
-        for phrase in lists.get(name, "").split():
-            yield language, phrase
+def rules_of(
+    pairs: Sequence[tuple[str, str]], differences: Differences = GUARDS, phrases: Phrases | None = None
+) -> list[Rule]:
+    """Why each later text is kept apart from its earlier one."""
+    bodies = _NORMALIZER.bodies([text for pair in pairs for text in pair])
+    lists = phrases or phrases_of()
+    return [kernel_reason(bodies, 2 * row, 2 * row + 1, differences, lists) for row in range(len(pairs))]
 
 
-def sides(*names: str) -> Iterator[tuple[str, str, list[list[str]]]]:
-    for language, lists in LISTS.items():
-        for name in names:
-            if name == "opposites":
-                for pair in lists.get(name, []):
-                    yield language, name, [side.split() for side in pair.split("/")]
-            elif lists.get(name):
-                yield language, name, [side.split() for side in lists[name]]
+def listed(language: str, name: str) -> list[str]:
+    """All words of a list."""
+    return sorted(spelled(LISTS[language].get(name, "")))
 
 
-def rule_of(later: str, earlier: str) -> Rule:
-    """The reason under guards, on which the kernel and the plain list agree."""
-    kernel, plain = reasons(later, earlier, GUARDS)
-    assert kernel == plain, (later, earlier)
-    return kernel
+def sides(language: str) -> Iterator[list[list[str]]]:
+    """The sides of each opposite, of the weekdays, the months and the days: their words."""
+    lists = LISTS[language]
+    entries = [pair.split("/") for pair in lists.get("opposites", [])]
+    for entry in [*entries, *(lists.get(name, []) for name in ("weekdays", "months", "days"))]:
+        filled = [
+            [form for word in side.split() for form in in_order(word)] for side in entry if side.split()
+        ]
+        if filled:
+            yield filled
 
 
-@pytest.mark.parametrize(
-    ("language", "name", "synonyms"), list(sides("opposites", "weekdays", "months", "days"))
-)
-def test_sides_keep_apart_and_words_of_one_side_do_not(
-    language: str, name: str, synonyms: list[list[str]]
-) -> None:
-    expected = {Rule.OPPOSITE} if name == "opposites" else {Rule.CALENDAR, Rule.NUMERAL}
-    filled = [side for side in synonyms if side]
-    for number, side in enumerate(filled):
-        for other in filled[number + 1 :]:
-            for phrase in side:
-                for against in other:
-                    rule = rule_of(framed(language, against), framed(language, phrase))
-                    assert rule in expected | {Rule.OPPOSITE}, (phrase, against)
-        for phrase in side:
-            assert rule_of(framed(language, side[0]), framed(language, phrase)) == Rule.NONE or _negates(
-                language, side[0], phrase
-            ), (side[0], phrase)
+def wrong(
+    pairs: Iterable[tuple[str, str]], rules: Iterable[Rule], expected: set[Rule]
+) -> list[tuple[str, str, str]]:
+    """The pairs whose rule is none of those expected."""
+    return [(*pair, rule.words) for pair, rule in zip(pairs, rules, strict=True) if rule not in expected]
 
 
-def _negates(language: str, phrase: str, other: str) -> bool:
-    """Whether one of two words of a side holds a negation and the other one does not."""
-    negations = LISTS[language].get("negation", "").split()
-    return any((word in phrase) != (word in other) for word in negations)
+@pytest.mark.parametrize("language", LISTS)
+def test_each_word_keeps_apart_from_another_side_and_without_the_lists_it_does_not(language: str) -> None:
+    pairs = []
+    for entry in sides(language):
+        assert len({word for side in entry for word in side}) == len(
+            {(n, w) for n, side in enumerate(entry) for w in side}
+        ), entry
+        for number, side in enumerate(entry):
+            other = entry[(number + 1) % len(entry)]
+            pairs += [(word, other[0]) for word in side]
+    texts = [(framed(language, word), framed(language, against)) for word, against in pairs]
+    assert wrong(pairs, rules_of(texts), _EVERY_SENSE) == []
+    assert wrong(pairs, rules_of(texts, phrases=_NO_LISTS), {Rule.NONE}) == []
 
 
-@pytest.mark.parametrize(("language", "phrase"), list(entries("negation")))
-def test_a_negation_added_keeps_apart_and_one_in_both_does_not(language: str, phrase: str) -> None:
-    with_it, without = framed(language, phrase), framed(language, "")
-    assert rule_of(with_it, without) == rule_of(without, with_it) == Rule.OPPOSITE
-    assert rule_of(with_it + ("啊" if language == "zh" else "s"), with_it) == Rule.NONE
+@pytest.mark.parametrize("language", LISTS)
+def test_words_of_one_side_are_no_opposites(language: str) -> None:
+    pairs = [(side[0], word) for entry in sides(language) for side in entry for word in side[1:]]
+    senses: dict[str, set[tuple[int, int]]] = {}
+    lists = words()
+    for kind, entry in enumerate((*lists.calendar, *lists.opposites)):
+        for number, side in enumerate(entry):
+            for word in side:
+                senses.setdefault(word, set()).add((kind, number))
+
+    def excluded(one: str, other: str) -> bool:
+        apart = any(
+            kind == other_kind and number != other_number
+            for kind, number in senses[one]
+            for other_kind, other_number in senses[other]
+        )
+        negates = (one in lists.negation) != (other in lists.negation)
+        return apart or negates or (one in lists.numbers and other in lists.numbers)
+
+    free = [
+        pair
+        for pair in pairs
+        if not excluded(*pair) and not (language in _UNSPACED and _differ_by_negation(*pair))
+    ]
+    assert len(free) * 2 >= len(pairs)
+    texts = [(framed(language, word), framed(language, against)) for word, against in free]
+    assert wrong(free, rules_of(texts), {Rule.NONE}) == []
 
 
-@pytest.mark.parametrize(("language", "phrase"), list(entries("idioms")))
-def test_an_idiom_added_keeps_nothing_apart(language: str, phrase: str) -> None:
-    assert rule_of(framed(language, phrase), framed(language, "")) == Rule.NONE
+def _differ_by_negation(one: str, other: str) -> bool:
+    return any((word in one) != (word in other) for word in words().negation)
 
 
-@pytest.mark.parametrize(("language", "phrase"), list(entries("corrections")))
-def test_a_correction_at_an_end_keeps_apart_and_inside_it_does_not(language: str, phrase: str) -> None:
-    text = framed(language, "")
-    glue = "" if language in _UNSPACED else " "
-    assert rule_of(text + glue + phrase, text) in {Rule.CORRECTION, Rule.OPPOSITE}
-    assert rule_of(phrase + glue + text, text) in {Rule.CORRECTION, Rule.OPPOSITE}
-    known = LISTS[language].get("negation", "").split()
-    negates = language in _UNSPACED and any(word in phrase for word in known)
-    inside = rule_of(phrase + glue + text + glue + phrase, phrase + glue + text)
-    assert inside == (Rule.OPPOSITE if negates else Rule.NONE)
+@pytest.mark.parametrize("language", LISTS)
+def test_a_negation_added_keeps_apart_and_one_in_both_does_not(language: str) -> None:
+    negations = listed(language, "negation")
+    without = framed(language, "")
+    added = [(framed(language, word), without) for word in negations]
+    assert wrong(added, rules_of(added), {Rule.OPPOSITE}) == []
+    assert wrong(added, rules_of(added, phrases=_NO_LISTS), {Rule.NONE}) == []
+    both = [(text + ("啊" if language == "zh" else "s"), text) for text, _ in added]
+    assert wrong(both, rules_of(both), {Rule.NONE}) == []
 
 
-@pytest.mark.parametrize(
-    ("language", "word", "value"),
-    [(language, *pair) for language, lists in LISTS.items() for pair in lists.get("numbers", {}).items()],
-)
-def test_a_spelled_number_is_its_value(language: str, word: str, value: int) -> None:
-    assert rule_of(framed(language, word), framed(language, str(value))) == Rule.NONE
-    assert rule_of(framed(language, word), framed(language, str(value + 40))) == Rule.NUMBER
+@pytest.mark.parametrize("language", [name for name, lists in LISTS.items() if "idioms" in lists])
+def test_an_idiom_added_keeps_nothing_apart(language: str) -> None:
+    added = [(framed(language, phrase), framed(language, "")) for phrase in listed(language, "idioms")]
+    assert wrong(added, rules_of(added), {Rule.NONE}) == []
 
 
-@pytest.mark.parametrize(("word", "value"), list(LISTS["zh"]["numerals"].items()))
-def test_a_chinese_numeral_is_its_value(word: str, value: int) -> None:
-    assert rule_of(framed("zh", word), framed("zh", str(value))) == Rule.NONE
-    assert rule_of(framed("zh", word), framed("zh", "37")) == Rule.NUMBER
+@pytest.mark.parametrize("language", LISTS)
+def test_a_correction_at_an_end_keeps_apart_and_inside_it_does_not(language: str) -> None:
+    text, glue = framed(language, ""), "" if language in _UNSPACED else " "
+    corrections = listed(language, "corrections")
+    for ends in (
+        [(text + glue + word, text) for word in corrections],
+        [(word + glue + text, text) for word in corrections],
+    ):
+        assert wrong(ends, rules_of(ends), {Rule.CORRECTION, Rule.OPPOSITE}) == []
+        assert wrong(ends, rules_of(ends, phrases=_NO_LISTS), {Rule.NONE}) == []
+    negations = words().negation
+    plain = [
+        word
+        for word in corrections
+        if word not in negations and not (language in _UNSPACED and _differ_by_negation(word, ""))
+    ]
+    inside = [(word + glue + text + glue + word, word + glue + text) for word in plain]
+    assert wrong(inside, rules_of(inside), {Rule.NONE}) == []
+
+
+@pytest.mark.parametrize("language", LISTS)
+def test_a_spelled_number_is_its_value(language: str) -> None:
+    numbers = [
+        (form, value)
+        for word, value in LISTS[language].get("numbers", {}).items()
+        for form in sorted(spelled(word))
+    ]
+    same = [(framed(language, word), framed(language, str(value))) for word, value in numbers]
+    other = [(framed(language, word), framed(language, str(value + 40))) for word, value in numbers]
+    assert wrong(same, rules_of(same), {Rule.NONE}) == []
+    assert wrong(other, rules_of(other), {Rule.NUMBER}) == []
+
+
+def test_a_chinese_numeral_is_its_value() -> None:
+    numerals = LISTS["zh"]["numerals"].items()
+    same = [(framed("zh", word), framed("zh", str(value))) for word, value in numerals]
+    other = [(framed("zh", word), framed("zh", "37")) for word, _ in numerals]
+    assert wrong(same, rules_of(same), {Rule.NONE}) == []
+    assert wrong(other, rules_of(other), {Rule.NUMBER}) == []
+
+
+@pytest.mark.parametrize("language", [name for name, lists in LISTS.items() if "powers" in lists])
+def test_a_power_multiplies_the_number_before_it(language: str) -> None:
+    powers = [
+        (form, value) for word, value in LISTS[language]["powers"].items() for form in sorted(spelled(word))
+    ]
+    same = [(framed(language, f"7 {word}"), framed(language, "7" + "0" * power)) for word, power in powers]
+    other = [(framed(language, f"7 {word}"), framed(language, "8" + "0" * power)) for word, power in powers]
+    assert wrong(same, rules_of(same), {Rule.NONE}) == []
+    assert wrong(other, rules_of(other), {Rule.NUMBER}) == []
+    assert wrong(same, rules_of(same, phrases=_NO_LISTS), {Rule.NUMBER}) == []
+
+
+def test_the_word_of_a_currency_is_its_sign() -> None:
+    named = [
+        (sign, word) for sign, text in LISTS["any"]["currencies"].items() for word in sorted(spelled(text))
+    ]
+    same = [(framed("en", f"{sign}20"), framed("en", f"20 {word}")) for sign, word in named]
+    other = [(framed("en", "₩20"), framed("en", f"20 {word}")) for _, word in named]
+    assert wrong(same, rules_of(same), {Rule.NONE}) == []
+    assert wrong(other, rules_of(other), {Rule.NUMBER}) == []
+
+
+@pytest.mark.parametrize("language", [name for name, lists in LISTS.items() if "same" in lists])
+def test_spellings_of_one_word_are_no_replacement(language: str) -> None:
+    groups = [
+        [form for word in group.split() for form in in_order(word)] for group in LISTS[language]["same"]
+    ]
+    first = words().first
+    # A word that an earlier list took for another one stays there.
+    pairs = [(group[0], word) for group in groups for word in group[1:] if first[word] == first[group[0]]]
+    assert len(pairs) * 3 >= 2 * sum(len(group) - 1 for group in groups)
+    texts = [(framed(language, one), framed(language, other)) for one, other in pairs]
+    assert wrong(pairs, rules_of(texts, FULL), {Rule.NONE}) == []
 
 
 def test_entries_are_spelled_as_bodies_spell_them() -> None:
     """Else they would never be found."""
-    names = ("light", "negation", "corrections")
-    texts = [phrase for name in names for _, phrase in entries(name)]
-    texts += [
-        phrase
-        for *_, synonyms in sides("opposites", "weekdays", "months", "days")
-        for s in synonyms
-        for phrase in s
+    texts = set[str]()
+    for language in LISTS:
+        for name in ("light", "negation", "corrections", "agency"):
+            texts |= set(listed(language, name))
+        texts |= {word for entry in sides(language) for side in entry for word in side}
+        for name in ("numbers", "powers"):
+            texts |= {form for word in LISTS[language].get(name, {}) for form in spelled(word)}
+        texts |= {form for group in LISTS[language].get("same", []) for form in spelled(group)}
+    ordered = sorted(texts)
+    bodies = _NORMALIZER.bodies([f"x {text} x" for text in ordered])
+    found = [bodies.text(row)[1:-1] for row in range(len(ordered))]
+    assert [(text, body) for text, body in zip(ordered, found, strict=True) if text != body] == []
+    many = [
+        text
+        for row, text in enumerate(ordered)
+        if np.sum(bodies.word_starts[bodies.starts[row] : bodies.starts[row + 1]]) != 3
     ]
-    bodies = Normalizer(TextConfig(profile="plain")).bodies([f"x {text} x" for text in texts])
-    spelled = [bodies.text(row)[1:-1] for row in range(len(texts))]
-    assert [(text, body) for text, body in zip(texts, spelled, strict=True) if text != body] == []
+    assert [text for text in many if not set(text) & set("#+") and text.isascii()] == []
