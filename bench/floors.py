@@ -2,8 +2,8 @@
 
     python -m bench.floors [recall] [cost] [misses] [--at 7500] [--only LAYOUT …]
 
-recall: by string truth, differences off, windows over all rows: near recall of weibo, of four other sets, and
-    pooled over these four, for each layout and floor
+recall: by string truth, differences off, windows over all rows: near recall of weibo, of four other sets, of
+    two more in alphabets, and pooled over the four, for each layout and floor
 cost: bytes of the index a kept message of a full window; CPU µs a message for fingerprints and judging
     (weibo, 20,000 rows, one thread; medians of rounds in which all layouts take turns)
 misses: rows that each layout kept wrongly at the floor `--at`, by set, length and the step that lost them
@@ -27,7 +27,7 @@ from time import process_time
 from typing import Literal
 
 from bench.machine import machine_line
-from tests.accuracy.data_sets import POOLED, WEIBO, DataSet
+from tests.accuracy.data_sets import ALPHABETS, POOLED, WEIBO, DataSet
 from tests.accuracy.quality import NO_GUARD, scheme_of
 from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts, variant_config
 from twinsieve.pipeline.evaluate.scores import Counts, length_class, score
@@ -60,12 +60,13 @@ GRAMS: tuple[Literal["chars", "by_script"], ...] = ("chars", "by_script")
 def _layouts(only: list[str]) -> dict[str, BandLayout]:
     """The default, that of profiles with a low floor, and others that were tried."""
     found = {"default": BandLayout(), "low floor": BandLayout(**LOW_FLOOR_LAYOUT.model_dump())}
-    shapes = ((24, 4), (36, 4), (24, 3), (30, 3), (36, 3), (48, 3), (36, 2))
+    shapes = ((24, 4), (27, 3), (36, 3), (48, 3), (36, 2))
     tried = [BandLayout(bands, rows, grams=grams) for grams in GRAMS for bands, rows in shapes]
     tried += [
-        BandLayout(simhash_from=32),
-        BandLayout(tables=12, weak=4, simhash_from=16),
-        BandLayout(36, 3, weak=4, simhash_from=16, grams="by_script"),
+        BandLayout(24, 4, tables=6, grams="chars"),
+        BandLayout(24, 3, tables=6),
+        BandLayout(36, 3, tables=6),
+        BandLayout(36, 3, weak=4, simhash_from=16),
     ]
     named = {_name(one): one for one in tried}
     found |= {name: layout for name, layout in named.items() if layout not in found.values()}
@@ -116,7 +117,7 @@ def near_counts(posts: Posts, batch: Batch, layout: BandLayout, at: int) -> Coun
 
 
 def show_recall(_at: int, only: list[str]) -> None:
-    sets = [Posts.of(data) for data in (WEIBO, *POOLED)]
+    sets = [Posts.of(data) for data in (WEIBO, *POOLED, *ALPHABETS)]
     names = [posts.data.name for posts in sets]
     print(
         f"{'layout':32} {'floor':>5} " + " ".join(f"{name:>8}" for name in (*names, "pooled")) + "  near F1:"
@@ -127,9 +128,11 @@ def show_recall(_at: int, only: list[str]) -> None:
             counts = [
                 near_counts(posts, batch, layout, floor) for posts, batch in zip(sets, batches, strict=True)
             ]
-            counts.append(sum(counts[1:], Counts()))
+            counts.append(sum(counts[1 : 1 + len(POOLED)], Counts()))
             recalls = " ".join(f"{count.recall:8.4f}" for count in counts)
-            f1 = f"weibo {counts[0].f1:.4f}, pooled {counts[-1].f1:.4f}"
+            f1 = " ".join(
+                f"{name} {count.f1:.4f}" for name, count in zip((*names, "pooled"), counts, strict=True)
+            )
             print(f"{name:32} {floor / SIMILARITY_SCALE:5.2f} {recalls}  {f1}", flush=True)
 
 

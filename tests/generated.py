@@ -20,8 +20,8 @@ from rapidfuzz.process import cdist
 
 from tests.stages.text import twin as text_twin
 from twinsieve.pipeline.evaluate.truth import Pair
-from twinsieve.pipeline.generate.grammar import LANGUAGES as LANGUAGES
 from twinsieve.pipeline.generate.grammar import Grammar
+from twinsieve.pipeline.generate.languages import LANGUAGES as LANGUAGES
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 
 Origin = Literal["new", "copy", "dressed", "edited", "number", "answer"]

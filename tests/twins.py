@@ -144,6 +144,10 @@ class HashSieve:
         """How many messages lead; nothing else is known."""
         return SieveStats(len(self.kept), len(self.kept), self.window, None, None, 0)
 
+    def pushed_out(self, bands: int) -> int:
+        """None, since each message is compared with all."""
+        return 0
+
     def freeze(self) -> Callable[[BinaryIO], None]:
         kept = orjson.dumps(self.kept)
 

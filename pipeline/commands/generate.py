@@ -8,6 +8,7 @@ import click
 
 from twinsieve.pipeline.commands.options import FILE_NAME
 from twinsieve.pipeline.commands.terminal import examples
+from twinsieve.pipeline.generate.languages import LANGUAGES
 
 _ROWS_A_WRITE = 1_024
 
@@ -17,6 +18,7 @@ _ROWS_A_WRITE = 1_024
     epilog=examples(
         "twinsieve generate --messages 1000 -o posts.jsonl.gz",
         "twinsieve generate --messages 200 --truth --seed 7 > posts.jsonl",
+        "twinsieve generate --language en --truth -o posts.jsonl",
         "twinsieve generate --articles --messages 100 --truth -o articles.jsonl",
     ),
 )
@@ -26,6 +28,11 @@ _ROWS_A_WRITE = 1_024
 )
 @click.option("--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="Same seed, same messages (1).")
 @click.option("--repeats", default=0.28, type=click.FloatRange(0, 0.9), help="Share of repeats (0.28).")
+@click.option(
+    "--language",
+    type=click.Choice(LANGUAGES),
+    help="Posts of one language, as on Twitter (mainly Chinese ones, as on Weibo).",
+)
 @click.option("--truth", is_flag=True, help="Add to each message its kind and what it was made from.")
 @click.option(
     "-o",
@@ -35,7 +42,15 @@ _ROWS_A_WRITE = 1_024
     metavar="FILE",
     help="JSON lines, packed if .gz or .zst (stdout).",
 )
-def command(articles: bool, messages: int, seed: int, repeats: float, truth: bool, output: str) -> None:
+def command(
+    articles: bool,
+    messages: int,
+    seed: int,
+    repeats: float,
+    language: str | None,
+    truth: bool,
+    output: str,
+) -> None:
     """Generate a stream of microblog posts with reposts, edits, chains, polls and reports.
 
     With --articles: news with title, lead and text, mainly Chinese, some English. Duplicates among them
@@ -51,7 +66,12 @@ def command(articles: bool, messages: int, seed: int, repeats: float, truth: boo
 
     refuse_clashes([], {"-o": output})
     refuse_endings_of_reports({"-o": output})
-    rows = (generate_articles if articles else generate)(messages, seed, repeats=repeats, truth=truth)
+    if articles and language is not None:
+        raise click.UsageError("--articles come in Chinese and English; leave --language out")
+    if articles:
+        rows = generate_articles(messages, seed, repeats=repeats, truth=truth)
+    else:
+        rows = generate(messages, seed, repeats=repeats, truth=truth, language=language)
     with Output(output) as out:
         while chunk := list(islice(rows, _ROWS_A_WRITE)):
             out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in chunk))

@@ -53,6 +53,7 @@ from twinsieve.pipeline.files.unreadable import (
 from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_clashes
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.show import near_in_force
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.stages.contract import Batch, SieveStats, Window
@@ -84,6 +85,8 @@ of input bytes read so far (None if unknown)."""
 
 
 _WRITTEN_AT_THE_END = ("--clusters", "--stats")
+_TELLING_ROWS = 10_000
+"""Rows that were pushed out of the index are counted from this many kept rows on: that reads all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class Dedup:
         )
         self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
         self._streams = False
+        self._proposal = proposal_for(settings)
         self._text_field = TextField()
         self._fails_without_text = settings.input.null_text == "fail"
 
@@ -346,6 +350,8 @@ class Dedup:
 
     def _judge(self, chunk: RowChunk) -> Judged:
         columns, seconds = chunk.columns, self.summary.seconds
+        if self._proposal is not None:
+            self.summary.proposal = self._proposal.look(columns.texts) or self.summary.proposal
         times = [perf_counter()]
         bodies = self._scheme.bodies(columns.texts, columns.keys)
         times.append(perf_counter())
@@ -386,6 +392,8 @@ class Dedup:
     def _finish(self, outputs: _Outputs, before_placing: Callable[[], None]) -> None:
         """End all sinks and put everything on disk; then give all outputs their names, the state last."""
         summary = self.summary
+        if self._proposal is not None:
+            summary.proposal = self._proposal.end() or summary.proposal
         started = perf_counter()
         # In reverse order, so that clusters are written before the second pass: clusters need the chosen
         # rows, and the second pass frees them when it writes.
@@ -398,6 +406,8 @@ class Dedup:
         summary.seconds["write"] += perf_counter() - started
         if outputs.state is not None:
             self._write_state(outputs.state, outputs.book)
+        if self._sieve.stats().held >= _TELLING_ROWS:
+            summary.pushed_out = self._sieve.pushed_out(self._sieve.config.layout.bands)
         if stats is not None:
             stats.write(summary.as_json(self._sieve.stats()))
             stats.sync()

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from twinsieve.pipeline.generate.grammar import Grammar
 
+DRAWS = 14
+"""Random numbers that a `Dress` takes for one post."""
 
-class Dresser:
-    """Adds tags, links and the like to a body.
+
+class Dress(Protocol):
+    """Adds what is around the words of a post.
 
     The methods take `draws`, a list of DRAWS random numbers in [0, 1), which decide what is added.
     """
 
-    DRAWS = 14
+    def dress(self, body: str, draws: Sequence[float]) -> str:
+        """The body, sometimes with things that do not count as words when texts are compared."""
+
+    def chain(self, body: str, draws: Sequence[float]) -> str:
+        """A repost of the body."""
+
+
+class Dresser:
+    """Adds tags, links and the like to a body, as on Chinese microblogs; a `Dress`."""
 
     def __init__(self, chinese: Grammar) -> None:
         slots = chinese.slots
@@ -58,6 +70,37 @@ class Dresser:
         if draws[4] < 0.3:
             text = f"//@{_pick(self._names, draws[5])}:{_pick(self._shorts, draws[6])}{text}"
         return _pick(self._shorts, draws[2]) + text
+
+
+class TweetDresser:
+    """Adds links, @names, emoji and RT to a body, as on Twitter; a `Dress`.
+
+    It adds no tags: the words of an open #tag count.
+    """
+
+    def __init__(self, grammar: Grammar, emoji: Sequence[str]) -> None:
+        words = {word for slot in grammar.slots.values() for word in slot if word.isalpha() and len(word) > 3}
+        self._words, self._emoji = sorted(words), emoji
+
+    def dress(self, body: str, draws: Sequence[float]) -> str:
+        """The body, sometimes with a link, an @name or emoji."""
+        text = body
+        if draws[2] < 0.15:
+            text = f"@{self._name(draws[2] / 0.15, draws[3])} {text}"
+        if draws[4] < 0.3:
+            text = f"{text} http://t.co/{int(draws[4] * 6e8):08x}"
+        if draws[5] < 0.08:
+            text = f"{text} @{self._name(draws[5] / 0.08, draws[7])}"
+        if draws[6] < 0.12 and len(body) >= 12:
+            text += " " + _pick(self._emoji, draws[6] / 0.12) * (1 + int(draws[7] * 3))
+        return text
+
+    def chain(self, body: str, draws: Sequence[float]) -> str:
+        """The body behind RT and the name of its author."""
+        return f"RT @{self._name(draws[3], draws[5])}: {body}"
+
+    def _name(self, draw: float, other_draw: float) -> str:
+        return f"{_pick(self._words, draw)}_{_pick(self._words, other_draw)}"
 
 
 def _pick(choices: Sequence[str], draw: float) -> str:

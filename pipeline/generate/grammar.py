@@ -8,8 +8,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-LANGUAGES = ("zh", "en", "es", "ru", "ja")
-
 _SPACED = frozenset({"en", "es", "ru"})
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.generate.dress import Dresser
+from twinsieve.pipeline.generate.dress import DRAWS, Dress, Dresser, TweetDresser
 from twinsieve.pipeline.generate.edits import edited
-from twinsieve.pipeline.generate.grammar import LANGUAGES, Grammar
+from twinsieve.pipeline.generate.grammar import Grammar
+from twinsieve.pipeline.generate.languages import LANGUAGES
 from twinsieve.pipeline.generate.series import Series
 
 CHUNK = 8_192
@@ -93,7 +94,13 @@ def post_id(number: int) -> str:
 
 
 def generate(
-    count: int, seed: int = 1, *, repeats: float = 0.28, rate: float = 200.0, truth: bool = False
+    count: int,
+    seed: int = 1,
+    *,
+    repeats: float = 0.28,
+    rate: float = 200.0,
+    truth: bool = False,
+    language: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """`count` posts as `{"id", "text", "created_at"}`; see `generate_columns` for the parameters.
 
@@ -102,7 +109,7 @@ def generate(
     >>> [post["kind"] for post in generate(3, seed=5, repeats=0, truth=True)]
     ['fresh', 'fresh', 'fresh']
     """
-    for posts in generate_columns(count, seed, repeats=repeats, rate=rate):
+    for posts in generate_columns(count, seed, repeats=repeats, rate=rate, language=language):
         columns = (posts.texts, posts.created_ms.tolist(), posts.origins.tolist(), posts.sources.tolist())
         for number, (text, created_ms, origin, source) in enumerate(
             zip(*columns, strict=True), start=posts.first
@@ -121,12 +128,19 @@ def generate(
 
 
 def generate_columns(
-    count: int, seed: int = 1, *, repeats: float = 0.28, rate: float = 200.0
+    count: int,
+    seed: int = 1,
+    *,
+    repeats: float = 0.28,
+    rate: float = 200.0,
+    language: str | None = None,
 ) -> Iterator[Posts]:
     """`count` posts in chunks of CHUNK.
 
     repeats: share of posts that repeat an earlier post (COPY, DRESSED, EDIT and CHAIN), 0 to 0.9
     rate: average number of posts per second, by the times of the posts
+    language: of all posts, one of LANGUAGES: without Chinese tags and chains, reactions, polls and reports.
+        None: mainly Chinese
     raises: ValueError for values out of range
     """
     if count < 0 or not 0 <= repeats <= 0.9 or not 0 < rate < 1e6:
@@ -134,22 +148,30 @@ def generate_columns(
             f"generate: count {count}, repeats {repeats}, rate {rate}: take a count from 0, repeats "
             "from 0 to 0.9 and a rate up to a million a second"
         )
-    stream = _Stream(seed, repeats, rate)
+    stream = _Stream(seed, repeats, rate, language)
     for first in range(0, count, CHUNK):
         yield stream.chunk(first, min(CHUNK, count - first))
 
 
 class _Stream:
-    def __init__(self, seed: int, repeats: float, rate: float) -> None:
+    def __init__(self, seed: int, repeats: float, rate: float, language: str | None) -> None:
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._gap_ms = 1000.0 / rate
         self._now_ms = float(_START_MS)
         self._grammars = [Grammar(language) for language in LANGUAGES]
-        self._dresser = Dresser(self._grammars[0])
+        self._reacts = Dresser(self._grammars[0])
+        self._dresser: Dress = self._reacts
+        self._languages = np.array(_LANGUAGE_SHARES)
+        others = OTHER_SHARES
+        if language is not None:
+            chosen = LANGUAGES.index(language)
+            self._languages = np.eye(len(LANGUAGES))[chosen]
+            self._dresser = TweetDresser(self._grammars[chosen], self._grammars[0].slots["EMOJI"])
+            others = {}
         self._series = Series(self._grammars[0], self._random)
         self._sources: list[tuple[int, str, str]] = []
         self._shorts: dict[str, int] = {}
-        shares = {origin: share * repeats for origin, share in REPEAT_SHARES.items()} | OTHER_SHARES
+        shares = {origin: share * repeats for origin, share in REPEAT_SHARES.items()} | others
         if not repeats:
             shares = {Origin.FRESH: 0.0}
         self._origins = np.array([int(origin) for origin in shares], dtype=np.int64)
@@ -169,7 +191,7 @@ class _Stream:
         self._now_ms = float(created[-1])
         bodies = self._bodies(CHUNK)
         ages = (-np.log1p(-random.random(CHUNK)) * MEAN_AGE).astype(np.int64).tolist()
-        luck = random.random((CHUNK, self._dresser.DRAWS)).tolist()
+        luck = random.random((CHUNK, DRAWS)).tolist()
         texts: list[str] = []
         sources = np.full(size, -1, dtype=np.int64)
         for row, origin in enumerate(origins.tolist()[:size]):
@@ -180,7 +202,7 @@ class _Stream:
                 text = self._dresser.dress(bodies[row], draws)
                 self._remember(number, bodies[row], text)
             elif origin == Origin.SHORT:
-                text = self._dresser.short(draws)
+                text = self._reacts.short(draws)
                 sources[row] = self._shorts.setdefault(text, number)
                 if sources[row] == number:
                     sources[row] = -1
@@ -212,7 +234,7 @@ class _Stream:
         # exact on every machine.
         normal = random.random((count, 12)).sum(axis=1) - 6.0
         lengths = np.minimum(_MEDIAN_LENGTH * np.exp(_SPREAD * normal), _MAX_LENGTH)
-        languages = np.searchsorted(np.cumsum(_LANGUAGE_SHARES[:-1]), random.random(count), side="right")
+        languages = np.searchsorted(np.cumsum(self._languages[:-1]), random.random(count), side="right")
         bodies = np.empty(count, dtype=object)
         for language, grammar in enumerate(self._grammars):
             rows = np.flatnonzero(languages == language)

@@ -152,7 +152,7 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
             yield "text.compare", f"does not go with near.method: {settings.near.method}; {alike}"
         elif settings.near.method == "text" and settings.near.differences == "off":
             yield "text.compare", f"needs near.differences: guards or full; {alike}"
-    yield from _idle(settings, written)
+    yield from _idle(settings)
     yield from _by_field(settings, written)
     near = written.get("near")
     if settings.exact.fields and isinstance(near, dict) and near and "method" not in near:
@@ -182,16 +182,11 @@ def _by_field(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
         yield "near.distances", "does nothing beside near.distances_by_field; leave one of the two out"
 
 
-def _idle(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
+def _idle(settings: Settings) -> Iterator[Problem]:
     """What is written and does nothing where fingerprints alone decide."""
     method, features = settings.near.method, settings.features
     if method not in FINGERPRINT_DECIDES:
         return
-    near = written.get("near")
-    # A profile may say full for those who compare texts; only what is written counts.
-    if isinstance(near, dict) and near.get("differences") == "full":
-        advice = "there are no texts to compare; leave it out, or use near.method: text"
-        yield "near.differences", f"is full, but near.method is {method}: {advice}"
     by_features = method == "hamming" or settings.near.signature.kind in ("top_features", "imatch")
     if by_features and features.kind == "keywords" and features.min_features > features.top_k:
         never = f"above features.top_k ({features.top_k}), so no message would have a fingerprint"

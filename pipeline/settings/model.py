@@ -37,7 +37,6 @@ from twinsieve.pipeline.settings.values import (
 )
 from twinsieve.stages import contract
 from twinsieve.stages.contract import (
-    LEVELS,
     MAX_DISTANCE,
     MAX_SCAN_DISTANCE,
     BandLayout,
@@ -242,9 +241,9 @@ class NearSettings(Section):
         "text: compares texts; hamming: bits of SimHash, recall guaranteed; signatures: hashes of parts in "
         "common",
     )
-    similarity: Similarity = setting(_NEAR.similarity, "alike from here on, 0.5 to 1, or the profile's")
+    similarity: Similarity = setting(8_000, "alike from here on, 0.5 to 1, or the profile's")
     differences: Literal["off", "guards", "full"] = setting(
-        LEVELS[_NEAR.differences.level],
+        "full",
         "guards: numbers, days, opposites, cards … keep two apart; full: all rules; or the profile's",
     )
     words_file: OptionalText = setting(None, "lists of words of your own, beside those of twinsieve")
@@ -467,9 +466,9 @@ class Settings(Section):
     )
     profile: Literal["default", "microblog", "plain", "titles", "sms"] = setting(
         "default",
-        "default and microblog drop tags, chains, tails, links, @names; plain, titles and sms the last two "
-        "alone; microblog, titles and sms have a similarity, differences, limits and an index of their own "
-        "(docs/DIFFERENCES.md)",
+        "the kind of text: microblog: posts in Chinese; plain: posts in alphabets; titles, sms; default: any "
+        "of them (README.md). default and microblog drop tags, chains, tails, links, @names; the others the "
+        "last two alone",
     )
     scope: tuple[Text, ...] = setting(
         (), "fields: messages that differ in them never meet, as [tenant]; see exact.fields"
@@ -507,10 +506,10 @@ MICROBLOG_LIMITS = LimitSettings.model_validate(
         "own": 30,
     }
 )
-LOW_FLOOR_LAYOUT = LayoutSettings(bands=36, rows=3, grams="by_script")
-"""Finds similar texts from a similarity of 0.70 on; takes 91 more bytes for each kept message
+LOW_FLOOR_LAYOUT = LayoutSettings(bands=36)
+"""Finds similar texts from a similarity of 0.70 on; takes 69 more bytes for each kept message
 (`python -m bench.floors`)."""
-TITLES_LIMITS = LimitSettings.model_validate({"in_place": 1})
+TITLES_LIMITS = LimitSettings.model_validate({"in_place": 1, "name_places": 2})
 SMS_LIMITS = LimitSettings.model_validate({"places": 512, "inside": 18})
 PROFILES: dict[str, dict[str, object]] = {
     "default": {},
@@ -520,7 +519,7 @@ PROFILES: dict[str, dict[str, object]] = {
         "limits": MICROBLOG_LIMITS,
         "layout": LOW_FLOOR_LAYOUT,
     },
-    "plain": {},
+    "plain": {"similarity": 7_200, "differences": "full", "layout": LOW_FLOOR_LAYOUT},
     "titles": {
         "similarity": 7_500,
         "differences": "full",

@@ -39,7 +39,7 @@ def written_defaults() -> dict[str, str]:
     """The default of every key that has a value, written as in a file, except for secrets.
 
     >>> written_defaults()["near.similarity"], written_defaults()["near.window.age"]
-    ('0.85', 'auto')
+    ('0.8', 'auto')
     """
     shown_defaults = settings_in_force(Settings(), Tree())
     return {
@@ -67,7 +67,7 @@ def near_in_force(near: NearSettings) -> list[str]:
     """A line on the least similarity and the differences in force, and a warning if they do not fit each
     other. Empty unless near.method is `text`.
 
-    >>> near_in_force(NearSettings(similarity=7_500))
+    >>> near_in_force(NearSettings(similarity=7_500, differences="guards"))
     ['alike from 0.75, differences: guards', 'below 0.8 write near.differences: full, or much is lost']
     """
     if near.method != "text":

@@ -9,10 +9,10 @@ from enum import Enum
 
 from twinsieve.stages.errors import StateError
 
-VERSION = 6
+VERSION = 7
 """Format version of blocks, answers and decisions. Versions 1 and 2 had no word starts and no reasons,
 version 3 no tallies of long bodies, version 4 no refused rows and no topics given up, version 5 no part
-hashes. Records of those versions are not used for judging."""
+hashes, version 6 other rules of differences. Records of those versions are not used for judging."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size

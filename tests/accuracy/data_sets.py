@@ -30,8 +30,14 @@ def data_dir() -> Path:
 
 def missing_files(folder: Path) -> list[str]:
     """Names of the files that the data sets consist of and the folder lacks."""
-    names = ["body.py", "judged_dev.tsv", "articles_dev.jsonl.gz", "articles_dev.truth.tsv"]
-    for data in (WEIBO, *POOLED):
+    names = [
+        "body.py",
+        "judged_dev.tsv",
+        "judged3_dev.tsv",
+        "articles_dev.jsonl.gz",
+        "articles_dev.truth.tsv",
+    ]
+    for data in (WEIBO, *POOLED, *ALPHABETS):
         names += [f"{data.name}_dev.jsonl.gz", f"{data.name}_dev.pairs.tsv.gz"]
     return [name for name in names if not (folder / name).is_file()]
 
@@ -60,6 +66,8 @@ POOLED = (
     DataSet("titles", 20_000, "plain"),
     DataSet("comments", 20_000, "microblog"),
 )
+ALPHABETS = (DataSet("world", 14_241, "plain"), DataSet("headlines", 19_999, "plain"))
+"""Tweets of 13 events in many languages, and headlines in English."""
 ARTICLES = DataSet("articles", 1_000, "plain")
 
 

@@ -474,7 +474,7 @@ def test_a_sieve_of_its_own_defaults_is_plain_and_has_no_age() -> None:
         Window(200_000),
         Window(2_000_000),
     )
-    tagged = Sieve(window=9).judge(
+    tagged = Sieve(window=9, similarity=0.95).judge(
         ["#one tag# these are the same words", "#another# these are the same words"]
     )
     assert tagged.kept.tolist() == [True, True]

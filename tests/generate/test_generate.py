@@ -110,3 +110,15 @@ def test_posts_without_repeats_are_unlike_each_other() -> None:
 def test_values_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="generate: count"):
         next(generate(**{"count": 5, **wrong}))  # type: ignore[arg-type]
+
+
+def test_posts_of_one_language_repeat_each_other_as_the_truth_says() -> None:
+    posts = list(generate(3_000, 2, truth=True, language="en"))
+    texts = {post["id"]: post["text"] for post in posts}
+    assert not any("\u4e00" <= char <= "\u9fff" for text in texts.values() for char in text)
+    assert {post["kind"] for post in posts} == {"fresh", "copy", "dressed", "edit", "chain"}
+    bodies = Normalizer(TextConfig(profile="plain")).bodies(list(texts.values()))
+    body = {id_: bodies.text(row) for row, id_ in enumerate(texts)}
+    same = [post for post in posts if post["kind"] in ("copy", "dressed", "chain")]
+    assert len(same) > 300
+    assert [post["id"] for post in same if body[post["id"]] != body[post["duplicate_of"]]] == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.property.streams import PARTS, batch_of
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.state import FORMAT_VERSION
 
@@ -18,6 +18,8 @@ METHODS = ("text", "hamming", "signatures")
 JUDGED = 80
 """Of the posts, those that were judged before the state was saved."""
 _WINDOW = 1_000
+_LAYOUT = BandLayout(24, 4, tables=6, grams="chars")
+"""The default when the states were written."""
 
 
 def state_file(method: str, version: int = FORMAT_VERSION) -> Path:
@@ -28,12 +30,12 @@ def state_file(method: str, version: int = FORMAT_VERSION) -> Path:
 def config_of(method: str, window: int) -> SieveConfig:
     """The configuration that the state was saved under, with another window."""
     near = NearConfig(method=method, window=Window(window), parts=PARTS, share=2)  # type: ignore[arg-type]
-    return SieveConfig(near=near, exact=ExactConfig(window=Window(500)), scheme_id="golden")
+    return SieveConfig(near=near, exact=ExactConfig(window=Window(500)), layout=_LAYOUT, scheme_id="golden")
 
 
 def posts() -> Batch:
     """Generated posts, always the same."""
-    return batch_of([(post["text"], None, 0, 0) for post in generate(120, 4)])
+    return batch_of([(post["text"], None, 0, 0) for post in generate(120, 4)], layout=_LAYOUT)
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(root: Path, wheel: Path) -
         for folder, folders, names in os.walk(root / "twinsieve", followlinks=True)
         for name in names
         if "__pycache__" not in Path(folder).parts
-        and (name.endswith((".py", "py.typed")) or Path(folder).name in ("data", "examples"))
+        and (name.endswith((".py", "py.typed")) or Path(folder).name in ("data", "words", "examples"))
     }
     assert {
         "twinsieve/examples/kafka.yaml",

@@ -11,7 +11,7 @@ from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import NearSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.stages.contract import FULL, GUARDS, Differences
+from twinsieve.stages.contract import FULL, Differences
 
 
 def near_of(
@@ -25,9 +25,9 @@ def near_of(
 @pytest.mark.parametrize(
     ("text", "similarity", "differences"),
     [
-        ("app: a\n", 8_500, "guards"),
-        ("profile: default\n", 8_500, "guards"),
-        ("profile: plain\n", 8_500, "guards"),
+        ("app: a\n", 8_000, "full"),
+        ("profile: default\n", 8_000, "full"),
+        ("profile: plain\n", 7_200, "full"),
         ("profile: microblog\n", 7_000, "full"),
         ("profile: titles\n", 7_500, "full"),
         ("profile: sms\n", 8_000, "full"),
@@ -68,7 +68,7 @@ def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
         places=1, own=30,
     )  # fmt: skip
     path.write_text("app: a\n")
-    assert sieve_config(load_settings(path), "").near.differences == Differences(GUARDS)
+    assert sieve_config(load_settings(path), "").near.differences == Differences(FULL)
 
 
 @pytest.mark.parametrize("key", ["number_guard", "card_guard"])
@@ -91,7 +91,7 @@ def test_lint_names_what_is_in_force_and_warns_of_a_low_similarity(tmp_path: Pat
     shown = run("lint", "-c", path)
     assert "near: alike from 0.75, differences: full" in shown.out + shown.err
     assert "much is lost" not in shown.out + shown.err
-    path.write_text("near: {similarity: 0.75}\n")
+    path.write_text("near: {similarity: 0.75, differences: guards}\n")
     shown = run("lint", "-c", path)
     assert "near: alike from 0.75, differences: guards" in shown.out + shown.err
     assert "below 0.8 write near.differences: full, or much is lost" in shown.out + shown.err

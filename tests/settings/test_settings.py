@@ -141,9 +141,6 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
          "1:36: near.distances does nothing beside near.distances_by_field; leave one of the two out"),
         ("near: {method: hamming, distances_by_field: {a: 3}}\ninput: {text_field: [a, b, a]}\n",
          "2:21: input.text_field names a field twice; near.distances_by_field tells fields apart by name"),
-        ("near: {differences: full, method: hamming}\n",
-         "1:21: near.differences is full, but near.method is hamming: there are no texts to compare; leave it out, or "
-         "use near.method: text"),
         ("features: {kind: keywords, weights: tfidf, min_features: 11}\nnear: {method: hamming}\n",
          "1:58: features.min_features is 11, above features.top_k (10), so no message would have a fingerprint; use "
          "10 or less"),

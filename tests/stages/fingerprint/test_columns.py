@@ -21,7 +21,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 
 SEED = 20_200_216
-LAYOUT = BandLayout(bands=5, rows=3, tables=6, key_bits=24, weak=3)
+LAYOUT = BandLayout(bands=5, rows=3, tables=6, key_bits=24, weak=3, grams="chars")
 MAKER = Fingerprinter(FeatureConfig(), LAYOUT, DigestConfig(seed=SEED))
 MIXED = [
     "武汉加油中国加油",

@@ -5,6 +5,7 @@ State, snapshots and logs hold these values; other ones under the same scheme id
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import blake2b
 
 import pytest
@@ -17,7 +18,7 @@ from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
 
 SEED = 20_200_216
-LAYOUT = BandLayout(bands=3, rows=2, tables=2, key_bits=24, weak=3)
+LAYOUT = BandLayout(bands=3, rows=2, tables=2, key_bits=24, weak=3, grams="chars")
 NEWS = "国家卫生健康委员会 通报新型冠状病毒肺炎疫情最新情况 湖北省新增确诊病例"
 
 # text, digest, SimHash, weak bits, band keys, signature, bag, hash of the sketch
@@ -142,6 +143,12 @@ def simhash(made: Fingerprints, row: int) -> str:
     return f"{int(made.simhashes[row, 0]) | int(made.simhashes[row, 1]) << 64:032x}"
 
 
+BY_SCRIPT = [
+    ("stay home and stay safe, all of you, until the storm is over", "73cf9b076b222176e6cf2e61", "bd3c4d34"),
+    ("今天 wuhan 天气 is good 好 и всё ещё холодно на улице сегодня", "15c994c93a6dcf9b2e9a3d2d", "d5b5b08e"),
+]
+
+
 def test_known_answers_are_those_of_this_version() -> None:
     assert KERNEL_VERSION == 1, "new kernels have new answers: write them here"
 
@@ -160,6 +167,14 @@ def test_fingerprints_of_known_texts(known: tuple[str, ...]) -> None:
         made.bags[0].tobytes().hex(),
         blake2b(sketch, digest_size=8).hexdigest() if sketch else "",
     ] == expected
+
+
+@pytest.mark.parametrize(("text", "keys", "signature"), BY_SCRIPT)
+def test_grams_by_script_of_known_texts(text: str, keys: str, signature: str) -> None:
+    layout = replace(LAYOUT, grams="by_script")
+    made = Fingerprinter(FeatureConfig(), layout, DigestConfig(seed=SEED)).fingerprints(bodies_of([text]))
+    assert made.band_keys[0].astype(">u4").tobytes().hex() == keys
+    assert f"{made.signatures[0]:08x}" == signature
 
 
 @pytest.mark.usefixtures("dictionary_read_once")
