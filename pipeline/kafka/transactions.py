@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import (
     AbortableError,
+    BrokerError,
     Committed,
     FatalError,
     Membership,
@@ -88,9 +89,7 @@ class KafkaTransactionalProducer(Client):
     def begin(self) -> None:
         self._alive()
         if self._is_too_large:
-            self._end()
-            self._make()
-            self._is_too_large = False
+            self._replace()
         self._call("begin", self._producer.begin_transaction)
         self._open = True
 
@@ -124,7 +123,18 @@ class KafkaTransactionalProducer(Client):
             # producer of the same transactional id aborts the transaction.
             displaced = self._errors.may_be_fenced(error) and self._is_displaced()
             raise self._finished("abort", self._errors.reason(error), fenced=displaced) from error
+        except BrokerError as error:
+            raise self._finished("abort", error) from error
         self._open = False
+
+    def _replace(self) -> None:
+        """Continue with a new `_producer`, whose batches are no larger than `_batches.now` bytes.
+
+        raises: BrokerError; the next call tries again
+        """
+        self._end()
+        self._make()
+        self._is_too_large = False
 
     @abstractmethod
     def _make(self) -> None:

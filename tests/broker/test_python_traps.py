@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from kafka.errors import IllegalStateError, UnknownBrokerIdError
 
 from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
+from tests.broker.topic_limits import limit_topics
 from tests.broker.worlds import (
     KafkaWorld,
     assigned,
@@ -182,3 +184,18 @@ def test_a_version_that_the_patches_do_not_fit_is_refused(
 def test_later_versions_of_3_0_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "__version__", "3.0.20")
     connect(KafkaSettings()).close()
+
+
+def test_a_transaction_refused_for_its_size_ends_also_while_the_epoch_rises(bootstrap: str) -> None:
+    broker = KafkaWorld("kafka-python", bootstrap).broker()
+    log = Partition(make_topic(broker), 0)
+    transactor: Any = broker.transactor(fresh("tx"), [log.topic])
+    limit_topics(bootstrap, [log.topic], 1_000)
+    with pytest.raises(AbortableError, match=r"(?i)too ?large"):
+        transact(transactor, log, [os.urandom(5_000)])
+    # What the answer to a batch behind the refused one does, where it comes before the abort.
+    transactor._producer._transaction_manager.bump_producer_id_and_epoch()
+    transactor.abort()
+    transact(transactor, log, [b"next"])
+    assert read_all(broker, log).values == [b"next"]
+    transactor.close()
