@@ -60,7 +60,7 @@ GRAMS: tuple[Literal["chars", "by_script"], ...] = ("chars", "by_script")
 def _layouts(only: list[str]) -> dict[str, BandLayout]:
     """The default, that of profiles with a low floor, and others that were tried."""
     found = {"default": BandLayout(), "low floor": BandLayout(**LOW_FLOOR_LAYOUT.model_dump())}
-    shapes = ((24, 4), (27, 3), (36, 3), (48, 3), (36, 2))
+    shapes = ((24, 4), (28, 3), (38, 3), (48, 3), (36, 2))
     tried = [BandLayout(bands, rows, grams=grams) for grams in GRAMS for bands, rows in shapes]
     tried += [
         BandLayout(24, 4, tables=6, grams="chars"),

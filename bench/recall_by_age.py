@@ -1,6 +1,6 @@
 """How often the near stage finds an English original, by the number of kept messages behind it.
 
-    python -m bench.recall_by_age [--window 1000000] [--at 8500] [--layout BANDSxROWS-GRAMS …]
+    python -m bench.recall_by_age [--window 1000000] [--at 8500] [--layout BANDSxROWS[xTABLES]-GRAMS …]
 
 Input: made-up sentences of 40 to 160 characters, a chain of word pairs as they follow each other in the
 docstrings of this Python's standard library; words are as frequent as there. Copies with one edit (a letter,
@@ -33,7 +33,7 @@ from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig
 
 _AGES = (0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 0.99)
 """Ages of the originals, as shares of the window."""
-_COPIES = 3000
+_COPIES = 20_000
 _BATCH = 2000
 _LONGEST_WORD = 15
 
@@ -122,7 +122,7 @@ def measure(layout: BandLayout, window: int, at: int, edits: int) -> None:
             all_[ages[row]] += 1
             found[ages[row]] += verdicts.kinds[row] != Kind.UNIQUE
     recalls = " ".join(f"{found[age] / all_[age]:8.4f}" for age in sorted(all_))
-    name = f"{layout.bands}x{layout.rows}-{layout.grams}"
+    name = f"{layout.bands}x{layout.rows}x{layout.tables}-{layout.grams}"
     micros = seconds / 2 / window * 1e6
     print(f"{name:16} {recalls} {found_share(found, all_):8.4f} {micros:7.2f}", flush=True)
 
@@ -133,10 +133,10 @@ def found_share(found: dict[int, int], all_: dict[int, int]) -> float:
 
 
 def layout_of(name: str) -> BandLayout:
-    """Of a name such as 24x4-by_script."""
+    """Of a name such as 24x4-by_script, or 24x4x6-chars: with six tables."""
     shape, _, grams = name.partition("-")
-    bands, rows = map(int, shape.split("x"))
-    return BandLayout(bands, rows, grams="by_script" if grams == "by_script" else "chars")
+    numbers = [int(number) for number in shape.split("x")]
+    return BandLayout(*numbers, grams="by_script" if grams == "by_script" else "chars")
 
 
 def main() -> None:
@@ -145,7 +145,9 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=1_000_000)
     parser.add_argument("--at", type=int, default=8_500, help="least similarity, out of 10,000")
     parser.add_argument("--edits", type=int, default=1, help="most edits of a copy")
-    parser.add_argument("--layout", nargs="*", default=["24x4-chars", "27x3-by_script", "36x3-by_script"])
+    parser.add_argument(
+        "--layout", nargs="*", default=["24x4x6-chars", "28x3x1-by_script", "38x3x1-by_script"]
+    )
     given = parser.parse_args()
     print(machine_line())
     alike = f"window {given.window:,}, alike from {given.at / SIMILARITY_SCALE}"

@@ -236,17 +236,17 @@ class BandLayout:
 
     bands, rows: each body has `bands` MinHash keys, each made of `rows` MinHash values of its grams
     grams: `chars`: all characters and all pairs of neighbours. `by_script`: the same for unspaced scripts,
-        but pairs and triples for the others, because any two texts in such a script share most letters;
-        buckets of letters push out the older English posts of a window
+        but pairs and triples for the others, and runs of four in some bands of long bodies, because any two
+        texts in such a script share most letters; buckets of letters push out the older English posts
     tables, key_bits: each body has `tables` SimHash keys of `key_bits` bits; bit j of the key of table t is
         bit (t * 128 // tables + j) % 128 of the SimHash
     weak: a look-up in a table tries the 2 ** weak keys that differ in the `weak` least certain bits
     simhash_from: only bodies of at least this many characters use SimHash keys
     """
 
-    bands: int = 27
+    bands: int = 28
     rows: int = 3
-    tables: int = 2
+    tables: int = 1
     key_bits: int = 24
     weak: int = 2
     simhash_from: int = 64

@@ -188,7 +188,7 @@ class LayoutSettings(Section):
     )
     grams: Literal["chars", "by_script"] = setting(
         _LAYOUT.grams,
-        "of MinHash; chars: characters and pairs; by_script: in alphabets pairs and triples",
+        "of MinHash; chars: characters and pairs; by_script: in alphabets pairs, triples and fours",
         expert=True,
     )
 
@@ -506,8 +506,8 @@ MICROBLOG_LIMITS = LimitSettings.model_validate(
         "own": 30,
     }
 )
-LOW_FLOOR_LAYOUT = LayoutSettings(bands=36)
-"""Finds similar texts from a similarity of 0.70 on; takes 69 more bytes for each kept message
+LOW_FLOOR_LAYOUT = LayoutSettings(bands=38)
+"""Finds similar texts from a similarity of 0.70 on; takes 76 more bytes for each kept message
 (`python -m bench.floors`)."""
 TITLES_LIMITS = LimitSettings.model_validate({"in_place": 1, "name_places": 2})
 SMS_LIMITS = LimitSettings.model_validate({"places": 512, "inside": 18})

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import PARITY_BELOW
 from twinsieve.stages.fingerprint.mixing import NO_CHAR, derive, gram_hash, mix32
 from twinsieve.stages.intrinsics import GOLDEN, mix64
-from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.text.scripts import is_unspaced
 
 SIGNATURE_HASHES = 32
@@ -24,6 +24,12 @@ SIGNATURE_HASHES = 32
 
 SKETCH_HASHES = 64
 """Number of MinHash values that give one byte each to a sketch."""
+
+FOURS_FROM = 48
+"""Bodies of at least this many characters have bands of four-character grams, if the grams are by script."""
+
+MOST_FOURS = 11
+"""Number of bands of fours that keep an original to the end of a full window (`bench/recall_by_age.py`)."""
 
 _CHUNK = 2048
 _STEP = 8
@@ -87,12 +93,91 @@ def lower(
 
 
 @kernel(callee=True)
+def by_fours_from(bands: int, rows: int) -> int:
+    """Number of the first MinHash value that long bodies take of fours.
+
+    Behind it are two bands of five, but no more than MOST_FOURS, and never a value of the signature.
+    """
+    return max(SIGNATURE_HASHES, (bands - min(2 * bands // 5, MOST_FOURS)) * rows)
+
+
+@kernel(callee=True)
 def band_key(values: NDArray[np.uint32], band: int, rows: int) -> np.uint32:
     """Key of one band: a hash of the number of the band and its MinHash values."""
     key = np.uint32(band)
     for i in range(band * rows, (band + 1) * rows):
         key = mix32(np.uint32(key * np.uint32(0x9E3779B1) + values[i]))
     return key
+
+
+@kernel(callee=True)
+def _add_unspaced(
+    chars: NDArray[np.uint32],
+    start: int,
+    chunk: tuple[int, int],
+    by_script: bool,
+    seed: np.uint64,
+    grams: NDArray[np.uint32],
+) -> int:
+    """Write each character of an unspaced script, and the pair that ends with it; returns how many.
+
+    Not `by_script`: each character of any script.
+    """
+    written = 0
+    for i in range(chunk[0], chunk[1]):
+        if by_script and not is_unspaced(int(chars[i])):
+            continue
+        grams[written] = np.uint32(gram_hash(NO_CHAR, np.uint64(chars[i]), seed) >> np.uint64(32))
+        written += 1
+        # The first pair of a later chunk begins with the last character of the chunk before.
+        if i > start:
+            hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), seed)
+            grams[written] = np.uint32(hashed >> np.uint64(32))
+            written += 1
+    return written
+
+
+@kernel(callee=True)
+def _add_pairs_and_triples(
+    chars: NDArray[np.uint32],
+    start: int,
+    chunk: tuple[int, int],
+    seed: np.uint64,
+    grams: NDArray[np.uint32],
+    written: int,
+) -> int:
+    """Write the pair and the triple that end with each character of a spaced script; returns the count."""
+    for i in range(max(chunk[0], start + 1), chunk[1]):
+        if is_unspaced(int(chars[i])):
+            continue
+        hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), seed)
+        grams[written] = np.uint32(hashed >> np.uint64(32))
+        written += 1
+        if i >= start + 2:
+            pair = gram_hash(np.uint64(chars[i - 2]), np.uint64(chars[i - 1]), seed)
+            grams[written] = np.uint32(mix64(pair * GOLDEN + np.uint64(chars[i])) >> np.uint64(32))
+            written += 1
+    return written
+
+
+@kernel(callee=True)
+def _add_fours(
+    chars: NDArray[np.uint32],
+    start: int,
+    chunk: tuple[int, int],
+    seed: np.uint64,
+    grams: NDArray[np.uint32],
+    written: int,
+) -> int:
+    """Write the four characters that end with each character of a spaced script; returns the new count."""
+    for i in range(max(chunk[0], start + 3), chunk[1]):
+        if is_unspaced(int(chars[i])):
+            continue
+        first = gram_hash(np.uint64(chars[i - 3]), np.uint64(chars[i - 2]), seed)
+        second = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), seed)
+        grams[written] = np.uint32(mix64(first * GOLDEN + second) >> np.uint64(32))
+        written += 1
+    return written
 
 
 @kernel(allocates=True)
@@ -108,40 +193,38 @@ def fill_bands(
 ) -> None:
     """Write the band keys of all near rows, and the signatures of near rows from PARITY_BELOW characters on.
 
-    Grams are all characters and all pairs of neighbours of the whole body. With `by_script`, the gram for a
-    character of a spaced script is not that character alone, but the three characters that end with it.
+    Grams are all characters and all pairs of neighbours of the whole body. With `by_script`, the grams for a
+    character of a spaced script are the pair and the triple that end with it; in bodies of FOURS_FROM
+    characters and more, the MinHash values of the last bands (`by_fours_from`) are taken of the four
+    characters that end with it instead. Long bodies share so many pairs that the buckets of pairs
+    push out what is old; fours keep it, but miss a body with many small edits.
     Bit b of a signature is the lowest bit of mix32 of MinHash value b.
     family: at least max(32, bands * rows) functions
     The time is linear in the length of the body; the memory does not depend on it.
     """
     values = np.empty(len(family.multipliers), np.uint32)
     grams = np.empty(2 * _CHUNK + _STEP, np.uint32)
+    split = by_fours_from(band_keys.shape[1], rows) if by_script else len(values)
+    last = HashFamily(family.gram_seed, family.multipliers[split:], family.addends[split:])
     for row in range(len(starts) - 1):
         if exact_only[row]:
             continue
         start = starts[row]
         end = starts[row + 1]
         values[:] = np.uint32(0xFFFFFFFF)
-        for chunk in range(start, end, _CHUNK):
-            count = min(_CHUNK, end - chunk)
-            written = ZERO
-            for i in range(chunk, chunk + count):
-                if not by_script or is_unspaced(int(chars[i])):
-                    hashed = gram_hash(NO_CHAR, np.uint64(chars[i]), family.gram_seed)
-                elif i < start + 2:
-                    continue
-                else:
-                    pair = gram_hash(np.uint64(chars[i - 2]), np.uint64(chars[i - 1]), family.gram_seed)
-                    hashed = mix64(pair * GOLDEN + np.uint64(chars[i]))
-                grams[written] = np.uint32(hashed >> np.uint64(32))
-                written += 1
-            # The first pair of a later chunk begins with the last character of the chunk before.
-            pairs_from = max(chunk, start + 1)
-            for i in range(pairs_from, chunk + count):
-                hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), family.gram_seed)
-                grams[written] = np.uint32(hashed >> np.uint64(32))
-                written += 1
-            lower(values, grams, written, family)
+        for begin in range(start, end, _CHUNK):
+            chunk = (begin, min(begin + _CHUNK, end))
+            unspaced = _add_unspaced(chars, start, chunk, by_script, family.gram_seed, grams)
+            if not by_script:
+                lower(values, grams, unspaced, family)
+                continue
+            count = _add_pairs_and_triples(chars, start, chunk, family.gram_seed, grams, unspaced)
+            if end - start < FOURS_FROM:
+                lower(values, grams, count, family)
+                continue
+            lower(values[:split], grams, count, family)
+            count = _add_fours(chars, start, chunk, family.gram_seed, grams, unspaced)
+            lower(values[split:], grams, count, last)
         for band in range(band_keys.shape[1]):
             band_keys[row, band] = band_key(values, band, rows)
         if end - start >= PARITY_BELOW:

@@ -77,7 +77,7 @@ def test_lint_counts_the_layout_of_the_profile(run: Run) -> None:
     buckets = [
         float(line.split()[1]) for out in (default, low) for line in out.splitlines() if "buckets" in line
     ]
-    assert buckets[1] / buckets[0] == pytest.approx((bands + 1) / 28, rel=0.01)
+    assert buckets[1] / buckets[0] == pytest.approx((bands + 0.5) / 28.5, rel=0.01)
 
 
 def test_scheme_of_a_profile_with_a_layout_is_another_one() -> None:

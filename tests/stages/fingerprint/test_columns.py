@@ -204,8 +204,10 @@ def test_other_layouts_equal_the_plain_loop(layout: BandLayout) -> None:
         "武汉covid19疫情2020年wuhan加油",
         "ข่าวด่วนbreaking",
         "the" * 900 + "端" + "end" * 500,
+        "stormsurgefloodslowermanhattanasthestormturnsout",
+        "武汉covid19疫情2020年wuhan加油" * 3,
     ],
-    ids=["han", "letters", "shortest", "mixed", "thai", "over a chunk"],
+    ids=["han", "letters", "shortest", "mixed", "thai", "over a chunk", "48 letters", "long mixed"],
 )
 def test_grams_by_script_equal_the_plain_loop(text: str) -> None:
     layout = BandLayout(bands=36, rows=3, grams="by_script")

@@ -50,7 +50,7 @@ def minhash(grams: set[int], coefficients: list[tuple[int, int]]) -> list[int]:
     return [min(((a * gram + b) & MASK32 for gram in grams), default=MASK32) for a, b in coefficients]
 
 
-def band_values(text: str, seed: int, count: int, by_script: bool = False) -> list[int]:
+def band_values(text: str, seed: int, count: int, by_script: bool = False, fours_from: int = 32) -> list[int]:
     gram_seed, coefficients = family(seed, 0, count)
     points = [ord(c) for c in text]
     alone = [c for c in points if not by_script or is_unspaced(chr(c))]
@@ -63,11 +63,22 @@ def band_values(text: str, seed: int, count: int, by_script: bool = False) -> li
             for a, b, c in triples
             if not is_unspaced(chr(c))
         }
-    return minhash(grams, coefficients)
+    values = minhash(grams, coefficients)
+    if by_script and len(text) >= 48:
+        fours = {pair_hash(MASK32, c, gram_seed) >> 32 for c in alone}
+        fours |= {pair_hash(a, b, gram_seed) >> 32 for a, b in pairwise(points) if is_unspaced(chr(b))}
+        fours |= {
+            mix64((pair_hash(*run[:2], gram_seed) * GOLDEN + pair_hash(*run[2:], gram_seed)) & MASK64) >> 32
+            for run in zip(points, points[1:], points[2:], points[3:], strict=False)
+            if not is_unspaced(chr(run[3]))
+        }
+        values[fours_from:] = minhash(fours, coefficients[fours_from:])
+    return values
 
 
 def band_keys(text: str, seed: int, bands: int, rows: int, by_script: bool = False) -> list[int]:
-    values = band_values(text, seed, bands * rows, by_script)
+    fours_from = max(32, (bands - min(2 * bands // 5, 11)) * rows)
+    values = band_values(text, seed, bands * rows, by_script, fours_from)
     keys = []
     for band in range(bands):
         key = band
