@@ -184,20 +184,25 @@ def _said_points(tokens: Tokens, first: int, end: int) -> int:
 def _name_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> int:
     """The smaller side's points of words that say something and have no other form on the other side."""
     later, earlier = work.later, work.earlier
-    points = other = ZERO
-    for a in range(run[0], run[1]):
-        if _says_something(later, a):
+    return min(
+        _points_of_names(later, run[0], run[1], earlier, run[2], run[3], phrases),
+        _points_of_names(earlier, run[2], run[3], later, run[0], run[1], phrases),
+    )
+
+
+@kernel(callee=True)
+def _points_of_names(
+    tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int, phrases: Phrases
+) -> int:
+    """Points of the words in tokens[first:end] that say something and are no word of the others."""
+    points = ZERO
+    for a in range(first, end):
+        if _says_something(tokens, a):
             has_twin = False
-            for b in range(run[2], run[3]):
-                has_twin |= is_one_word(later, a, earlier, b, phrases)
-            points += ZERO if has_twin else later.points[a]
-    for b in range(run[2], run[3]):
-        if _says_something(earlier, b):
-            has_twin = False
-            for a in range(run[0], run[1]):
-                has_twin |= is_one_word(later, a, earlier, b, phrases)
-            other += ZERO if has_twin else earlier.points[b]
-    return min(points, other)
+            for b in range(others_first, others_end):
+                has_twin |= is_one_word(tokens, a, others, b, phrases)
+            points += ZERO if has_twin else tokens.points[a]
+    return points
 
 
 @kernel(callee=True)

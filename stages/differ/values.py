@@ -294,8 +294,9 @@ def read_digits(tokens: Tokens, position: int, end: int, phrases: Phrases, value
 
 @kernel(callee=True)
 def _has_currency(tokens: Tokens, position: int, phrases: Phrases) -> bool:
-    """Whether a token begins with a mark, as $5m does: then m is a million, elsewhere metres."""
-    return class_of(tokens.chars[tokens.starts[position]], phrases) & NUMBER_MARK != 0
+    """Whether a token begins with the sign of a currency, as $5m does: then m is a million, else metres."""
+    first = tokens.starts[position]
+    return meant_at(tokens, first, first + 1, np.int64(CURRENCY), phrases) != NO_SUCH
 
 
 @kernel(callee=True)

@@ -104,7 +104,7 @@ class _Lists:
                     self.entries[phrase].number = value
                     self.entries[phrase].roles |= role
         for sign, text in lists.get("currencies", {}).items():
-            for phrase in _phrases(text):
+            for phrase in (sign, *_phrases(text)):
                 self.entries[phrase].number = ord(sign)
                 self.entries[phrase].roles |= CURRENCY
         self.numerals |= lists.get("numerals", {})

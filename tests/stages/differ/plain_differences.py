@@ -330,7 +330,7 @@ def written(every: Sequence[Token], position: int, end: int) -> tuple[list[objec
         body = token.text[: -len(letters[1])]
         unit = letters[1]
         power, sign = lists.powers.get(unit), lists.currencies.get(unit)
-        power = 6 if unit == "m" and is_mark(body[0]) else power
+        power = 6 if unit == "m" and body[0] in lists.currencies.values() else power
     elif token.kind == "M":
         return None
     elif after < len(every) and every[after].kind == "W" and every[after].text in lists.powers:

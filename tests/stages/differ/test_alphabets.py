@@ -61,6 +61,7 @@ def test_one_thing_in_two_forms_is_one(earlier: str, later: str) -> None:
         ("Council meeting starts at 3 pm in the hall", "Council meeting starts at 03:00 in the hall", Rule.NUMBER),
         ("The firm paid $20 to the fund last year", "The firm paid 20 euros to the fund last year", Rule.NUMBER),
         ("The firm paid $5m to the fund last year", "The firm paid $5bn to the fund last year", Rule.NUMBER),
+        ("The well ends at -5m below the old road", "The well ends at -5 million below the old road", Rule.NUMBER),
         ("The 2nd round of the talks begins in the city", "The third round of the talks begins in the city", Rule.NUMBER),
         ("Court upholds the ban on fishing in the lake", "Court overturns the ban on fishing in the lake", Rule.OPPOSITE),
         ("Nice shoes for men, size M, blue with laces", "Nice shoes for men, size L, blue with laces", Rule.OPPOSITE),
