@@ -63,7 +63,7 @@ def cell_of(keys: NDArray[np.uint64], key: np.uint64) -> np.int64:
 
 @_intrinsic
 def prefetch(_typing: Any, array: Any, index: Any) -> Any:
-    """Tell the processor that `array[index]` will be read soon. array: one dimension
+    """Tell the processor that `array[index]` will be read soon. array: one dimension, or two: then the row
 
     It changes no value, and an index outside of the array is no error.
     """
@@ -71,8 +71,9 @@ def prefetch(_typing: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array_type = signature.args[0]
         struct = context.make_array(array_type)(context, builder, args[0])
+        first = [args[1], *[ir.Constant(args[1].type, 0)] * (array_type.ndim - 1)]
         pointer = cgutils.get_item_pointer(
-            context, builder, array_type, struct, [args[1]], wraparound=False, boundscheck=False
+            context, builder, array_type, struct, first, wraparound=False, boundscheck=False
         )
         byte_pointer = builder.bitcast(pointer, ir.PointerType(ir.IntType(8)))
         i32 = ir.IntType(32)

@@ -59,7 +59,7 @@ class Sums(NamedTuple):
     own_run: int
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differing) -> tuple[int, int]:
     """(the first amount rule whose limit is exceeded, or NONE; number of the run that decides, or NO_RUN)
 
@@ -88,7 +88,7 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
     return np.int64(_NONE), np.int64(NO_RUN)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
     later, earlier, runs = work.later, work.earlier, work.alignment.runs
     shared = replaced = only = other_only = longest = place = name = inside = added = ZERO
@@ -228,7 +228,7 @@ def _say_one_number(run: NDArray[np.int64], phrases: Phrases, work: Differing) -
     return mine.counts[0] == other.counts[0] and holds_all(mine, other, YES)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> tuple[int, int]:
     """(points of the later side, of the earlier side) of a run, without words in two spellings or forms and
     without numbers that are the same in another form."""
@@ -243,8 +243,11 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
     if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:
         taken = ZERO
         for a in range(run[0], run[1]):
+            # Asked here too: a call hands over all arrays.
+            if later.kinds[a] != WORD:
+                continue
             for b in range(run[2], run[3]):
-                free = (taken >> (b - run[2])) & 1 == 0
+                free = earlier.kinds[b] == WORD and (taken >> (b - run[2])) & 1 == 0
                 if free and is_one_word(later, a, earlier, b, phrases):
                     points -= later.points[a]
                     other -= earlier.points[b]

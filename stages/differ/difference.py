@@ -51,7 +51,7 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
     return reason, run
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     """(first guard that holds, or NONE; number of its run, or NO_RUN)
 

@@ -14,7 +14,7 @@ from twinsieve.stages.kernel import YES, kernel
 _EXCHANGED_TOKENS, _EXCHANGED_RUNS = 6, 32
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def is_exchanged(number: int, valued: bool, phrases: Phrases, work: Differing) -> bool:
     """Whether a run shows that two parts of the body have changed places (3:1 / 1:3).
 

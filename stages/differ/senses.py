@@ -22,7 +22,7 @@ from twinsieve.stages.kernel import NO, ZERO, kernel
 _NONE, _CALENDAR, _OPPOSITE = int(Rule.NONE), int(Rule.CALENDAR), int(Rule.OPPOSITE)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def may_exclude(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
     """Whether both sides of a run may have phrases with senses; only then `sense_rules` must be called."""
     few = _is_filled(run) and are_few(run)

@@ -11,7 +11,7 @@ from twinsieve.stages.differ.tokens import WORD, Tokens
 from twinsieve.stages.kernel import kernel
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def any_marked_apart(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
     """Whether both sides of a run are short, and a word of each side differ only in their marks."""
     if not are_few(run):

@@ -118,14 +118,18 @@ def _add_unspaced(
     by_script: bool,
     seed: np.uint64,
     grams: NDArray[np.uint32],
-) -> int:
-    """Write each character of an unspaced script, and the pair that ends with it; returns how many.
+    spaced: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Write each character of an unspaced script and the pair that ends with it to `grams`, and the positions
+    of the other characters to `spaced`; returns how many of each.
 
-    Not `by_script`: each character of any script.
+    Not `by_script`: no character counts as spaced.
     """
-    written = 0
+    written = others = 0
     for i in range(chunk[0], chunk[1]):
         if by_script and not is_unspaced(int(chars[i])):
+            spaced[others] = i
+            others += 1
             continue
         grams[written] = np.uint32(gram_hash(NO_CHAR, np.uint64(chars[i]), seed) >> np.uint64(32))
         written += 1
@@ -134,21 +138,21 @@ def _add_unspaced(
             hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), seed)
             grams[written] = np.uint32(hashed >> np.uint64(32))
             written += 1
-    return written
+    return written, others
 
 
 @kernel(callee=True)
 def _add_pairs_and_triples(
     chars: NDArray[np.uint32],
     start: int,
-    chunk: tuple[int, int],
+    spaced: NDArray[np.int64],
     seed: np.uint64,
     grams: NDArray[np.uint32],
     written: int,
 ) -> int:
-    """Write the pair and the triple that end with each character of a spaced script; returns the count."""
-    for i in range(max(chunk[0], start + 1), chunk[1]):
-        if is_unspaced(int(chars[i])):
+    """Write the pair and the triple that end with each of these positions; returns the new count."""
+    for i in spaced:
+        if i == start:
             continue
         hashed = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), seed)
         grams[written] = np.uint32(hashed >> np.uint64(32))
@@ -164,14 +168,14 @@ def _add_pairs_and_triples(
 def _add_fours(
     chars: NDArray[np.uint32],
     start: int,
-    chunk: tuple[int, int],
+    spaced: NDArray[np.int64],
     seed: np.uint64,
     grams: NDArray[np.uint32],
     written: int,
 ) -> int:
-    """Write the four characters that end with each character of a spaced script; returns the new count."""
-    for i in range(max(chunk[0], start + 3), chunk[1]):
-        if is_unspaced(int(chars[i])):
+    """Write the four characters that end with each of these positions; returns the new count."""
+    for i in spaced:
+        if i < start + 3:
             continue
         first = gram_hash(np.uint64(chars[i - 3]), np.uint64(chars[i - 2]), seed)
         second = gram_hash(np.uint64(chars[i - 1]), np.uint64(chars[i]), seed)
@@ -204,6 +208,7 @@ def fill_bands(
     """
     values = np.empty(len(family.multipliers), np.uint32)
     grams = np.empty(2 * _CHUNK + _STEP, np.uint32)
+    spaced = np.empty(_CHUNK, np.int64)
     split = by_fours_from(band_keys.shape[1], rows) if by_script else len(values)
     last = HashFamily(family.gram_seed, family.multipliers[split:], family.addends[split:])
     for row in range(len(starts) - 1):
@@ -214,16 +219,14 @@ def fill_bands(
         values[:] = np.uint32(0xFFFFFFFF)
         for begin in range(start, end, _CHUNK):
             chunk = (begin, min(begin + _CHUNK, end))
-            unspaced = _add_unspaced(chars, start, chunk, by_script, family.gram_seed, grams)
-            if not by_script:
-                lower(values, grams, unspaced, family)
-                continue
-            count = _add_pairs_and_triples(chars, start, chunk, family.gram_seed, grams, unspaced)
-            if end - start < FOURS_FROM:
+            unspaced, others = _add_unspaced(chars, start, chunk, by_script, family.gram_seed, grams, spaced)
+            places = spaced[:others]
+            count = _add_pairs_and_triples(chars, start, places, family.gram_seed, grams, unspaced)
+            if others == 0 or end - start < FOURS_FROM:
                 lower(values, grams, count, family)
                 continue
             lower(values[:split], grams, count, family)
-            count = _add_fours(chars, start, chunk, family.gram_seed, grams, unspaced)
+            count = _add_fours(chars, start, places, family.gram_seed, grams, unspaced)
             lower(values[split:], grams, count, last)
         for band in range(band_keys.shape[1]):
             band_keys[row, band] = band_key(values, band, rows)

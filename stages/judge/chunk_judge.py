@@ -129,11 +129,12 @@ class ChunkJudge:
         )
         tables = config.layout.bands + config.layout.tables if self._text else 0
         self._kept = new_chunk_index(chunk_rows(config), tables)
-        most = max_matches(self.buckets, window, self._scan or near.method == "hamming")
+        scans = self._scan or near.method == "hamming"
+        most = max_matches(self.buckets, window, scans)
         self._spare = new_matches(1, most + 1)
         self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)
         phrases = phrases_of(near.words)
-        self._scratch = [new_scratch(phrases) for _ in range(max(1, near.shards))]
+        self._scratch = [new_scratch(phrases, 0 if scans else most) for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
         self._pushed_out = PushedOut()
 

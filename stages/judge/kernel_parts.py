@@ -106,7 +106,7 @@ def _arguments() -> _Arguments:
         index=index,
         exact=ExactIndex(no_bloom(), no_trie_hits()),
         params=JudgeParams(*[0] * len(JudgeParams._fields)),
-        work=Workspace(matches, matches, new_scratch(phrases_of()), new_chunk_index(1, 1)),
+        work=Workspace(matches, matches, new_scratch(phrases_of(), 0), new_chunk_index(1, 1)),
         outcome=Outcome(bytes_, bytes_, times, counts, counts, bytes_, times, np.zeros((1, 2, 0), np.uint32)),
     )
 

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.intrinsics import popcount
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 
-_CELLS = 2048
+_DIRECT = 1024
+"""Characters below this code point stand in the cell of their number, others are hashed into _DIRECT more."""
+_CELLS = 2 * _DIRECT
 _WORDS = STORED_LENGTH // 64
 _HASH = np.uint32(2654435769)
-_SHIFT = np.uint32(32 - 11)
+_SHIFT = np.uint32(32 - 10)
+_STEP = 16
+"""After so many characters of the text the loop looks whether it can still find enough."""
 
 
 class Pattern(NamedTuple):
@@ -51,11 +55,14 @@ def new_pattern() -> Pattern:
 
 
 @kernel(callee=True)
-def _cell(keys: NDArray[np.uint32], key: np.uint32) -> np.int64:
+def _cell(keys: NDArray[np.uint32], char: np.uint32) -> np.int64:
+    if char < np.uint32(_DIRECT):
+        return np.int64(char)
+    key = np.uint32(char + np.uint32(1))
     cell = np.int64(np.uint32(key * _HASH) >> _SHIFT)
-    while keys[cell] != key and keys[cell] != np.uint32(0):
-        cell = (cell + 1) & (_CELLS - 1)
-    return cell
+    while keys[_DIRECT + cell] != key and keys[_DIRECT + cell] != np.uint32(0):
+        cell = (cell + 1) & (_DIRECT - 1)
+    return _DIRECT + cell
 
 
 @kernel
@@ -69,10 +76,9 @@ def set_pattern(pattern: Pattern, chars: NDArray[np.uint32], start: int, length:
             masks[cell, word] = 0
     used = 0
     for j in range(length):
-        key = np.uint32(chars[start + j] + np.uint32(1))
-        cell = _cell(keys, key)
+        cell = _cell(keys, chars[start + j])
         if keys[cell] == np.uint32(0):
-            keys[cell] = key
+            keys[cell] = np.uint32(chars[start + j] + np.uint32(1))
             touched[used] = cell
             used += 1
         masks[cell, j >> 6] |= np.uint64(1) << np.uint64(j & 63)
@@ -82,30 +88,32 @@ def set_pattern(pattern: Pattern, chars: NDArray[np.uint32], start: int, length:
 
 @kernel
 def lcs_with_stored(
-    pattern: Pattern, query_length: int, texts: NDArray[np.uint16], offset: int, length: int, wide: bool
+    pattern: Pattern,
+    query_length: int,
+    texts: NDArray[np.uint16],
+    offset: int,
+    length: int,
+    wide: bool,
+    least: int,
 ) -> int:
     """Length of the longest common subsequence of the first characters of the query and one stored text.
 
     query_length: number of first characters of the query to compare, 0 to its length
     texts: uint16 arena; the text is `length` characters from `offset` on; if `wide`, two units a character
+    least: what the caller needs; if the length is below it, the result is any number below it
     """
-    keys, masks = pattern.keys, pattern.masks
     if query_length == 0 or length == 0:
         return 0
-    ones = ~np.uint64(0)
-    if query_length <= 64:
-        row = ones
-        for j in range(length):
-            cell = _cell(keys, np.uint32(stored_char(texts, offset, j, wide) + np.uint32(1)))
-            hits = row & masks[cell, 0]
-            row = (row + hits) | (row - hits)
-        return np.int64(popcount(~row & _low_bits(query_length)))
+    if query_length <= 128:
+        return _lcs_of_two_words(pattern, query_length, texts, offset, length, wide, least)
+    keys, masks, rows = pattern.keys, pattern.masks, pattern.rows
     words = (query_length + 63) >> 6
-    rows = pattern.rows
     for word in range(words):
-        rows[word] = ones
+        rows[word] = ~np.uint64(0)
     for j in range(length):
-        cell = _cell(keys, np.uint32(stored_char(texts, offset, j, wide) + np.uint32(1)))
+        if j % _STEP == 0 and _common(rows, words, query_length) + length - j < least:
+            break
+        cell = _cell(keys, np.uint32(stored_char(texts, offset, j, wide)))
         if keys[cell] == np.uint32(0):
             continue
         carry = np.uint64(0)
@@ -117,11 +125,47 @@ def lcs_with_stored(
             overflow = np.uint64(total < row) | np.uint64(carried < total)
             rows[word] = carried | (row - hits)
             carry = overflow
-    common = np.int64(0)
+    return _common(rows, words, query_length)
+
+
+@kernel(callee=True)
+def _lcs_of_two_words(
+    pattern: Pattern,
+    query_length: int,
+    texts: NDArray[np.uint16],
+    offset: int,
+    length: int,
+    wide: bool,
+    least: int,
+) -> int:
+    """`lcs_with_stored` for a query of at most 128 characters: both words of the state stay in registers."""
+    keys, masks = pattern.keys, pattern.masks
+    low = high = ~np.uint64(0)
+    low_bits, high_bits = _low_bits(min(query_length, 64)), _low_bits(max(query_length - 64, 0))
+    common = ZERO
+    first = ZERO
+    while first < length and common + length - first >= least:
+        end = min(first + _STEP, length)
+        for j in range(first, end):
+            cell = _cell(keys, np.uint32(stored_char(texts, offset, j, wide)))
+            hits = low & masks[cell, 0]
+            total = low + hits
+            carry = np.uint64(total < low)
+            low = total | (low - hits)
+            hits = high & masks[cell, 1]
+            high = (high + hits + carry) | (high - hits)
+        common = np.int64(popcount(~low & low_bits)) + np.int64(popcount(~high & high_bits))
+        first = end
+    return common
+
+
+@kernel(callee=True)
+def _common(rows: NDArray[np.uint64], words: int, query_length: int) -> int:
+    """Number of query characters that are in the longest common subsequence so far."""
+    common = ZERO
     for word in range(words - 1):
         common += np.int64(popcount(~rows[word]))
-    common += np.int64(popcount(~rows[words - 1] & _low_bits(query_length - ((words - 1) << 6))))
-    return common
+    return common + np.int64(popcount(~rows[words - 1] & _low_bits(query_length - ((words - 1) << 6))))
 
 
 @kernel(callee=True)

@@ -14,12 +14,20 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.intrinsics import popcount, prefetch
-from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.verify import Scratch, VerifyParams, begin, compare, first_meeting
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.verify import (
+    Scratch,
+    VerifyParams,
+    begin,
+    compare,
+    compare_texts,
+    first_meeting,
+    may_be_alike,
+)
 from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
 from twinsieve.stages.window.chains import Chains, PartChains
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
+from twinsieve.stages.window.ring import FIRST_TIME, GRANULE, KEPT, OLDEST, STREAM_TIME, RingColumns
 from twinsieve.stages.window.tags import tag_find
 
 NOT_PROPOSED = -1
@@ -147,7 +155,7 @@ def propose_row(
     before: kept index at which the chunk began; only entries below it are compared
     returns: the number of matches, or NOT_PROPOSED if the room up to `end` is too small
     """
-    ring, buckets = index.ring, index.buckets
+    ring = index.ring
     place = first
     if index.candidates.scan:
         for kept_index in range(
@@ -157,8 +165,32 @@ def propose_row(
             if place == NOT_PROPOSED:
                 return NOT_PROPOSED
         return place - first
+    found = _candidates(chunk, row, before, index, scratch)
+    left = _possible(chunk, row, found, index, scratch)
+    for number in range(left):
+        kept_index = scratch.candidates[number]
+        slot = kept_index % len(ring.positions)
+        compared_as = compare_texts(chunk, row, ring, slot, index.verify, scratch)
+        place = add_match(matches, place, end, kept_index, compared_as)
+        if place == NOT_PROPOSED:
+            return NOT_PROPOSED
+    return place - first
+
+
+@kernel(callee=True)
+def _candidates(chunk: Chunk, row: int, before: int, index: NearIndex, scratch: Scratch) -> int:
+    """Write the entries in the buckets of a row whose lengths and signatures allow them to be alike.
+
+    The memory that `_possible` reads of them is prefetched: each entry lies somewhere else, and a read of it
+    takes longer than its comparison.
+    returns: how many stand in scratch.candidates
+    """
+    ring, buckets = index.ring, index.buckets
+    capacity = len(ring.positions)
     code = chunk.codes[row]
     signature = chunk.signatures[row]
+    newest = before - 1
+    found = ZERO
     for probe in range(chunk.probes[row]):
         start = bucket_of(chunk, row, np.int64(probe), buckets)
         for way in range(WAYS):
@@ -170,14 +202,40 @@ def propose_row(
                 continue
             # The entry holds the low bits of a kept index. Take the newest index below `before` with these
             # bits: if the entry is stale, this index is too old for the window.
-            newest = before - 1
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
-            if not first_meeting(scratch.seen, row, kept_index):
+            if kept_index < 0 or not first_meeting(scratch.seen, row, kept_index):
                 continue
-            place = _consider(chunk, row, kept_index, index, scratch, matches, place, end)
-            if place == NOT_PROPOSED:
-                return NOT_PROPOSED
-    return place - first
+            scratch.candidates[found] = kept_index
+            found += 1
+            slot = kept_index % capacity
+            prefetch(ring.lengths, slot)
+            prefetch(ring.bags, slot)
+            prefetch(ring.offsets, slot)
+    return found
+
+
+@kernel(callee=True)
+def _possible(chunk: Chunk, row: int, found: int, index: NearIndex, scratch: Scratch) -> int:
+    """Leave those of the first `found` candidates that are inside the window and may be alike.
+
+    Their texts are prefetched.
+    returns: how many are left
+    """
+    ring = index.ring
+    capacity = len(ring.positions)
+    left = ZERO
+    for number in range(found):
+        kept_index = scratch.candidates[number]
+        slot = kept_index % capacity
+        if (
+            in_window(ring, kept_index, capacity, index.candidates.near_age)
+            and ring.lengths[slot] > 0
+            and may_be_alike(chunk, row, ring, slot, index.verify)
+        ):
+            scratch.candidates[left] = kept_index
+            left += 1
+            prefetch(ring.texts, np.int64(ring.offsets[slot]) * GRANULE)
+    return left
 
 
 @kernel(callee=True)

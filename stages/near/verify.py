@@ -71,6 +71,7 @@ class Scratch(NamedTuple):
     token_row: int64[1], the row whose body is in `differing.later` now; -1: none
     seen: uint64[1024], hash table of candidates that were already compared with the current row. An entry may
         overwrite another; then a candidate is compared twice
+    candidates: int64[most], kept indices of the candidates of the current row
     """
 
     pattern: Pattern
@@ -79,10 +80,11 @@ class Scratch(NamedTuple):
     token_row: NDArray[np.int64]
     phrases: Phrases
     seen: NDArray[np.uint64]
+    candidates: NDArray[np.int64]
 
 
-def new_scratch(phrases: Phrases) -> Scratch:
-    """New memory for one thread. phrases: the lists of words for the rules"""
+def new_scratch(phrases: Phrases, most: int) -> Scratch:
+    """New memory for one thread. phrases: the lists of words for the rules; most: candidates of a row"""
     return Scratch(
         new_pattern(),
         np.full(1, -1, np.int64),
@@ -90,6 +92,7 @@ def new_scratch(phrases: Phrases) -> Scratch:
         np.full(1, -1, np.int64),
         phrases,
         np.zeros(1024, np.uint64),
+        np.zeros(most, np.int64),
     )
 
 
@@ -180,25 +183,44 @@ def compare(
         STORED_LENGTH
     matched, compared: similarity = matched / compared; matched = 2 * LCS, compared = sum of both lengths
     """
-    if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
+    if not may_be_alike(chunk, row, ring, slot, rules):
         return 0, 0, 0
+    return compare_texts(chunk, row, ring, slot, rules, scratch)
+
+
+@kernel(callee=True)
+def may_be_alike(chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams) -> bool:
+    """Whether scopes, lengths and char bags of a row and a ring entry allow them to be alike."""
+    if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
+        return False
+    length, other = np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])
+    least = rules.similarity * (length + other)
+    if 2 * min(length, other) * SIMILARITY_SCALE < least:
+        return False
+    if max(length, other) > STORED_LENGTH:
+        return True
+    bound = bag_bound(chunk.bags, row, length, ring.bags, slot, other)
+    return 2 * bound * SIMILARITY_SCALE >= least
+
+
+@kernel(callee=True)
+def compare_texts(
+    chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams, scratch: Scratch
+) -> tuple[int, int, int]:
+    """What `compare` returns, for a row and a ring entry that may be alike."""
     length, other = np.int64(chunk.lengths[row]), np.int64(ring.lengths[slot])
     compared = length + other
     least = rules.similarity * compared
-    if 2 * min(length, other) * SIMILARITY_SCALE < least:
-        return 0, 0, 0
     head, other_head = min(length, STORED_LENGTH), min(other, STORED_LENGTH)
     long = max(length, other) > STORED_LENGTH
-    if not long:
-        bound = bag_bound(chunk.bags, row, head, ring.bags, slot, other_head)
-        if 2 * bound * SIMILARITY_SCALE < least:
-            return 0, 0, 0
     if scratch.pattern_row[0] != row:
         set_pattern(scratch.pattern, chunk.chars, chunk.starts[row], head)
         scratch.pattern_row[0] = row
     offset = np.int64(ring.offsets[slot]) * GRANULE
     wide = ring.wides[slot] != 0
-    matched = 2 * np.int64(lcs_with_stored(scratch.pattern, head, ring.texts, offset, other_head, wide))
+    needed = np.int64(0) if long else -(-least // (2 * SIMILARITY_SCALE))
+    common = lcs_with_stored(scratch.pattern, head, ring.texts, offset, other_head, wide, needed)
+    matched = 2 * np.int64(common)
     status = ALIKE
     if long:
         matched = _estimate(chunk, row, ring, slot, matched, head + other_head, compared)
@@ -279,7 +301,8 @@ def _cards_differ(
     own = min(own, STORED_LENGTH)
     other = np.int64(ring.owns[slot])
     offset = np.int64(ring.offsets[slot]) * GRANULE
-    common = lcs_with_stored(scratch.pattern, own, ring.texts, offset, other, ring.wides[slot] != 0)
+    wide = ring.wides[slot] != 0
+    common = lcs_with_stored(scratch.pattern, own, ring.texts, offset, other, wide, np.int64(0))
     if min(own, other) < MIN_NEAR_LENGTH:
         return common < max(own, other)
     return 2 * common * SIMILARITY_SCALE < rules.similarity * (own + other)

@@ -41,14 +41,16 @@ def _stored(text: str, *, wide: bool) -> np.ndarray:
 _PATTERN = new_pattern()
 
 
-@given(_SMALL, _SMALL, st.booleans(), st.integers(0, 3))
-def test_lcs_equals_the_plain_one(query: str, text: str, wide: bool, before: int) -> None:
+@given(_SMALL, _SMALL, st.booleans(), st.integers(0, 3), st.integers(0, 210))
+def test_lcs_equals_the_plain_one(query: str, text: str, wide: bool, before: int, least: int) -> None:
     if wide:
         query, text = query.replace("甲", "𠮷"), text.replace("甲", "𠮷")
     units = np.concatenate([np.zeros(before, np.uint16), _stored(text, wide=wide)])
     set_pattern(_PATTERN, _codes(query), 0, len(query))
-    found = lcs_with_stored(_PATTERN, len(query), units, before, len(text), wide)
+    found = lcs_with_stored(_PATTERN, len(query), units, before, len(text), wide, 0)
     assert found == LCSseq.similarity(query, text)
+    enough = lcs_with_stored(_PATTERN, len(query), units, before, len(text), wide, least)
+    assert enough == found if found >= least else enough < least
 
 
 @pytest.mark.parametrize("length", [1, 63, 64, 65, 127, 128, 129, 511, STORED_LENGTH])
@@ -58,8 +60,19 @@ def test_lcs_at_word_edges(length: int) -> None:
     text = "".join(chr(0x4E00 + c) for c in rng.integers(0, 40, STORED_LENGTH))
     set_pattern(_PATTERN, _codes(query), 0, length)
     for used in {1, length // 2, length} - {0}:
-        found = lcs_with_stored(_PATTERN, used, _stored(text, wide=False), 0, len(text), False)
-        assert found == LCSseq.similarity(query[:used], text)
+        plain = LCSseq.similarity(query[:used], text)
+        for least in (0, plain, plain + 1):
+            found = lcs_with_stored(_PATTERN, used, _stored(text, wide=False), 0, len(text), False, least)
+            assert found == plain if least <= plain else found < least
+
+
+def test_characters_that_share_a_cell_of_the_pattern_are_told_apart() -> None:
+    # Cells of higher code points are hashed; 400 of them in 1,024 cells meet.
+    query = "".join(chr(0x4E00 + c) for c in range(400))
+    text = "".join(chr(0x4E00 + c) for c in range(1, 800, 2))
+    set_pattern(_PATTERN, _codes(query), 0, len(query))
+    found = lcs_with_stored(_PATTERN, len(query), _stored(text, wide=False), 0, len(text), False, 0)
+    assert found == LCSseq.similarity(query, text) == 200
 
 
 def _bag(text: str) -> np.ndarray:
