@@ -28,6 +28,7 @@ from twinsieve.api import sieve as sieve_module
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
@@ -467,9 +468,12 @@ def test_settings_are_those_of_the_command_and_keywords_count_first(tmp_path: Pa
         assert Sieve(settings=chosen, similarity=0.9)._engine.config.near.similarity == 9_000
 
 
-def test_a_sieve_of_its_own_defaults_is_plain_and_has_no_age() -> None:
+def test_a_sieve_without_settings_judges_as_the_commands_without_an_age() -> None:
     sieve = Sieve()
-    assert sieve._settings.profile == "plain"
+    assert (sieve._settings.profile, sieve._settings.near.similarity) == (
+        Settings().profile,
+        Settings().near.similarity,
+    )
     assert (sieve._engine.config.near.window, sieve._engine.config.exact.window) == (
         Window(200_000),
         Window(2_000_000),
@@ -477,7 +481,7 @@ def test_a_sieve_of_its_own_defaults_is_plain_and_has_no_age() -> None:
     tagged = Sieve(window=9, similarity=0.95).judge(
         ["#one tag# these are the same words", "#another# these are the same words"]
     )
-    assert tagged.kept.tolist() == [True, True]
+    assert tagged.kept.tolist() == [True, False]
 
 
 def test_every_problem_of_the_settings_is_told_at_once_with_its_argument() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -113,7 +114,8 @@ def find_all(
 
 @lru_cache(maxsize=8)
 def _default_scheme(options: Options) -> Scheme:
-    return scheme_of(settings_of(options, None))
+    # Tags are words of the text here, unless a profile says otherwise.
+    return scheme_of(settings_of(replace(options, profile=options.profile or "plain"), None))
 
 
 def _fingerprints_of(column: object) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

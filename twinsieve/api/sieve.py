@@ -49,11 +49,12 @@ class Sieve:
     with a dropped text. Verdicts depend on the settings and on the texts in their order, not on how the texts
     are split into calls.
 
-    similarity: 0.5 to 1; two texts count as similar from this value on (default: 0.85, or the profile's)
-    profile: what is removed from texts before they are compared. `plain` (default), for any language: links
-        and @names. `microblog`, for Weibo and similar sites: also hashtags, repost chains, card and video
-        tails. `titles`, for headlines, and `sms`, for texts made from templates, remove what `plain` removes.
-        The last three have differences `full` and a similarity of their own: 0.7, 0.75 and 0.8
+    similarity: 0.5 to 1; two texts count as similar from this value on (default: 0.8, or the profile's)
+    profile: the kind of text, with a similarity, limits and an index of its own (docs/DIFFERENCES.md).
+        `microblog`: posts in Chinese; `plain`: posts in alphabets; `titles`: headlines; `sms`: text messages.
+        Without one, what is safest for all kinds of text together holds, as for the commands. The default and
+        `microblog` remove links, @names, hashtags, repost chains, card and video tails from texts before they
+        are compared, the others links and @names
     window: near duplicates are searched among this number of the newest kept texts (default 200,000); takes
         about 300 bytes for each at once, and later 2 bytes per character (at most 512 characters of a text)
     exact_window: the same for equal texts (default 2,000,000); takes about 5 bytes for each
@@ -65,9 +66,9 @@ class Sieve:
     distance: for near="hamming": the most bits in which duplicates differ, 0 to 7 (default 3)
     error_rate: for exact="bloom": share of new texts that are wrongly dropped as old ones (default 1e-6);
         their verdicts name no leader
-    differences: which differences keep two similar texts apart, so that both are kept. `guards` (default):
-        numbers, days, opposites, corrections. `full`: also the amount of text that was replaced or added; use
-        it with a lower similarity. `off`: none
+    differences: which differences keep two similar texts apart, so that both are kept. `guards`: numbers,
+        days, opposites, corrections. `full` (default): also the amount of text that was replaced or added.
+        `off`: none
     seed: secret whole number (default 0); a stranger who knows it could make different texts that collide
     threads: the most threads to use (default: one per core)
     settings: path of a YAML file, or a mapping with the same keys (nested or dotted), for all other settings.

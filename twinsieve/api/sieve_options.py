@@ -64,11 +64,10 @@ _WHOLE = frozenset({"window", "exact_window", "distance", "threads"})
 """Arguments that are whole numbers but may be written as floats: 1e5."""
 
 _DEFAULTS: dict[str, object] = {
-    "profile": "plain",
     "near.window": {"messages": WINDOW, "age": None},
     "exact.window": {"messages": EXACT_WINDOW, "age": None},
 }
-"""What `settings` is if the caller passes none: rules safe in any language, little memory, no age limit."""
+"""What `settings` is if the caller passes none: little memory, no age limit."""
 
 
 def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, object] | None) -> Settings:
