@@ -20,7 +20,7 @@ def test_a_section_is_set_as_a_message_shows_it(tmp_path: Path, run: Run) -> Non
     refused = run(*call, "-o", tmp_path / "b", *setting(layout))
     shown = refused.err.partition("written with ")[2].partition(", the configuration says ")
     assert refused.code == 1
-    assert shown[0].startswith("near.layout={bands: 27, rows: 3")
+    assert shown[0].startswith("near.layout={bands: 28, rows: 3")
     assert "near.layout={bands: 36, rows: 3" in shown[2]
     (tmp_path / "more.jsonl").write_text('{"text": "another row"}\n')
     files = (tmp_path / "more.jsonl", "-o", tmp_path / "c", "--state", state)
