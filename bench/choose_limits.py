@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.machine import machine_line
-from tests.accuracy.labels import configured, every_judged_pair, texts_of
+from tests.accuracy.labels import PROFILES, configured, judged_pairs, texts_of
 from twinsieve.pipeline.evaluate.judged import JudgedPair, Share, judge_pairs
 from twinsieve.stages.contract import FULL, Differences
 
@@ -34,6 +34,8 @@ _VALUES = {
     "only_short": (250, 1_000),
     "longest": (5, 7, 10),
     "in_place": (1, 2),
+    "name_places": (0, 1, 2),
+    "added_short": (3, 512),
     "places": (1, 2, 512),
     "inside": (18, 512),
     "own": (30, 35),
@@ -58,17 +60,17 @@ def choices(count: int) -> list[Choice]:
     ]
 
 
-def dropped(pairs: list[tuple[JudgedPair, str]], choice: Choice) -> NDArray[np.bool_]:
+def dropped(pairs: list[JudgedPair], choice: Choice) -> NDArray[np.bool_]:
     """bool[pairs]: what the choice drops."""
     found = np.zeros(len(pairs), bool)
-    for name, profile in sorted({(pair.set, profile) for pair, profile in pairs}):
-        rows = [row for row, (pair, _) in enumerate(pairs) if pair.set == name]
-        scheme, sieve = configured(profile)
+    for name in sorted({pair.set for pair in pairs}):
+        rows = [row for row, pair in enumerate(pairs) if pair.set == name]
+        scheme, sieve = configured(PROFILES[name])
         near = replace(
             sieve.near, candidates="scan", similarity=choice.similarity, differences=choice.differences
         )
         verdicts = judge_pairs(
-            [pairs[row][0] for row in rows], texts_of(name), scheme, replace(sieve, near=near)
+            [pairs[row] for row in rows], texts_of(name), scheme, replace(sieve, near=near)
         )
         found[rows] = [verdict.dropped for verdict in verdicts]
     return found
@@ -85,9 +87,9 @@ def main() -> None:
     """Print machine and table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--choices", type=int, default=150)
-    pairs = every_judged_pair()
-    sets = np.array([pair.set for pair, _ in pairs])
-    labels = np.array([pair.label for pair, _ in pairs])
+    pairs = judged_pairs()
+    sets = np.array([pair.set for pair in pairs])
+    labels = np.array([pair.label for pair in pairs])
     tried = choices(parser.parse_args().choices)
     drops = np.array([dropped(pairs, choice) for choice in tried])
     table = Table("set left out", "precision", "recall", "similarity", "limits", title=f"{len(pairs)} pairs")

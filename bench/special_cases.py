@@ -25,7 +25,7 @@ from rich.table import Table
 
 from bench.machine import machine_line
 from tests.accuracy.data_sets import data_dir
-from tests.accuracy.labels import configured, every_judged_pair, texts_of
+from tests.accuracy.labels import PROFILES, configured, judged_pairs, texts_of
 from tests.stages.differ import plain_differences as plain
 from twinsieve.pipeline.evaluate.judged import JudgedPair, judge_pairs
 from twinsieve.stages.contract import OFF, Differences
@@ -70,11 +70,9 @@ def cases() -> Iterator[Case]:
         for n, row in enumerate(hard)
     ]
     yield from _alike(labels, texts, "microblog", hard=True)
-    judged = [(pair, profile) for pair, profile in every_judged_pair() if pair.label != "unsure"]
-    for name, profile in sorted({(pair.set, profile) for pair, profile in judged}):
-        yield from _alike(
-            [pair for pair, _ in judged if pair.set == name], texts_of(name), profile, hard=False
-        )
+    judged = [pair for pair in judged_pairs() if pair.label != "unsure"]
+    for name, profile in sorted(PROFILES.items()):
+        yield from _alike([pair for pair in judged if pair.set == name], texts_of(name), profile, hard=False)
 
 
 def _alike(pairs: list[JudgedPair], texts: dict[str, str], profile: str, *, hard: bool) -> Iterator[Case]:

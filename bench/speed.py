@@ -101,7 +101,7 @@ def measure(path: Path, times: int, console: Console) -> None:
     table.add_column("step")
     table.add_column("twinsieve dedup", justify="right")
     table.add_column("rensa + rapidfuzz loop", justify="right")
-    for step, ours in {name: name for name in seconds} | {"near": "judge"}.items():
+    for step, ours in ({name: name for name in seconds} | {"near": "judge"}).items():
         micros = best["micros_per_row"][ours]
         label = "exact and near" if step == "near" else step
         table.add_row(label, f"{micros:.2f}", f"{seconds[step] / rows * 1e6:.2f}")
