@@ -13,10 +13,12 @@ _ROOT = Path(__file__).resolve().parent.parent
 _PROGRAM = (sys.executable, "-m", "twinsieve")
 
 
-def stats_of(source: Path, output: Path, program: Sequence[str | Path] = _PROGRAM) -> dict[str, Any]:
-    """What `--stats` says of a quiet run; `program`: by default that of this checkout."""
+def stats_of(
+    source: Path, output: Path, program: Sequence[str | Path] = _PROGRAM, flags: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What `--stats` says of a quiet run; program: by default that of this checkout; flags: more of them."""
     stats = output.with_name("stats.json")
-    words = [*program, "dedup", "-q", source, "-o", output, "--stats", stats]
+    words = [*program, "dedup", "-q", source, "-o", output, "--stats", stats, *flags]
     subprocess.run(words, cwd=_ROOT, check=True)
     found: dict[str, Any] = json.loads(stats.read_bytes())
     return found

@@ -1,56 +1,105 @@
-"""Speed of two installed versions of twinsieve, measured in turn: five pairs, every ratio printed.
+"""Speed and CPU of two installed versions of twinsieve, measured in turn: five pairs, every ratio printed.
 
-    python -m bench.paired OLD NEW [FILE] [--pairs 5]
+    python -m bench.paired OLD NEW [FILE] [--sentences N] [--profile NAME] [--pairs 5]
 
 OLD, NEW: the programs, for example `../before/.venv/bin/twinsieve` and `.venv/bin/twinsieve`.
-FILE: JSON lines; default: weibo_dev.jsonl.gz in the folder that TWINSIEVE_DATA names.
-One uncounted run of each program compiles the kernels, and start-up is never counted (`--stats`).
-The machine's speed drifts, so quote the median ratio, not a rate.
+FILE: JSON lines; default: weibo_dev.jsonl.gz in the folder that TWINSIEVE_DATA names. `--sentences`: so many
+made-up English sentences instead, every fifth with one edit (`bench.recall_by_age`).
+One uncounted run of each program compiles the kernels, and start-up counts for CPU only (`--stats`).
+Memory that the system has to find first may halve the speed of a run. So before each run a gigabyte is
+touched and given back. The machine's speed drifts all the same: quote the median ratio, not a rate.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import random
+import resource
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
+
+import numpy as np
 
 from bench.command import stats_of
 from bench.machine import machine_line
+from bench.recall_by_age import edited, sentences
+
+_TOUCHED = 1 << 30
+
+
+class Run(NamedTuple):
+    """One run: rows a second without its start, CPU seconds with it, dropped rows."""
+
+    rate: float
+    cpu: float
+    dropped: int
+
+
+def measured(program: Path, posts: Path, out: Path, profile: str | None) -> Run:
+    """Run `dedup` once."""
+    np.ones(_TOUCHED, np.uint8)
+    flags = ["--profile", profile] if profile else []
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = stats_of(posts.absolute(), out, [program.absolute()], flags)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Run(found["rows_per_second"], cpu, found["exact"] + found["near"])
+
+
+def write_sentences(count: int, path: Path) -> None:
+    """Made-up English sentences, every fifth one an earlier one with an edit."""
+    rng = random.Random(5)
+    source, texts = sentences(rng), list[str]()
+    with path.open("w") as lines:
+        for number in range(count):
+            is_copy = texts and rng.random() < 0.2
+            texts.append(edited(rng.choice(texts), 1, rng) if is_copy else next(source))
+            lines.write(json.dumps({"id": number, "text": texts[-1]}) + "\n")
 
 
 def main() -> None:
-    """Print machine, input, each pair and the median ratio."""
+    """Print machine, input, each pair and the median ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--sentences", type=int, default=0)
+    parser.add_argument("--profile")
     parser.add_argument("--pairs", type=int, default=5)
     given = parser.parse_args()
-    data = os.environ.get("TWINSIEVE_DATA")
-    posts: Path | None = given.file or (Path(data) / "weibo_dev.jsonl.gz" if data else None)
-    if posts is None or not posts.is_file():
-        sys.exit(f"{posts or 'no file given'}: name a file of JSON lines, or set TWINSIEVE_DATA")
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "unique.jsonl"
-        programs = {"old": [given.old.absolute()], "new": [given.new.absolute()]}
-        dropped = {}
-        for label, program in programs.items():
-            found = stats_of(posts.absolute(), out, program)
-            dropped[label] = found["exact"] + found["near"]
+        if given.sentences:
+            posts = Path(name) / "sentences.jsonl"
+            write_sentences(given.sentences, posts)
+        else:
+            data = os.environ.get("TWINSIEVE_DATA")
+            posts = given.file or Path(data or "") / "weibo_dev.jsonl.gz"
+        if not posts.is_file():
+            sys.exit(f"{posts}: name a file of JSON lines, or set TWINSIEVE_DATA")
+        programs = {"old": given.old, "new": given.new}
+        first = {label: measured(program, posts, out, given.profile) for label, program in programs.items()}
         print(machine_line())
-        print(f"input: {posts.name}, {found['rows']:,} rows")
-        print(f"dropped: old {dropped['old']:,}, new {dropped['new']:,}")
-        ratios = []
+        print(f"input: {posts.name}, profile {given.profile or 'none'}")
+        print(f"dropped: old {first['old'].dropped:,}, new {first['new'].dropped:,}")
+        rates, cpus = [], []
         for pair in range(1, given.pairs + 1):
             order = ("old", "new") if pair % 2 else ("new", "old")
-            runs = {label: stats_of(posts.absolute(), out, programs[label]) for label in order}
-            rates = {label: run["rows_per_second"] for label, run in runs.items()}
-            ratios.append(rates["new"] / rates["old"])
-            print(f"pair {pair}: old {rates['old']:,}/s, new {rates['new']:,}/s, new/old {ratios[-1]:.3f}")
-    print(f"median new/old {median(ratios):.3f}")
+            runs = {label: measured(programs[label], posts, out, given.profile) for label in order}
+            old, new = runs["old"], runs["new"]
+            rates.append(new.rate / old.rate)
+            cpus.append(new.cpu / old.cpu)
+            print(
+                f"pair {pair}: old {old.rate:,.0f}/s {old.cpu:.2f} s, new {new.rate:,.0f}/s {new.cpu:.2f} s, "
+                f"new/old {rates[-1]:.3f}, CPU {cpus[-1]:.3f}",
+                flush=True,
+            )
+    print(f"median new/old {median(rates):.3f}, CPU {median(cpus):.3f}")
 
 
 if __name__ == "__main__":
