@@ -177,7 +177,7 @@ def propose_row(
     return place - first
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _candidates(chunk: Chunk, row: int, before: int, index: NearIndex, scratch: Scratch) -> int:
     """Write the entries in the buckets of a row whose lengths and signatures allow them to be alike.
 
@@ -214,7 +214,7 @@ def _candidates(chunk: Chunk, row: int, before: int, index: NearIndex, scratch: 
     return found
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _possible(chunk: Chunk, row: int, found: int, index: NearIndex, scratch: Scratch) -> int:
     """Leave those of the first `found` candidates that are inside the window and may be alike.
 

@@ -188,7 +188,7 @@ def compare(
     return compare_texts(chunk, row, ring, slot, rules, scratch)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def may_be_alike(chunk: Chunk, row: int, ring: RingColumns, slot: int, rules: VerifyParams) -> bool:
     """Whether scopes, lengths and char bags of a row and a ring entry allow them to be alike."""
     if rules.scoped and chunk.scopes[row] != ring.scopes[slot]:
