@@ -33,8 +33,9 @@ _TOUCHED = 1 << 30
 
 
 class Run(NamedTuple):
-    """One run: rows a second without its start, CPU seconds with it, dropped rows."""
+    """One run: rows, rows a second without the start, CPU seconds with it, dropped rows."""
 
+    rows: int
     rate: float
     cpu: float
     dropped: int
@@ -48,7 +49,7 @@ def measured(program: Path, posts: Path, out: Path, profile: str | None) -> Run:
     found = stats_of(posts.absolute(), out, [program.absolute()], flags)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Run(found["rows_per_second"], cpu, found["exact"] + found["near"])
+    return Run(found["rows"], found["rows_per_second"], cpu, found["exact"] + found["near"])
 
 
 def write_sentences(count: int, path: Path) -> None:
@@ -85,7 +86,7 @@ def main() -> None:
         programs = {"old": given.old, "new": given.new}
         first = {label: measured(program, posts, out, given.profile) for label, program in programs.items()}
         print(machine_line())
-        print(f"input: {posts.name}, profile {given.profile or 'none'}")
+        print(f"input: {posts.name}, {first['new'].rows:,} rows, profile {given.profile or 'none'}")
         print(f"dropped: old {first['old'].dropped:,}, new {first['new'].dropped:,}")
         rates, cpus = [], []
         for pair in range(1, given.pairs + 1):

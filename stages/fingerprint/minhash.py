@@ -200,8 +200,9 @@ def fill_bands(
     Grams are all characters and all pairs of neighbours of the whole body. With `by_script`, the grams for a
     character of a spaced script are the pair and the triple that end with it; in bodies of FOURS_FROM
     characters and more, the MinHash values of the last bands (`by_fours_from`) are taken of the four
-    characters that end with it instead. Long bodies share so many pairs that the buckets of pairs
-    push out what is old; fours keep it, but miss a body with many small edits.
+    characters that end with it instead. Two long bodies nearly always have pairs in common, so a bucket of
+    pairs fills with unrelated bodies and pushes out older ones; a bucket of fours does not. But many small
+    edits change nearly all fours, so most bands keep pairs and triples.
     Bit b of a signature is the lowest bit of mix32 of MinHash value b.
     family: at least max(32, bands * rows) functions
     The time is linear in the length of the body; the memory does not depend on it.

@@ -23,7 +23,7 @@ _WORDS = STORED_LENGTH // 64
 _HASH = np.uint32(2654435769)
 _SHIFT = np.uint32(32 - 10)
 _STEP = 16
-"""After so many characters of the text the loop looks whether it can still find enough."""
+"""Characters of the text between two checks whether the subsequence can still become long enough."""
 
 
 class Pattern(NamedTuple):

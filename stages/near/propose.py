@@ -203,7 +203,7 @@ def _candidates(chunk: Chunk, row: int, before: int, index: NearIndex, scratch: 
             # The entry holds the low bits of a kept index. Take the newest index below `before` with these
             # bits: if the entry is stale, this index is too old for the window.
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
-            if kept_index < 0 or not first_meeting(scratch.seen, row, kept_index):
+            if not first_meeting(scratch.seen, row, kept_index):
                 continue
             scratch.candidates[found] = kept_index
             found += 1

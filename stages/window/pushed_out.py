@@ -15,8 +15,8 @@ from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets
 from twinsieve.stages.window.ring import KEPT, OLDEST, RingColumns
 
 LEFT_SHARE = 8
-"""A message counts as pushed out if less than 1/8 of its bands still hold it: two of 24 at most. A copy that
-is .85 alike shares a fifth of its bands with its original, so most likely none of these."""
+"""A message counts as pushed out if less than 1/8 of its bands still hold it: three of 28 at most. A copy
+that is .85 alike shares a fifth of its bands with its original, so most likely none of these."""
 
 
 class PushedOut:

@@ -56,6 +56,9 @@ LEAST = 8_000
 NO_GUARD = Variant("letters", "off")
 PRODUCT = Variant("product", "off")
 GUARDED = Variant("product", "guards")
+LEAST_F1 = dict.fromkeys(LANGUAGES, (0.9965, 0.994)) | {"ru": (0.9955, 0.992)}
+"""F1 of all rows and of near ones at .85. Russian reached the bounds of the others with 24 x 4 bands of letters
+and pairs; the index of 28 x 3 bands by script, better on all other sets, measures .9960 and .9929 on it."""
 
 
 class Files(NamedTuple):
@@ -127,7 +130,8 @@ def test_every_language_at_85_reaches_the_f1_of_real_posts(
     short = {
         language: (report.runs[run].scores.every.f1, report.runs[run].scores.near.f1)
         for language, report in reports.items()
-        if report.runs[run].scores.every.f1 < 0.9955 or report.runs[run].scores.near.f1 < 0.992
+        if report.runs[run].scores.every.f1 < LEAST_F1[language][0]
+        or report.runs[run].scores.near.f1 < LEAST_F1[language][1]
     }
     assert short == {}
     assert near_counts(reports, run).f1 >= 0.997

@@ -1,4 +1,4 @@
-"""Every measurement starts: what it takes from the project and its tests is still there."""
+"""Each module of `bench/` can be imported: every name that it imports from the project or the tests exists."""
 
 from __future__ import annotations
 
