@@ -26,6 +26,7 @@ _COMMANDS = {
     "explain": ("explain", "Show why two messages are duplicates, or why not."),
     "lint": ("lint", "Check settings; show memory and what the windows cover."),
     "config": ("config", "List or print example settings."),
+    "test": ("cases", "Run cases: messages, and what to say of each."),
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
     "train-idf": ("train_idf", "Learn feature weights from a file."),
     "train-stop-words": ("train_stop_words", "Learn from a file which words are stop words."),
@@ -99,7 +100,7 @@ def _nearest(name: str) -> str:
 
     >>> _nearest("eval"), _nearest("rest")
     ("did you mean 'evaluate'?", "did you mean 'reset'?")
-    >>> _nearest("test").split(", ")[0]
+    >>> _nearest("tell").split(", ")[0]
     'there are dedup'
     """
     from difflib import SequenceMatcher

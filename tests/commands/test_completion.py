@@ -13,7 +13,7 @@ import pytest
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.options import FILE_NAME
 
-_INPUTS = {"inputs", "input_", "pairs_file", "file", "source", "config", "command_config"}
+_INPUTS = {"inputs", "input_", "pairs_file", "file", "files", "source", "config", "command_config"}
 _OF_FILES = _INPUTS | {"output", "duplicates", "dead_letter", "stats", "state", "wrong"}
 """Names of parameters."""
 
