@@ -27,6 +27,7 @@ _COMMANDS = {
     "lint": ("lint", "Check settings; show memory and what the windows cover."),
     "config": ("config", "List or print example settings."),
     "test": ("cases", "Run cases: messages, and what to say of each."),
+    "tune": ("tune", "Show what other similarities and profiles would drop."),
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
     "train-idf": ("train_idf", "Learn feature weights from a file."),
     "train-stop-words": ("train_stop_words", "Learn from a file which words are stop words."),

@@ -1,0 +1,147 @@
+"""`twinsieve tune`."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from twinsieve.pipeline.commands.options import (
+    FILE_NAME,
+    FormatFlags,
+    SettingsFlags,
+    format_options,
+    settings_options,
+)
+from twinsieve.pipeline.commands.terminal import examples, report, say_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from twinsieve.pipeline.settings.model import Settings
+    from twinsieve.pipeline.tune.sweep import Point
+
+_ROWS = 60_000
+
+
+@click.command(
+    "tune",
+    epilog=examples(
+        "twinsieve tune posts.jsonl",
+        "twinsieve tune posts.jsonl --judged labels.tsv --stats points.json",
+        "twinsieve tune posts/ --rows 5000",
+    ),
+)
+@click.argument("inputs", nargs=-1, type=FILE_NAME, metavar="[INPUT]...")
+@settings_options
+@click.option(
+    "--rows", default=_ROWS, type=click.IntRange(1), help=f"Try on the first N rows ({_ROWS}).", metavar="N"
+)
+@click.option(
+    "--judged",
+    type=FILE_NAME,
+    metavar="LABELS",
+    help="Labels of pairs in INPUT, as `evaluate` reads them: shows precision and recall too.",
+)
+@click.option("--stats", type=FILE_NAME, help="All points, JSON.")
+@format_options("Format of inputs (by file name).")
+def command(
+    inputs: tuple[str, ...],
+    rows: int,
+    judged: str | None,
+    stats: str | None,
+    spelt: FormatFlags,
+    flags: SettingsFlags,
+) -> None:
+    """Show which share of INPUTs each similarity from 0.70 to 0.95 drops.
+
+    This is tried with your settings under each level of near.differences, and under each profile.
+
+    Each figure is that of a `dedup` of the same rows with these settings. With labels each point also shows
+    precision (the share of the dropped pairs that readers call the same) and recall.
+    """
+    from twinsieve.pipeline.commands.warm_up import loading
+    from twinsieve.pipeline.evaluate.evaluate import read_texts
+    from twinsieve.pipeline.evaluate.judged import read_judged
+    from twinsieve.pipeline.files.address import path_here
+    from twinsieve.pipeline.files.format import refuse_empty_names, refuse_endings_of_reports
+    from twinsieve.pipeline.files.messages import InputReader
+    from twinsieve.pipeline.files.names import expand
+    from twinsieve.pipeline.files.write import Output, refuse_clashes
+    from twinsieve.pipeline.settings.load import load_settings
+    from twinsieve.pipeline.tune.points import points_json
+    from twinsieve.pipeline.tune.sample import read_sample
+    from twinsieve.pipeline.tune.sweep import SIMILARITIES, curves_of, sweep, with_keys
+
+    config = path_here("-c", flags.config) if flags.config is not None else None
+    overrides = flags.overrides()
+
+    def settings_with(keys: dict[str, str]) -> Settings:
+        return load_settings(config, os.environ, with_keys(overrides, keys), on_files=True)
+
+    settings = settings_with({})
+    curves = curves_of(settings_with)
+    refuse_empty_names(list(inputs))
+    names = expand(list(inputs) or ["-"], [stats]).names
+    dialect = spelt.dialect_of(names, settings)
+    reports = {"--stats": stats}
+    read = [*names, *([judged] if judged is not None else [])]
+    refuse_clashes(read, reports, settings=settings, config=flags.config)
+    refuse_endings_of_reports(reports)
+    pairs, texts = [], {}
+    if judged is not None:
+        if len(names) > 1:
+            raise click.UsageError("--judged takes the texts of its pairs from one INPUT")
+        pairs = read_judged(path_here("--judged", judged))
+        id_field = settings.input.id_field or "id"
+        fields = settings.input.text_field
+        ids, both = read_texts(path_here("INPUT", names[0]), fields, id_field, dialect)
+        texts = dict(zip(ids, both, strict=True))
+    sample = read_sample(names, InputReader(settings, dialect), rows)
+    if len(sample) < sample.rows:
+        say_error(f"{sample.rows - len(sample):,} of {sample.rows:,} rows hold no message that can be read")
+    points = []
+    with loading():
+        threads = settings.near.shards or os.cpu_count() or 1
+        asked = len(curves) * len(SIMILARITIES)
+        said = time.monotonic()
+        for point in sweep(sample, curves, int(time.time() * 1000), threads, pairs, texts):
+            points.append(point)
+            if time.monotonic() - said > 5:
+                said = time.monotonic()
+                say_error(f"{len(points):,} of {asked:,} settings tried")
+    report().print(_table(points, settings))
+    if stats is not None:
+        with Output(stats) as output:
+            output.write(points_json(points, sample))
+            output.finish()
+
+
+def _table(points: Sequence[Point], settings: Settings) -> Table:
+    """Similarities down, curves across; a star stands beside the similarity in force."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from twinsieve.pipeline.tune.sweep import similarity_text
+
+    has_labels = any(point.judged is not None for point in points)
+    what = "dropped, precision, recall" if has_labels else "dropped"
+    table = Table(title=Text(f"{what} of {points[0].messages:,} messages"), title_justify="left")
+    table.add_column("alike from", justify="right")
+    rows: dict[int, list[Text]] = {}
+    for name in dict.fromkeys(point.curve.name for point in points):
+        table.add_column(Text(name.replace(", ", "\n")), justify="right")
+    for point in points:
+        cell = f"{point.drop_share:.1%}"
+        if point.judged is not None:
+            cell += f"  {point.judged.precision.value:.3f}  {point.judged.recall.value:.3f}"
+        rows.setdefault(point.similarity, []).append(Text(cell))
+    for similarity, cells in rows.items():
+        star = " *" if similarity == settings.near.similarity else ""
+        table.add_row(Text(similarity_text(similarity) + star), *cells)
+    table.caption, table.caption_justify = Text("* what your settings ask for"), "left"
+    return table

@@ -1,0 +1,1 @@
+"""What other settings would do to messages of a user: `twinsieve tune`."""

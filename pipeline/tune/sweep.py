@@ -1,0 +1,181 @@
+"""Judge a sample under many settings. Under each of them leaders are chosen anew, as `dedup` chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from twinsieve.pipeline.evaluate.judged import (
+    JudgedPair,
+    Share,
+    batch_of_pairs,
+    precision,
+    recall,
+    verdicts_of,
+)
+from twinsieve.pipeline.settings.load import Override
+from twinsieve.pipeline.settings.model import PROFILES, Settings
+from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.tune.sample import Sample
+from twinsieve.stages.contract import LEVELS, SIMILARITY_SCALE, Batch, Kind, SieveConfig, Verdicts
+from twinsieve.stages.differ.rules import counts_by_name
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+
+SIMILARITIES = tuple(range(7_000, 9_501, 100))
+"""The similarities that are tried, out of SIMILARITY_SCALE."""
+
+WithKeys = Callable[[dict[str, str]], Settings]
+"""The settings of the user with these keys set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Settings that are tried at each similarity.
+
+    name: for people; keys: what is set on top of the user's settings; settings: all of them
+    """
+
+    name: str
+    keys: dict[str, str]
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Labelled pairs: precision of the drops and recall, under one point."""
+
+    precision: Share
+    recall: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one curve does at one similarity.
+
+    similarity: out of SIMILARITY_SCALE
+    messages, exact, near: number of judged messages, and how many each stage dropped
+    kept_apart: number of messages kept though alike to a kept one, by the name of the rule
+    judged: None without labels
+    """
+
+    curve: Curve
+    similarity: int
+    messages: int
+    exact: int
+    near: int
+    kept_apart: dict[str, int] = field(default_factory=dict)
+    judged: Judged | None = None
+
+    @property
+    def drop_share(self) -> float:
+        """Share of the messages that are dropped, 0 to 1."""
+        return (self.exact + self.near) / self.messages
+
+
+def with_keys(overrides: Sequence[Override], keys: dict[str, str]) -> list[Override]:
+    """The user's overrides with these keys set instead of any value that they give them."""
+    others = [override for override in overrides if override.key not in keys]
+    return [*others, *(Override(key, text, "tune") for key, text in keys.items())]
+
+
+def curves_of(settings: WithKeys) -> list[Curve]:
+    """The user's settings under each level of `near.differences`, and under each profile.
+
+    Curves that do the same are one, with the names of both.
+    raises: UsageError if the settings do not compare texts
+    """
+    own = settings({})
+    if own.near.method != "text":
+        raise UsageError(
+            f"near.method is {own.near.method}: tune tries similarities, which near.method: text compares"
+        )
+    wanted = [(f"differences {level}", {"near.differences": level}) for level in LEVELS]
+    wanted += [(f"profile {name}", {"profile": name}) for name in PROFILES]
+    found: dict[tuple[SchemeConfig, SieveConfig], Curve] = {}
+    for name, keys in wanted:
+        curve = Curve(name, keys, settings(keys))
+        judges_as = (scheme_config(curve.settings), config_at(curve, SIMILARITIES[0], ""))
+        known = found.get(judges_as)
+        found[judges_as] = curve if known is None else replace(known, name=f"{known.name}, {name}")
+    return list(found.values())
+
+
+def config_at(curve: Curve, similarity: int, scheme_id: str) -> SieveConfig:
+    """The sieve of a curve at a similarity. It judges in one thread: points are judged side by side."""
+    config = sieve_config(curve.settings, scheme_id)
+    return replace(config, near=replace(config.near, similarity=similarity, shards=1))
+
+
+def verdicts_at(batches: Sequence[Batch], config: SieveConfig) -> list[Verdicts]:
+    """The verdicts on the batches, judged in order by a sieve that is empty at first."""
+    sieve = BatchSieve(config)
+    return [sieve.judge(batch) for batch in batches]
+
+
+def sweep(
+    sample: Sample,
+    curves: Sequence[Curve],
+    arrivals_ms: int,
+    threads: int,
+    pairs: Sequence[JudgedPair] = (),
+    texts: dict[str, str] | None = None,
+) -> Iterator[Point]:
+    """The points of all curves at all similarities. Fingerprints are made once a scheme.
+
+    arrivals_ms: time at which the messages arrive, ms since 1970
+    threads: how many points are judged side by side
+    pairs, texts: labelled pairs and the text of each id, to measure precision and recall
+    raises: UsageError if a pair has no text
+    """
+    schemes: dict[SchemeConfig, list[Curve]] = {}
+    for curve in curves:
+        schemes.setdefault(scheme_config(curve.settings), []).append(curve)
+    for configured, using in schemes.items():
+        scheme = Scheme(configured)
+        batches = sample.batches(scheme, arrivals_ms)
+        both = batch_of_pairs(pairs, texts or {}, configured) if pairs else None
+
+        def point(
+            asked: tuple[Curve, int],
+            batches: list[Batch] = batches,
+            both: Batch | None = both,
+            scheme_id: str = scheme.scheme_id,
+        ) -> Point:
+            curve, similarity = asked
+            config = config_at(curve, similarity, scheme_id)
+            judged = None
+            if both is not None:
+                said = verdicts_of(pairs, both, config)
+                judged = Judged(precision(said), recall(said))
+            return _point(curve, similarity, verdicts_at(batches, config), judged)
+
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(point, [(curve, at) for curve in using for at in SIMILARITIES])
+
+
+def _point(curve: Curve, similarity: int, verdicts: list[Verdicts], judged: Judged | None) -> Point:
+    kinds = np.concatenate([part.kinds for part in verdicts])
+    reasons = np.concatenate([part.reasons for part in verdicts])
+    return Point(
+        curve,
+        similarity,
+        len(kinds),
+        int(np.count_nonzero(kinds == Kind.EXACT)),
+        int(np.count_nonzero(kinds == Kind.NEAR)),
+        counts_by_name(reasons[kinds == Kind.UNIQUE]),
+        judged,
+    )
+
+
+def similarity_text(similarity: int) -> str:
+    """A similarity as settings write it.
+
+    >>> similarity_text(8500)
+    '0.85'
+    """
+    return f"{similarity / SIMILARITY_SCALE:.4g}"
