@@ -76,11 +76,14 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
     admin, topic, group = broker.admin(), fresh("t"), fresh("g")
     held = {Partition(topic, 0): Committed(0, "mark")}
 
+    said: list[object] = []
+
     def told() -> bool:
         try:
-            return admin.group_offsets(group) == held
-        except BrokerError:
-            return False
+            said.append(admin.group_offsets(group))
+        except BrokerError as error:
+            said.append(error)
+        return said[-1] == held
 
     admin.create_topic(NewTopic(topic, 1, 3))
     # The coordinator may not have heard of the new topic yet.
@@ -91,7 +94,7 @@ def test_offsets_of_a_group_are_told_again_when_its_coordinator_has_died(
     node = three_brokers.nodes[described.coordinator.id - 1]
     node.kill()
     try:
-        assert until(told)
+        assert until(told, lambda: f"{len(said)} answers, the last one: {said[-1]}")
     finally:
         broker.close()
         node.start()
