@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.commands.explained import print_explanation
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
     FormatFlags,
@@ -57,10 +58,6 @@ def command(
     flags: SettingsFlags,
 ) -> None:
     """Show what each step of the sieve finds for two texts: if EARLIER was kept, is LATER dropped?"""
-    from rich.table import Table
-    from rich.text import Text
-
-    from twinsieve.pipeline.commands.terminal import diff
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.explain import (
         Message,
@@ -95,14 +92,4 @@ def command(
     earlier, later = messages
     with loading():
         explanation = explain(earlier, later, settings)
-    console = report()
-    for name, (left, right) in (("text", explanation.texts), ("body", explanation.bodies)):
-        before, after = diff(left, right)
-        console.print(Text(f"earlier {name}  ", style="bold") + before, soft_wrap=True)
-        console.print(Text(f"later {name}    ", style="bold") + after, soft_wrap=True)
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for step, what in explanation.lines:
-        table.add_row(step, printable(what))
-    console.print(table)
+    print_explanation(report(), explanation)

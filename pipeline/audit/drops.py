@@ -1,0 +1,130 @@
+"""Read the rows of a `--duplicates` file (docs/FILES.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from twinsieve.pipeline.files.rows import split_lines
+from twinsieve.pipeline.files.source import InputSource
+from twinsieve.pipeline.messages.fields import id_text
+from twinsieve.pipeline.messages.spelling import decoded
+from twinsieve.stages.errors import UsageError, shown
+
+_STAGES = ("exact", "near")
+_NEEDED = ("position", "duplicate_of", "stage", "text")
+_LIKENESSES = ("similarity", "distance", "shared")
+_MOST = 1_000_000
+_MAX_BYTES = 1 << 28
+"""Longest line; a row holds two texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A message of a run. What the file does not say is None.
+
+    position: number of the row in the run, from 1; id: as text; source, line: its input, and the line there
+    """
+
+    position: int | None
+    id: str | None
+    source: str | None
+    line: int | None
+    text: str | None
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}" if self.source is not None else f"row {self.position}"
+        return f"{where} (id {self.id})" if self.id is not None else where
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A dropped message and its leader.
+
+    leader: None if only the Bloom filter knows the earlier copy
+    stage: exact or near; measure, likeness: name of the measure of likeness and its value
+    """
+
+    message: Place
+    leader: Place | None
+    stage: str
+    measure: str
+    likeness: float
+    flags: tuple[str, ...]
+
+    @property
+    def degree(self) -> str:
+        """How alike the two are, in words; `to` and the leader may follow."""
+        if self.stage == "exact":
+            return "exact: equal"
+        if self.measure == "similarity":
+            return f"near: {self.likeness:.4g} alike"
+        unit = "bits apart" if self.measure == "distance" else "hashes in common"
+        return f"near: {self.likeness:g} {unit}"
+
+
+def read_drops(name: str) -> Iterator[Drop]:
+    """All rows of the file, plain or packed, in its order.
+
+    raises: UsageError, which names path and line, for a row of another kind; FileError if the file cannot be
+        read
+    """
+    path = shown(name)
+    with InputSource(name) as source:
+        for rows in split_lines(source.blocks(), _MAX_BYTES):
+            for number, row in enumerate(rows.rows, start=rows.line):
+                if row is None:
+                    raise UsageError(f"{path}:{number}: is longer than {_MAX_BYTES >> 20} MiB")
+                if row.strip():
+                    yield _drop(row, f"{path}:{number}")
+
+
+def find_drop(name: str, *, id_: str | None, position: int | None) -> Drop | None:
+    """The first row of the file with this id or position, else None. raises: as `read_drops`"""
+    for drop in read_drops(name):
+        if drop.message.position == position if id_ is None else drop.message.id == id_:
+            return drop
+    return None
+
+
+def _drop(row: bytes, place: str) -> Drop:
+    try:
+        said = decoded(row)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: is no JSON; give the file that dedup --duplicates wrote") from error
+    known = isinstance(said, dict) and all(key in said for key in _NEEDED) and said["stage"] in _STAGES
+    if not known or not isinstance(said, dict):
+        raise UsageError(f"{place}: is no dropped row; give the file that dedup --duplicates wrote")
+    measure = next((key for key in _LIKENESSES if _is_number(said.get(key))), None)
+    flags = said.get("flags") or []
+    if measure is None or not isinstance(flags, list):
+        raise UsageError(f"{place}: says not how alike the two are; give what dedup --duplicates wrote")
+    leader = None
+    if said["duplicate_of"] is not None:
+        leader = _place(
+            said, "duplicate_of", "duplicate_of_id", "leader_source", "leader_line", "leader_text"
+        )
+    return Drop(
+        _place(said, "position", "id", "source", "line", "text"),
+        leader,
+        said["stage"],
+        measure,
+        float(said[measure]),
+        tuple(map(str, flags)),
+    )
+
+
+def _place(said: dict[str, Any], position: str, id_: str, source: str, line: str, text: str) -> Place:
+    return Place(
+        said[position] if isinstance(said[position], int) else None,
+        id_text(said.get(id_)),
+        said.get(source) if isinstance(said.get(source), str) else None,
+        said.get(line) if isinstance(said.get(line), int) else None,
+        said.get(text) if isinstance(said.get(text), str) else None,
+    )
+
+
+def _is_number(value: object) -> bool:
+    """Whether this is a likeness: a number, finite, and not below 0."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST

@@ -1,0 +1,29 @@
+"""Print why two messages are duplicates or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twinsieve.pipeline.commands.terminal import diff, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from twinsieve.pipeline.evaluate.explain import Explanation
+
+
+def print_explanation(console: Console, explanation: Explanation) -> None:
+    """Both texts, both bodies and a line for each step of the sieve."""
+    from rich.table import Table
+    from rich.text import Text
+
+    for name, (left, right) in (("text", explanation.texts), ("body", explanation.bodies)):
+        before, after = diff(left, right)
+        console.print(Text(f"earlier {name}  ", style="bold") + before, soft_wrap=True)
+        console.print(Text(f"later {name}    ", style="bold") + after, soft_wrap=True)
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for step, what in explanation.lines:
+        table.add_row(step, printable(what))
+    console.print(table)
