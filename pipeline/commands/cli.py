@@ -36,6 +36,7 @@ _COMMANDS = {
     "warm-up": ("warm_up", "Compile all kernels now, so that later starts need not."),
     "generate": ("generate", "Generate a stream of posts."),
     "run": ("kafka.run", "Run the sieve on Kafka."),
+    "status": ("kafka.status", "Show who judges and what waits, from the broker alone."),
     "seed": ("kafka.seed", "Fill the windows from an existing output, before going live."),
     "reset": ("kafka.reset", "Move the input offsets of a stopped app."),
     "topics": ("kafka.topics", "Check or create the topics; print the rights they need."),

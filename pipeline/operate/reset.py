@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.mark import Mark, moved, name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
+from twinsieve.pipeline.operate.input_topics import described_inputs
 from twinsieve.pipeline.operate.reset_targets import ResetTargets, TargetKind
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import Settings
@@ -67,7 +68,7 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
         that does not fit its partition, and for each partition that a reset cannot repair
     """
     admin, reader = broker.admin(), broker.reader()
-    infos = _described(settings, admin)
+    infos = described_inputs(settings, admin)
     partitions = [
         Partition(name, number) for name in settings.input.topics for number in range(infos[name].partitions)
     ]
@@ -124,17 +125,6 @@ def apply(settings: Settings, broker: Broker, moves: Sequence[Move]) -> None:
         ) from error
     finally:
         admin.close()
-
-
-def _described(settings: Settings, admin: Admin) -> dict[str, TopicInfo]:
-    infos = admin.topics(settings.input.topics)
-    missing = [name for name, info in infos.items() if info is None]
-    if missing:
-        raise BrokerError(
-            f"input topic {', '.join(missing)} does not exist; create it, or correct input.topics",
-            retryable=False,
-        )
-    return {name: info for name, info in infos.items() if info is not None}
 
 
 def _move(

@@ -20,7 +20,7 @@ from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.examples import example_bytes
 
 _HEAVY = ("numba", "llvmlite", "numpy", "pydantic", "rich", "orjson", "yaml", "re2", "zstandard")
-_ON_KAFKA = ("run", "seed", "reset", "topics")
+_ON_KAFKA = ("run", "seed", "reset", "status", "topics")
 _NAMES = list(cli.list_commands(click.Context(cli)))
 
 

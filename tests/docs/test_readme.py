@@ -25,7 +25,7 @@ from twinsieve.pipeline.worker.emit import (
     STAGE,
 )
 
-_ON_KAFKA = {"run", "topics", "reset", "seed"}
+_ON_KAFKA = {"run", "topics", "reset", "seed", "status"}
 
 
 def _on_files(page: Path) -> list[list[str]]:

@@ -1,0 +1,88 @@
+"""`twinsieve status`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from twinsieve.pipeline.commands.kafka.run import settings_to_connect
+from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
+from twinsieve.pipeline.commands.terminal import examples, printable, report
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.operate.status import Status
+
+_PROBLEM = 3
+
+
+@click.command(
+    "status",
+    epilog=examples(
+        "twinsieve status -c kafka.yaml",
+        "twinsieve status -c kafka.yaml --json --max-waiting 100000",
+    ),
+)
+@settings_options
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option(
+    "--max-waiting", type=click.IntRange(0), metavar="N", help="It is a problem if more messages wait."
+)
+def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int:
+    """Show who judges, which worker has which partition, and what waits since when.
+
+    The broker alone is asked, so it also answers when no process of this app runs. It joins no group and
+    changes nothing. The exit code is 0 if nothing is wrong, 3 if nobody judges, a partition has no worker, or
+    too much waits; 1 if the broker does not answer.
+    """
+    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+    from twinsieve.pipeline.messages.spelling import to_json
+    from twinsieve.pipeline.operate.status import status_of
+    from twinsieve.pipeline.service.run import SystemClock
+
+    settings = settings_to_connect(flags)
+    with closing(connect_by_settings(settings)) as broker:
+        status = status_of(settings, broker, SystemClock())
+    if as_json:
+        click.echo(to_json(status.as_dict(max_waiting)))
+    else:
+        _print(status, max_waiting)
+    return _PROBLEM if status.problems(max_waiting) else 0
+
+
+def _print(status: Status, max_waiting: int | None) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    blocks = "" if status.blocks is None else f", {status.blocks:,} blocks wait for it"
+    last = f"; last decision {_when(status.decided_ms)}" if status.decided_ms is not None else ""
+    standbys = ", ".join(status.standbys) or "nobody"
+    click.echo(printable(f"{status.app}: {status.judge or 'nobody'} judges{blocks}{last}"))
+    click.echo(printable(f"standing by: {standbys}; workers: {', '.join(status.workers) or 'none'}"))
+    table = Table(
+        "partition", "worker", title=Text(f"{status.waiting:,} messages wait"), title_justify="left"
+    )
+    for name in ("came out up to", "end", "waiting", "since"):
+        table.add_column(name, justify="right")
+    for one in status.inputs:
+        table.add_row(
+            Text(printable(one.partition)),
+            Text(printable(one.worker or "nobody")),
+            "never" if one.committed is None else f"{one.committed:,}",
+            f"{one.end:,}",
+            f"{one.waiting:,}",
+            "" if one.since_ms is None else _when(one.since_ms),
+        )
+    report().print(table)
+    for line in status.problems(max_waiting):
+        click.echo(printable(line))
+
+
+def _when(time_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        # A producer may set any timestamp.
+        return f"{time_ms} ms"

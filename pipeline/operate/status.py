@@ -1,0 +1,195 @@
+"""`twinsieve status`: who judges, and what waits. Only the broker is asked, so no process needs to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
+from twinsieve.pipeline.broker.records import (
+    NO_TIMESTAMP,
+    AbortableError,
+    Committed,
+    GroupMember,
+    Partition,
+    Records,
+)
+from twinsieve.pipeline.operate.input_topics import described_inputs
+from twinsieve.pipeline.settings.model import Settings
+
+_NEWEST = 64
+"""The newest decision is looked for among so many offsets: markers of transactions stand between."""
+_READ_S = 5.0
+_POLL_S = 0.2
+_MOST_RECORDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class InputStatus:
+    """One input partition.
+
+    committed: offset up to which everything came out; None if no worker has ever committed one
+    end: last stable offset; waiting: offsets between the two, at most so many messages
+    since_ms: timestamp of the first message that waits, ms since 1970; None if none waits or it is not known
+    worker: name of the member that has the partition; None if nobody has it
+    """
+
+    partition: str
+    committed: int | None
+    end: int
+    waiting: int
+    since_ms: int | None
+    worker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the broker knows of an app.
+
+    judge: name of the member that has the log of fingerprints, so it judges; None if nobody does
+    standbys: names of the other index members; workers: names of the workers
+    blocks: number of blocks in the log that are not judged; None if no index has ever committed
+    decided_ms: timestamp of the newest decision, ms since 1970; None if there is none
+    """
+
+    app: str
+    judge: str | None
+    standbys: list[str]
+    workers: list[str]
+    inputs: list[InputStatus]
+    blocks: int | None
+    decided_ms: int | None
+
+    @property
+    def waiting(self) -> int:
+        """Offsets of all input partitions that wait."""
+        return sum(one.waiting for one in self.inputs)
+
+    def problems(self, most_waiting: int | None) -> list[str]:
+        """What is wrong, a line each; empty if nothing is. most_waiting: None for no limit"""
+        found = []
+        if self.judge is None:
+            found.append("nobody judges: start `twinsieve run`, or wait until an index has taken over")
+        lone = [one.partition for one in self.inputs if one.worker is None]
+        if lone:
+            shown = ", ".join(lone[:8]) + (", …" if len(lone) > 8 else "")
+            found.append(f"no worker has {shown}: start `twinsieve run`, or wait for the rebalance")
+        if most_waiting is not None and self.waiting > most_waiting:
+            found.append(f"{self.waiting:,} messages wait, more than {most_waiting:,}")
+        return found
+
+    def as_dict(self, most_waiting: int | None) -> dict[str, Any]:
+        """The status as plain values, with the problems."""
+        return asdict(self) | {"waiting": self.waiting, "problems": self.problems(most_waiting)}
+
+
+def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
+    """What the broker knows of the app now. Nothing is changed, and no group is joined.
+
+    raises: BrokerError if no broker answers, or an input topic is missing
+    """
+    names = Names(settings.app)
+    log, decisions = Partition(names.fingerprints, 0), Partition(names.decisions, 0)
+    with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
+        infos = described_inputs(settings, admin)
+        inputs = [
+            Partition(name, number)
+            for name in settings.input.topics
+            for number in range(infos[name].partitions)
+        ]
+        internal = admin.topics([log.topic, decisions.topic])
+        indexes, workers = admin.members(names.index), admin.members(names.workers)
+        committed = admin.group_offsets(names.workers, stable=False)
+        first, end = reader.beginning_offsets(inputs), reader.end_offsets(inputs)
+        blocks = decided = None
+        if internal[log.topic] is not None:
+            judged = admin.group_offsets(names.index, stable=False).get(log)
+            blocks = max(0, admin.end_offsets([log])[log] - judged.offset) if judged is not None else None
+        begins = {at: _begin(committed.get(at), first[at], end[at]) for at in inputs}
+        since = _first_times(reader, {at: offset for at, offset in begins.items() if offset < end[at]}, clock)
+        if internal[decisions.topic] is not None:
+            decided = _newest_time(reader, decisions, clock)
+    owners = _owners(workers)
+    return Status(
+        settings.app,
+        _owners(indexes).get(log),
+        sorted(_named(key, member) for key, member in indexes.items() if log not in member.partitions),
+        sorted(_named(key, member) for key, member in workers.items()),
+        [
+            InputStatus(
+                str(at),
+                committed[at].offset if at in committed else None,
+                end[at],
+                max(0, end[at] - begins[at]),
+                since.get(at),
+                owners.get(at),
+            )
+            for at in inputs
+        ],
+        blocks,
+        decided,
+    )
+
+
+def _begin(committed: Committed | None, first: int, end: int) -> int:
+    """Offset of the first message that waits; what retention took does not wait."""
+    return min(end, max(first, committed.offset if committed is not None else first))
+
+
+def _owners(members: Mapping[str, GroupMember]) -> dict[Partition, str]:
+    return {at: _named(key, member) for key, member in members.items() for at in member.partitions}
+
+
+def _named(key: str, member: GroupMember) -> str:
+    return member.name or key
+
+
+def _first_times(reader: Reader, offsets: Mapping[Partition, int], clock: Clock) -> dict[Partition, int]:
+    """Timestamp of the first message at or behind each offset.
+
+    Partitions whose message does not come in time, or has no timestamp, are left out.
+    """
+    found: dict[Partition, int] = {}
+    if not offsets:
+        return found
+    reader.assign(offsets.keys())
+    for partition, offset in offsets.items():
+        reader.seek(partition, offset)
+    for polled in _polls(reader, clock):
+        for records in polled:
+            found.setdefault(records.partition, records.timestamps_ms[0])
+            reader.pause([records.partition])
+        if len(found) == len(offsets):
+            break
+    return {partition: time for partition, time in found.items() if time != NO_TIMESTAMP}
+
+
+def _newest_time(reader: Reader, partition: Partition, clock: Clock) -> int | None:
+    """Timestamp of the newest message of a partition; None if none comes in time."""
+    end = reader.end_offsets([partition])[partition]
+    begin = max(reader.beginning_offsets([partition])[partition], end - _NEWEST)
+    newest = None
+    reader.assign([partition])
+    reader.seek(partition, begin)
+    for polled in _polls(reader, clock):
+        for records in polled:
+            newest = records.timestamps_ms[-1]
+        if reader.position(partition) >= end:
+            break
+    return newest
+
+
+def _polls(reader: Reader, clock: Clock) -> Iterator[list[Records]]:
+    """What arrives in one poll after the other, perhaps nothing, until the time is up.
+
+    Ends early if retention took meanwhile what was asked for.
+    """
+    deadline_s = clock.monotonic_s() + _READ_S
+    while clock.monotonic_s() < deadline_s:
+        try:
+            yield reader.poll(_POLL_S, _MOST_RECORDS)
+        except AbortableError:
+            return

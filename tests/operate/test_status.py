@@ -1,0 +1,146 @@
+"""`twinsieve status`: who judges and what waits, as the broker tells it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.calling import Run
+from tests.driver import World
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.mark import Mark
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
+from twinsieve.pipeline.commands.kafka import connect
+from twinsieve.pipeline.operate.status import InputStatus, Status, status_of
+from twinsieve.pipeline.settings.model import InputSettings, Settings
+
+SETTINGS = Settings(app="t", input=InputSettings(topics=("posts",)))
+NAMES = Names("t")
+_GROUPS = ((NAMES.workers, ["posts"]), (NAMES.index, [NAMES.fingerprints]))
+BEGAN_MS = 1_600_000_000_000
+
+
+def write(cluster: MemoryCluster, partition: Partition, count: int) -> None:
+    messages = Messages()
+    for row in range(count):
+        messages.add(None, b"%d" % row, (), BEGAN_MS + 1_000 * row)
+    cluster.write(partition, messages)
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    """Partition 0 holds 10 to 100, 60 came out; partition 1 holds 40, none came out; partition 2 is empty."""
+    made = MemoryCluster(ManualClock())
+    made.create(NewTopic("posts", 3))
+    made.create(NewTopic(NAMES.fingerprints, 1))
+    write(made, Partition("posts", 0), 100)
+    write(made, Partition("posts", 1), 40)
+    made.log(Partition("posts", 0)).trim(10)
+    topic_id = made.topics["posts"].topic_id
+    made.group(NAMES.workers).offsets[Partition("posts", 0)] = Committed(60, Mark(topic_id, 20, 60).text())
+    return made
+
+
+def asked(cluster: MemoryCluster) -> Status:
+    return status_of(SETTINGS, MemoryBroker(cluster), cluster.clock)
+
+
+def test_an_app_that_never_ran_has_all_its_input_waiting(cluster: MemoryCluster) -> None:
+    status = asked(cluster)
+    assert status.inputs == [
+        InputStatus("posts[0]", 60, 100, 40, BEGAN_MS + 60_000, None),
+        InputStatus("posts[1]", None, 40, 40, BEGAN_MS, None),
+        InputStatus("posts[2]", None, 0, 0, None, None),
+    ]
+    assert (status.judge, status.standbys, status.workers) == (None, [], [])
+    assert (status.blocks, status.decided_ms, status.waiting) == (None, None, 80)
+    assert [line.split(":")[0] for line in status.problems(79)] == [
+        "nobody judges",
+        "no worker has posts[0], posts[1], posts[2]",
+        "80 messages wait, more than 79",
+    ]
+    assert len(status.problems(80)) == 2
+
+
+def test_what_retention_took_does_not_wait(cluster: MemoryCluster) -> None:
+    cluster.log(Partition("posts", 0)).trim(75)
+    first = asked(cluster).inputs[0]
+    assert (first.waiting, first.since_ms) == (25, BEGAN_MS + 75_000)
+
+
+def test_a_running_app_names_its_judge_and_its_workers() -> None:
+    world = World()
+    settings = Settings(app="app", input=InputSettings(topics=("in",)))
+    world.produce("in", 0, [b"one text", b"another one"])
+    for slot in ("a", "b"):
+        world.start(slot)
+    world.settle()
+
+    def told() -> Status:
+        return status_of(settings, MemoryBroker(world.cluster), world.clock)
+
+    status = told()
+    assert status.problems(0) == []
+    assert status.judge is not None
+    assert len({status.judge, *status.standbys}) == 2
+    assert {one.worker for one in status.inputs} == set(status.workers)
+    assert (len(status.workers), status.blocks, status.inputs[0].committed) == (2, 0, 2)
+    assert status.decided_ms is not None
+    assert 0 <= world.clock.now_ms() - status.decided_ms < 600_000
+    world.kill_all()
+    world.produce("in", 1, [b"nobody reads this"])
+    status = told()
+    assert [line.split(":")[0] for line in status.problems(0)] == [
+        "nobody judges",
+        "no worker has in[0], in[1], in[2]",
+        "1 messages wait, more than 0",
+    ]
+    assert [one.since_ms for one in status.inputs] == [None, world.clock.now_ms(), None]
+
+
+def test_asking_changes_nothing_on_the_broker(cluster: MemoryCluster) -> None:
+    groups = {name: (dict(group.offsets), dict(group.members)) for name, group in cluster.groups.items()}
+    asked(cluster)
+    after = {name: (dict(group.offsets), dict(group.members)) for name, group in cluster.groups.items()}
+    assert {name: after[name] for name in groups} == groups
+    assert all(
+        offsets == {} and members == {} for name, (offsets, members) in after.items() if name not in groups
+    )
+
+
+@pytest.fixture
+def on_memory(cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
+    monkeypatch.setattr(connect, "connect_by_settings", lambda *_, **__: MemoryBroker(cluster))
+    return cluster
+
+
+def test_the_command_ends_with_3_where_something_is_wrong(on_memory: MemoryCluster, run: Run) -> None:
+    found = run("status", "--set", "app=t", "--max-waiting", "5")
+    assert found.code == 3
+    assert found.out.startswith("t: nobody judges\nstanding by: nobody; workers: none\n")
+    assert "2020-09-13 12:27:40 UTC" in found.out
+    assert found.out.endswith("\n80 messages wait, more than 5\n")
+    said = json.loads(run("status", "--set", "app=t", "--json", "--max-waiting", "5").out)
+    assert said["waiting"] == 80
+    assert said["inputs"][0]["waiting"] == 40
+    assert len(said["problems"]) == 3
+    consumers = [MemoryBroker(on_memory).group_consumer(name, topics) for name, topics in _GROUPS]
+    for consumer in consumers:
+        consumer.poll(0, 1)
+    assert run("status", "--set", "app=t").code == 0
+    assert run("status", "--set", "app=t", "--max-waiting", "79").code == 3
+
+
+def test_a_time_that_no_calendar_has_is_shown_as_a_number(on_memory: MemoryCluster, run: Run) -> None:
+    messages = Messages()
+    messages.add(None, b"x", (), (1 << 63) - 1)
+    on_memory.write(Partition("posts", 2), messages)
+    assert f"{(1 << 63) - 1} ms" in run("status", "--set", "app=t").out
+
+
+def test_a_missing_input_topic_is_named() -> None:
+    with pytest.raises(BrokerError, match="input topic posts does not exist; create it"):
+        asked(MemoryCluster(ManualClock()))
