@@ -119,7 +119,7 @@ oldest: $(VENV)/.installed-dev
 	@$(BIN)/python -m scripts.oldest
 
 # Rewrites both lock files from pyproject.toml.
-lock: $(VENV)/.installed-dev
+lock: | $(VENV)/bin/python
 	@scripts/lock $(BIN)
 
 $(VENV)/bin/python:

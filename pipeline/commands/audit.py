@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.options import FILE_NAME
-from twinsieve.pipeline.commands.terminal import examples, printable, report
+from twinsieve.pipeline.commands.terminal import examples, report
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,8 +6,9 @@ import os
 
 import click
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
-from twinsieve.pipeline.commands.terminal import examples, printable
+from twinsieve.pipeline.commands.terminal import examples
 
 _SHOWN_CHARACTERS = 100
 

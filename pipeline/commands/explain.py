@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.explained import print_explanation
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
@@ -12,7 +13,7 @@ from twinsieve.pipeline.commands.options import (
     format_options,
     settings_options,
 )
-from twinsieve.pipeline.commands.terminal import examples, printable, report
+from twinsieve.pipeline.commands.terminal import examples, report
 
 
 @click.command(

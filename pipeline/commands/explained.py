@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twinsieve.pipeline.commands.terminal import diff, printable
+from twinsieve.pipeline.basics.printable import printable
+from twinsieve.pipeline.commands.terminal import diff
 
 if TYPE_CHECKING:
     from rich.console import Console

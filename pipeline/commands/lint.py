@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
-from twinsieve.pipeline.commands.terminal import examples, printable
+from twinsieve.pipeline.commands.terminal import examples
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages.errors import SieveError
 

@@ -4,35 +4,15 @@ or hide text."""
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Mapping
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
+from twinsieve.pipeline.basics.printable import parts_of, printable
 from twinsieve.stages.errors import without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.text import Text
-
-_LINES = frozenset({"\u2028", "\u2029"})
-_DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-
-
-def printable(text: str) -> str:
-    r"""The text, with an escape for every character that a terminal would not show but execute.
-
-    >>> print(printable("a\x1b[2Jb\n\u202ec\ud800"))
-    a\x1b[2Jb\n\u202ec\ud800
-    """
-    if text.isprintable():
-        return text
-    return "".join(char.encode("unicode_escape").decode() if acts(char) else char for char in text)
-
-
-def acts(char: str) -> bool:
-    """Whether a terminal would execute this character, or break the line at it, instead of showing it."""
-    return char in _LINES or char in _DIRECTIONS or unicodedata.category(char) in ("Cc", "Cs")
 
 
 def say_error(text: str) -> None:
@@ -71,10 +51,6 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-_MAX_COMPARED = 2_000
-"""The most characters of a text that are compared and shown; the time of difflib grows with their square."""
-
-
 def pair_panel(entry: Mapping[str, Any]) -> Group:
     """A dropped message and its leader, with differences in colour. entry: a row of the duplicates file"""
     from rich.console import Group
@@ -102,16 +78,16 @@ def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Tex
     """
     from rich.text import Text
 
-    left, right = left[:_MAX_COMPARED], right[:_MAX_COMPARED]
     before, after = Text(), Text()
-    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            shown = printable(_shortened(left[a:b], around, first=not before, last=b == len(left)))
+    parts = parts_of(left, right)
+    for number, part in enumerate(parts):
+        if part.same:
+            shown = printable(_shortened(part.left, around, first=not number, last=number == len(parts) - 1))
             before.append(shown)
             after.append(shown)
         else:
-            before.append(printable(_shortened(left[a:b], around)), style="bold red")
-            after.append(printable(_shortened(right[c:d], around)), style="bold green")
+            before.append(printable(_shortened(part.left, around)), style="bold red")
+            after.append(printable(_shortened(part.right, around)), style="bold green")
     return before, after
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.explained import print_explanation
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
-from twinsieve.pipeline.commands.terminal import examples, printable, report, say_error
+from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 
 @click.command(

@@ -9,7 +9,6 @@ import numpy as np
 
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import InputSource
-from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.reader import MessageColumns, make_batch
 from twinsieve.stages.contract import Batch
 from twinsieve.stages.errors import UsageError, shown
@@ -77,7 +76,6 @@ def _first_rows(columns: MessageColumns, count: int) -> MessageColumns:
     left = int(np.searchsorted(columns.rows, count))
     if left == len(columns):
         return columns
-    some = range(left)
     return replace(
         columns,
         rows=columns.rows[:left],
@@ -86,5 +84,5 @@ def _first_rows(columns: MessageColumns, count: int) -> MessageColumns:
         id_hashes=columns.id_hashes[:left],
         times_ms=columns.times_ms[:left],
         scopes=columns.scopes[:left],
-        keys=None if columns.keys is None else pick(columns.keys, some),  # type: ignore[arg-type]
+        keys=None if columns.keys is None else columns.keys[:left],
     )

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.logfmt import read_line
+from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.commands.kafka.logs import LineFormatter, ends_logged, log_to_stderr
-from twinsieve.pipeline.commands.terminal import acts
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError, UsageError, without_secrets

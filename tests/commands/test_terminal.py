@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.calling import SMALL, Piped, Start, program
 from tests.row_files import write_rows
-from twinsieve.pipeline.commands.terminal import diff, printable
+from twinsieve.pipeline.basics.printable import printable
+from twinsieve.pipeline.commands.terminal import diff
 from twinsieve.pipeline.generate.stream import generate
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from click.exceptions import Exit
 
-from twinsieve.pipeline.commands.terminal import acts
+from twinsieve.pipeline.basics.printable import acts
 from twinsieve.stages.errors import SieveError, without_secrets
 
 if TYPE_CHECKING:

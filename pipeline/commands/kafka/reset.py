@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
-from twinsieve.pipeline.commands.terminal import examples, printable
+from twinsieve.pipeline.commands.terminal import examples
 
 
 @click.command(

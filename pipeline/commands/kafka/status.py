@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
-from twinsieve.pipeline.commands.terminal import examples, printable, report
+from twinsieve.pipeline.commands.terminal import examples, report
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.operate.status import Status

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
-from twinsieve.pipeline.commands.terminal import examples, printable
+from twinsieve.pipeline.commands.terminal import examples
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings

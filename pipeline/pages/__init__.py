@@ -1,0 +1,1 @@
+"""HTML pages that hold texts of strangers: one renderer, templates and styles in `data/`."""
