@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from time import perf_counter
 
-from bench.classics_data import PAIR, markdown, pyplot_or_none, save
+from bench.classics_data import PAIR, markdown, save, svg_pyplot
 from bench.classics_sets import AT, Rows, every_set
 from bench.machine import machine_line
 from tests.accuracy.data_sets import named_dir
@@ -261,9 +261,7 @@ def written(page: str, name: str, table: str) -> str:
 
 def draw(page: str, path: Path) -> None:
     """Near F1 of every recipe on every set, from the tables of the page, as SVG."""
-    pyplot = pyplot_or_none()
-    if pyplot is None:
-        return
+    pyplot = svg_pyplot()
     found: dict[str, dict[str, float]] = {}
     for name, table in re.findall(r"<!-- bench\.classics: (\w+) -->\n(.*?)<!-- end -->", page, re.DOTALL):
         lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]

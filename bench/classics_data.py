@@ -35,10 +35,7 @@ def plot(
     path: str, curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str, *, log: bool = False
 ) -> None:
     """Draw curves of (x, y) points as SVG, the same bytes for the same points."""
-    pyplot = pyplot_or_none()
-    if pyplot is None:
-        return
-    figure, axes = pyplot.subplots(figsize=(7, 4))
+    figure, axes = svg_pyplot().subplots(figsize=(7, 4))
     for name, points in curves.items():
         axes.plot(*zip(*points, strict=True), marker="o", label=name)
     if log:
@@ -48,13 +45,10 @@ def plot(
     save(figure, path)
 
 
-def pyplot_or_none() -> Any:
-    """matplotlib.pyplot without a display, or None and a line that says what is left out."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no plots: matplotlib is not installed; install the extra `plots`")
-        return None
+def svg_pyplot() -> Any:
+    """matplotlib.pyplot without a display; its SVG is the same for the same figure."""
+    import matplotlib
+
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "twinsieve"
     from matplotlib import pyplot

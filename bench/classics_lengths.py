@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from bench.classics_data import markdown, pyplot_or_none, save
+from bench.classics_data import markdown, save, svg_pyplot
 from bench.classics_sets import AT, Rows, generated_posts, real
 from bench.machine import machine_line
 from tests.accuracy.data_sets import WEIBO, named_dir
@@ -90,11 +90,8 @@ def share(hits: int, of: int) -> str:
 
 def draw(path: str, measured: dict[str, list[Class]]) -> None:
     """Draw recall (solid) and precision (dashed) by length, a panel for each set, as SVG."""
-    pyplot = pyplot_or_none()
-    if pyplot is None:
-        return
     width = 5 * len(measured)
-    figure, panels = pyplot.subplots(1, len(measured), figsize=(width, 4), sharey=True, squeeze=False)
+    figure, panels = svg_pyplot().subplots(1, len(measured), figsize=(width, 4), sharey=True, squeeze=False)
     for axes, (name, classes) in zip(panels[0], measured.items(), strict=True):
         for number, k in enumerate(KS):
             for what, style in (("recall", "-"), ("precision", "--")):
