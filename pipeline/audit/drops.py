@@ -16,6 +16,7 @@ _STAGES = ("exact", "near")
 _NEEDED = ("position", "duplicate_of", "stage", "text")
 _LIKENESSES = ("similarity", "distance", "shared")
 _MOST = 1_000_000
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _MAX_BYTES = 1 << 28
 """Longest line; a row holds two texts."""
 
@@ -44,6 +45,7 @@ class Drop:
 
     leader: None if only the Bloom filter knows the earlier copy
     stage: exact or near; measure, likeness: name of the measure of likeness and its value
+    time_ms: time of the message, ms since 1970; None if it has none
     """
 
     message: Place
@@ -52,6 +54,7 @@ class Drop:
     measure: str
     likeness: float
     flags: tuple[str, ...]
+    time_ms: int | None = None
 
     @property
     def degree(self) -> str:
@@ -112,17 +115,30 @@ def _drop(row: bytes, place: str) -> Drop:
         measure,
         float(said[measure]),
         tuple(map(str, flags)),
+        _time_ms(said),
     )
 
 
 def _place(said: dict[str, Any], position: str, id_: str, source: str, line: str, text: str) -> Place:
     return Place(
-        said[position] if isinstance(said[position], int) else None,
+        _count(said[position]),
         id_text(said.get(id_)),
         said.get(source) if isinstance(said.get(source), str) else None,
-        said.get(line) if isinstance(said.get(line), int) else None,
+        _count(said.get(line)),
         said.get(text) if isinstance(said.get(text), str) else None,
     )
+
+
+def _count(value: object) -> int | None:
+    """The value if it is a number that counts something and fits 64 bits, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
+
+
+def _time_ms(said: dict[str, Any]) -> int | None:
+    """The time of the message if the row has one and a calendar has it: from year 1 to 9999."""
+    value = said.get("time_ms")
+    is_time = isinstance(value, int) and not isinstance(value, bool) and _FIRST_MS <= value <= _LAST_MS
+    return value if is_time else None
 
 
 def _is_number(value: object) -> bool:

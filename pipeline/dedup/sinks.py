@@ -25,6 +25,7 @@ from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.contract import (
     NO_LEADER,
+    NO_TIME,
     OFF,
     Batch,
     Differences,
@@ -68,15 +69,21 @@ class Judged:
         return np.sort(np.concatenate((unique, self.without_text())))
 
     def places(self) -> list[dict[str, Any]]:
-        """For each readable row the fields that name it in outputs: position, id, source and line."""
+        """For each readable row the fields that name it in outputs: position, id, source and line.
+
+        A row that has a time also has time_ms, in ms since 1970.
+        """
         columns, source = self.chunk.columns, self.chunk.source
         lines = self.chunk.lines()[columns.rows]
-        return [
+        places: list[dict[str, Any]] = [
             {"position": position, "id": id_, "source": source, "line": line}
             for position, id_, line in zip(
                 self.positions().tolist(), columns.ids, lines.tolist(), strict=True
             )
         ]
+        for row in np.flatnonzero(columns.times_ms != NO_TIME).tolist():
+            places[row]["time_ms"] = int(columns.times_ms[row])
+        return places
 
 
 def entered(judged: Judged, book: LeaderBook, *, apart: bool) -> Judged:
@@ -262,7 +269,7 @@ def dropped_entry(
 ) -> dict[str, Any]:
     """The JSON entry of a dropped row: its place, its leader, and how similar the two are.
 
-    row: index among the readable rows; place: position, id, source and line of the row
+    row: index among the readable rows; place: what `Judged.places` says of the row
     leader: None if the leader book does not hold it any more
     """
     verdicts = judged.verdicts

@@ -55,6 +55,27 @@ def test_unique_rows_come_out_byte_for_byte_and_the_rest_is_explained(tmp_path: 
     assert f"unreadable: 1 of 5 rows (1 invalid_json); the first, {source}:4, is not JSON" in ran.err
 
 
+def test_duplicates_and_pairs_kept_apart_have_the_time_of_a_row_that_has_one(
+    tmp_path: Path, run: Run
+) -> None:
+    when = ["2020-02-12T00:00:00Z", "2020-02-12T00:00:01.5Z", None, "soon", 1581465600]
+    rows = [{"id": number, "text": _POST, "at": time} for number, time in enumerate(when)]
+    numbers = [
+        "at nine the ferry left the old harbour of the island",
+        "at ten the ferry left the old harbour of the island",
+    ]
+    rows += [{"text": text, "at": 1} for text in numbers]
+    source = write_rows(tmp_path / "in.jsonl", rows)
+    files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--kept-apart", tmp_path / "a")
+    assert run("dedup", "-q", source, *files, "--time-field", "at", *SMALL).code == 0
+    dropped = read_lines(tmp_path / "d")
+    assert [(row["id"], row.get("time_ms", "none")) for row in dropped] == [
+        (1, 1_581_465_601_500), (2, "none"), (3, "none"), (4, 1_581_465_600_000),
+    ]  # fmt: skip
+    assert list(dropped[0])[:6] == ["position", "id", "source", "line", "time_ms", "duplicate_of"]
+    assert [row["time_ms"] for row in read_lines(tmp_path / "a")] == [1000]
+
+
 def test_every_row_goes_to_exactly_one_place(tmp_path: Path, run: Run) -> None:
     posts = list(generate(3000, seed=3))
     source = write_rows(tmp_path / "in.jsonl", posts)
