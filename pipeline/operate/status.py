@@ -7,6 +7,8 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from twinsieve.pipeline.broker.admin import TopicInfo
+from twinsieve.pipeline.broker.mark import name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
 from twinsieve.pipeline.broker.records import (
@@ -31,10 +33,12 @@ _MOST_RECORDS = 1_000
 class InputStatus:
     """One input partition.
 
-    committed: offset up to which everything came out; None if no worker has ever committed one
+    committed: offset up to which everything came out; None if no worker has ever committed one in this topic
     end: last stable offset; waiting: offsets between the two, at most so many messages
     since_ms: timestamp of the first message that waits, ms since 1970; None if none waits or it is not known
     worker: name of the member that has the partition; None if nobody has it
+    recreated: whether the committed offset belongs to an earlier topic of the same name, which was deleted;
+        all of the new topic waits then
     """
 
     partition: str
@@ -43,6 +47,7 @@ class InputStatus:
     waiting: int
     since_ms: int | None
     worker: str | None
+    recreated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,13 @@ class Status:
             found.append("nobody judges: start `twinsieve run`, or wait until an index has taken over")
         lone = [one.partition for one in self.inputs if one.worker is None]
         if lone:
-            shown = ", ".join(lone[:8]) + (", …" if len(lone) > 8 else "")
-            found.append(f"no worker has {shown}: start `twinsieve run`, or wait for the rebalance")
+            found.append(f"no worker has {_listed(lone)}: start `twinsieve run`, or wait for the rebalance")
+        again = [one.partition for one in self.inputs if one.recreated]
+        if again:
+            found.append(
+                f"{_listed(again)}: the topic was deleted and created again since an offset was committed: "
+                "stop the app, and set the offset to begin at with `twinsieve reset`"
+            )
         if most_waiting is not None and self.waiting > most_waiting:
             found.append(f"{self.waiting:,} messages wait, more than {most_waiting:,}")
         return found
@@ -108,6 +118,8 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         if internal[log.topic] is not None:
             judged = admin.group_offsets(names.index, stable=False).get(log)
             blocks = max(0, admin.end_offsets([log])[log] - judged.offset) if judged is not None else None
+        old = {at for at in inputs if _is_of_another(committed.get(at), infos[at.topic])}
+        committed = {at: offset for at, offset in committed.items() if at not in old}
         begins = {at: _begin(committed.get(at), first[at], end[at]) for at in inputs}
         since = _first_times(reader, {at: offset for at, offset in begins.items() if offset < end[at]}, clock)
         if internal[decisions.topic] is not None:
@@ -126,12 +138,23 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
                 max(0, end[at] - begins[at]),
                 since.get(at),
                 owners.get(at),
+                at in old,
             )
             for at in inputs
         ],
         blocks,
         decided,
     )
+
+
+def _listed(partitions: list[str]) -> str:
+    return ", ".join(partitions[:8]) + (", …" if len(partitions) > 8 else "")
+
+
+def _is_of_another(committed: Committed | None, info: TopicInfo) -> bool:
+    """Whether the offset was committed for an earlier topic of this name."""
+    mark = read_mark(committed.metadata) if committed is not None else None
+    return mark is not None and mark.topic_id != name_topic(info)
 
 
 def _begin(committed: Committed | None, first: int, end: int) -> int:

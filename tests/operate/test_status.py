@@ -71,6 +71,22 @@ def test_what_retention_took_does_not_wait(cluster: MemoryCluster) -> None:
     assert (first.waiting, first.since_ms) == (25, BEGAN_MS + 75_000)
 
 
+def test_in_a_topic_that_was_created_again_everything_waits(cluster: MemoryCluster) -> None:
+    committed = cluster.group(NAMES.workers).offsets[Partition("posts", 0)]
+    cluster.delete("posts")
+    cluster.create(NewTopic("posts", 3))
+    write(cluster, Partition("posts", 0), 7)
+    # Some brokers keep the offset of a deleted topic for a while.
+    cluster.group(NAMES.workers).offsets[Partition("posts", 0)] = committed
+    status = asked(cluster)
+    assert status.inputs[0] == InputStatus("posts[0]", None, 7, 7, BEGAN_MS, None, recreated=True)
+    assert [one.recreated for one in status.inputs] == [True, False, False]
+    told = (
+        "posts[0]: the topic was deleted and created again since an offset was committed: stop the app, and "
+    )
+    assert told + "set the offset to begin at with `twinsieve reset`" in status.problems(None)
+
+
 def test_a_running_app_names_its_judge_and_its_workers() -> None:
     world = World()
     settings = Settings(app="app", input=InputSettings(topics=("in",)))

@@ -35,8 +35,8 @@ def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int
     """Show who judges, which worker has which partition, and what waits since when.
 
     The broker alone is asked, so it also answers when no process of this app runs. It joins no group and
-    changes nothing. The exit code is 0 if nothing is wrong, 3 if nobody judges, a partition has no worker, or
-    too much waits; 1 if the broker does not answer.
+    changes nothing. The exit code is 0 if nothing is wrong, 3 if nobody judges, a partition has no worker, an
+    input topic was created again, or too much waits; 1 if the broker does not answer.
     """
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.messages.spelling import to_json
