@@ -18,7 +18,7 @@ from twinsieve.pipeline.wire.columns import (
     pack_section,
     row_bytes,
 )
-from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, What, seal, unseal
+from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, What, scheme_in, seal, unseal
 from twinsieve.stages.contract import Batch
 from twinsieve.stages.errors import StateError
 
@@ -173,6 +173,29 @@ def asked_by(data: bytes) -> Ask:
         return Ask(0, 0, 0, 0)
     _, session, _, reply, _, _, first, end = _ASK.unpack_from(data, ENVELOPE_BYTES)
     return Ask(session, reply, first, end)
+
+
+class Outline(NamedTuple):
+    """Which offsets a block asks for, and which it reports as emitted; the fields are those of `Block`."""
+
+    topic_id: bytes
+    number: int
+    flags: BlockFlag
+    first: int
+    end: int
+    emitted_from: int
+    emitted_to: int
+
+
+def outline_of(data: bytes) -> Outline | None:
+    """The outline of a block of any scheme, without decoding its rows; None for a block of another version.
+
+    Not checked for damage: decode the block before you rely on it.
+    """
+    if not scheme_in(data) or len(data) < ENVELOPE_BYTES + _HEADER.size:
+        return None
+    topic_id, _, number, _, flags, _, *behind = _HEADER.unpack_from(data, ENVELOPE_BYTES)[:10]
+    return Outline(topic_id, number, BlockFlag(flags), *behind)
 
 
 def split_block(block: Block, max_bytes: int) -> list[Block]:

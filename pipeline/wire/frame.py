@@ -51,6 +51,14 @@ def checksum_of(data: bytes) -> int:
     return int(_ENVELOPE.unpack_from(data)[4]) if len(data) >= ENVELOPE_BYTES else -1
 
 
+def scheme_in(data: bytes) -> bytes:
+    """The scheme in the envelope of a record of this version; empty for other records."""
+    if len(data) < ENVELOPE_BYTES:
+        return b""
+    _, version, _, scheme, _ = _ENVELOPE.unpack_from(data)
+    return bytes(scheme) if version == VERSION else b""
+
+
 def unseal(what: What, scheme: bytes, data: bytes, where: str) -> memoryview:
     """The content of a record, without its envelope.
 

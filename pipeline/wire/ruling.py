@@ -117,6 +117,13 @@ def session_of(data: bytes) -> int:
     return int(_HEADER.unpack_from(data, ENVELOPE_BYTES)[1])
 
 
+def block_of(data: bytes) -> int:
+    """Log offset of the block that a decision of any version is about; -1 if the record is too short."""
+    if len(data) < ENVELOPE_BYTES + _HEADER.size:
+        return -1
+    return int(_HEADER.unpack_from(data, ENVELOPE_BYTES)[0])
+
+
 def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
     """The ruling in a decision or an answer.
 

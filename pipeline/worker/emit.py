@@ -17,18 +17,24 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
 from twinsieve.pipeline.messages.columns import differing_words, pick, ten_thousandths
+from twinsieve.pipeline.wire.headers import (
+    DISTANCE,
+    KEPT_APART,
+    LEADER,
+    NOTE,
+    ORIGIN,
+    OWN_HEADERS,
+    REASON,
+    SHARED,
+    SIMILARITY,
+    STAGE,
+)
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind, Verdicts
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
-
-OWN_HEADERS = "twinsieve-"
-"""Prefix of the names of all headers that this app adds. An input header with this prefix would look like a
-verdict of this app, so it is removed."""
-ORIGIN = "twinsieve-origin"
-REASON = "twinsieve-reason"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +285,6 @@ def _messages(records: Records, rows: Sequence[int], headers: list[Sequence[Head
     return Messages(pick(records.keys, rows), pick(records.values, rows), headers, stamps)
 
 
-STAGE = "twinsieve-stage"
-LEADER = "twinsieve-leader"
-SIMILARITY = "twinsieve-similarity"
-DISTANCE = "twinsieve-distance"
-SHARED = "twinsieve-shared"
-NOTE = "twinsieve-note"
-
 _STAGES = {int(Kind.EXACT): b"exact", int(Kind.NEAR): b"near"}
 _NOTED = (Flag.UNCONFIRMED, Flag.ESTIMATED, Flag.CUT_SHORT)
 _NOTES = {
@@ -332,7 +331,6 @@ def _place(packed: int, topics: dict[int, str]) -> bytes:
     return f"{name}[{position.partition}]@{position.offset}".encode()
 
 
-KEPT_APART = "twinsieve-kept-apart"
 _APART_BYTES = 200
 
 

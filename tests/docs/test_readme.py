@@ -13,7 +13,7 @@ from tests.docs.documents import DOCUMENTS, code_in, commands, name_of
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
-from twinsieve.pipeline.worker.emit import (
+from twinsieve.pipeline.wire.headers import (
     DISTANCE,
     KEPT_APART,
     LEADER,

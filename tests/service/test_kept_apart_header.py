@@ -16,8 +16,9 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import Messages, Records
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.wire.headers import KEPT_APART
 from twinsieve.pipeline.wire.ruling import Result, Ruling
-from twinsieve.pipeline.worker.emit import KEPT_APART, Emission, Emitter, apart_headers, unsendable
+from twinsieve.pipeline.worker.emit import Emission, Emitter, apart_headers, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
 from twinsieve.stages.differ.rules import Rule

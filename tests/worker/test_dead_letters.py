@@ -12,8 +12,9 @@ from tests.configs import emit_config
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition, Records
+from twinsieve.pipeline.wire.headers import ORIGIN, REASON
 from twinsieve.pipeline.wire.ruling import Result, Ruling
-from twinsieve.pipeline.worker.emit import ORIGIN, REASON, Emission, Emitter, unsendable
+from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.stages.contract import Kind, Verdicts
 from twinsieve.stages.errors import StateError
