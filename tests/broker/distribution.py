@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from tests import debian
 
 KAFKA_VERSION = "4.2.0"
 _JAVA_NEEDED = 17
-_FETCH_TIMEOUT_S = 600
-_MAX_REASON_LENGTH = 200
 _POM = Path(__file__).with_name("pom.xml")
 HOW = "install Java 17 or newer, Maven and OpenSSL (Debian: apt-get install openjdk-17-jre-headless maven openssl)"
 
@@ -60,8 +61,17 @@ def class_archive() -> Path:
 
 def need(command: str, package: str, name: str) -> None:
     """Install the command where it is missing. raises: NoBrokerError where that cannot be done"""
-    if shutil.which(command) is None:
-        _install(package, name)
+    with _no_broker():
+        debian.need(command, package, name)
+
+
+@contextmanager
+def _no_broker() -> Iterator[None]:
+    """What cannot be installed keeps a broker from starting."""
+    try:
+        yield
+    except debian.MissingError as error:
+        raise NoBrokerError(str(error)) from error
 
 
 def _cache() -> Path:
@@ -78,7 +88,7 @@ def _fetch(jars: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     command = ["mvn", "-q", "-B", "-f", str(_POM), "dependency:copy-dependencies"]
     command += [f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
-    said = _output_if_failed(command, os.environ)
+    said = debian.first_error(command, os.environ)
     if said is not None or not partial.is_dir():
         raise NoBrokerError(
             f"Kafka {KAFKA_VERSION} could not be fetched with Maven: {said or 'it wrote nothing'}"
@@ -89,7 +99,8 @@ def _fetch(jars: Path) -> None:
 def _need_java() -> None:
     name = f"Java {_JAVA_NEEDED} or newer"
     if _java_version() < _JAVA_NEEDED:
-        _install("openjdk-17-jre-headless", name)
+        with _no_broker():
+            debian.install("openjdk-17-jre-headless", name)
     found = _java_version()
     if found < _JAVA_NEEDED:
         raise NoBrokerError(f"{name} is not what `java` starts, which is Java {found}")
@@ -107,30 +118,3 @@ def _java_says() -> str:
     shown = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=60, check=False)
     match = re.search(r"\(build (\d[^,)]*)", shown.stderr)
     return match.group(1) if match else ""
-
-
-def _install(package: str, name: str) -> None:
-    why = "not root" if os.geteuid() != 0 else "no apt-get" if shutil.which("apt-get") is None else ""
-    if why:
-        raise NoBrokerError(f"{name} is not installed, and cannot be installed here ({why})")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    # Old lists may still do; what counts is whether the package can be installed.
-    _output_if_failed(["apt-get", "update"], environment)
-    said = _output_if_failed(["apt-get", "install", "-y", "--no-install-recommends", package], environment)
-    if said is not None:
-        raise NoBrokerError(f"{name} is not installed, and apt-get could not install it: {said}")
-
-
-def _output_if_failed(command: list[str], environment: Mapping[str, str]) -> str | None:
-    """The first line that names an error, cut, where the command failed or took too long; else None."""
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"no end after {_FETCH_TIMEOUT_S} s"
-    if done.returncode == 0:
-        return None
-    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"\[ERROR\]|E:", line)]
-    return [*errors, *lines, f"exit code {done.returncode}"][0][:_MAX_REASON_LENGTH]
