@@ -20,6 +20,8 @@ import pytest
 
 from tests.accuracy import data_sets
 from tests.broker import certificates, distribution
+from tests.debian import MissingError
+from tests.pages.distribution import need_chromium
 
 REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
 LONG = "TWINSIEVE_LONG"
@@ -50,10 +52,14 @@ def _secure_broker() -> str:
     return _own_broker() or _refusal(certificates.need_openssl)
 
 
+def _browser() -> str:
+    return _refusal(need_chromium)
+
+
 def _refusal(prepare: Callable[[], object]) -> str:
     try:
         prepare()
-    except distribution.NoBrokerError as error:
+    except (distribution.NoBrokerError, MissingError) as error:
         return str(error)
     return ""
 
@@ -97,6 +103,7 @@ NEEDS = {
     "root": Need(_root, frozenset({"stranger"})),
     "broker": Need(_broker, frozenset({"bootstrap"})),
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"})),
+    "browser": Need(_browser, frozenset({"browser"})),
     "secure broker": Need(_secure_broker, frozenset({"secure_broker"})),
 }
 """In the order in which a test is asked."""

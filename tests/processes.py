@@ -1,8 +1,8 @@
-"""Which tests share a process where several run them (`-n 4`): those that start the same brokers.
+"""Which tests share a process where several run them (`-n 4`): those that start the same brokers, or a browser.
 
 A broker takes seconds to start and a share of a core while it lives, and its tests mostly wait. So the tests on
 clusters that may be harmed are in one process, those on a broker that all share in another; whatever is free takes
-the other files one by one.
+the other files one by one. Tests of pages share one browser.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parent.parent
 _BROKER = "tests/broker/"
+_PAGES = "tests/pages/"
 _HARMED = ("own broker", "mortal_broker", "three_brokers", "harmed")
 """What the files name whose tests have clusters of their own, or harm one."""
-_PLACES = {"clusters": 0, "brokers": 1}
-"""Of the two groups that take longest; all others come behind them."""
+_PLACES = {"clusters": 0, "brokers": 1, "pages": 2}
+"""Of the groups that take longest; all others come behind them."""
 _SHARED = ("secure_broker", "three_brokers", "harmed", "mortal_broker")
 """Clusters that the tests which ask for them share: these stand beside each other."""
 
@@ -32,9 +33,13 @@ def group_of(file: str) -> str:
 
     >>> group_of("tests/broker/test_soak.py"), group_of("tests/broker/test_groups.py")
     ('clusters', 'brokers')
+    >>> group_of("tests/pages/test_render.py")
+    'pages'
     >>> group_of("tests/house/test_types.py")
     'tests/house/test_types.py'
     """
+    if file.startswith(_PAGES):
+        return "pages"
     if not file.startswith(_BROKER):
         return file
     text = (_ROOT / file).read_text(encoding="utf-8")
@@ -54,7 +59,7 @@ def _cluster_of(file: str) -> tuple[bool, ...]:
 
 
 class Plugin:
-    """Hands out whole groups; the two that take longest come first."""
+    """Hands out whole groups; those that take longest come first."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -1,0 +1,254 @@
+"""A real browser without a window: Debian's Chromium, which opens a page and notices what a page must not do."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+from unittest import mock
+from urllib.parse import urlsplit
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.remote.webelement import WebElement
+
+from tests.pages import distribution
+
+WIDTHS = (1200, 400)
+"""Of a desk and of a telephone, in pixels; layout holds at both."""
+_HEIGHT = 900
+_DEADLINE_S = 20
+_FLAGS = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-proxy-server",
+    # No name is looked up: whatever a page or the browser itself asks for, nothing leaves this machine.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    # Screenshots are alike wherever they are made.
+    "--force-device-scale-factor=1",
+    "--hide-scrollbars",
+    "--lang=en-US",
+)
+_OUTSIDE = """
+const width = document.documentElement.clientWidth, said = [];
+const scroll = document.documentElement.scrollWidth;
+if (scroll > width) said.push(`the page is ${scroll} wide`);
+const clips = (element) => getComputedStyle(element).overflowX !== "visible";
+for (const element of document.body.querySelectorAll("*")) {
+  const box = element.getBoundingClientRect();
+  if (box.width === 0 || box.height === 0 || (box.right <= width + 1 && box.left >= -1)) continue;
+  let above = element.parentElement;
+  while (above && above !== document.body && !clips(above)) above = above.parentElement;
+  if (above && above !== document.body) continue;
+  const name = element.tagName.toLowerCase() + (element.className ? "." + element.className : "");
+  said.push(`${name} goes from ${Math.round(box.left)} to ${Math.round(box.right)}`);
+}
+return said.slice(0, 10);
+"""
+_ACTIVE = """
+const said = [];
+if (window.__pwned !== undefined) said.push("a text ran as script: " + window.__pwned);
+for (const element of document.querySelectorAll("*")) {
+  for (const {name, value} of element.attributes) {
+    const address = ["href", "src", "action", "formaction", "xlink:href", "data"].includes(name);
+    if (name.startsWith("on") || (address && /^(java|vb)script:/i.test(value.replace(/[\\x00-\\x20]/g, ""))))
+      said.push(`<${element.tagName.toLowerCase()} ${name}=${value.slice(0, 80)}>`);
+  }
+}
+if (document.querySelector("iframe, object, embed, base, form[action]")) said.push("a frame, object, base or form");
+return said.slice(0, 10);
+"""
+T = TypeVar("T")
+
+
+class Browser:
+    """One Chromium, which shows one page at a time and keeps a list of what was wrong on it."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+        self.downloads = Path()
+        self._own = ""
+        self._wrong: list[str] = []
+
+    def use(self, downloads: Path) -> None:
+        """Begin a test: an empty page, nothing wrong yet, what is downloaded goes into this folder."""
+        self.driver.execute_cdp_cmd(
+            "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)}
+        )
+        self.downloads = downloads
+        self._own = "about:blank"
+        self.driver.get(self._own)
+        self.problems()
+
+    def open(self, page: Path | str, *, width: int = WIDTHS[0], scripts: bool = True) -> None:
+        """Show the page of a file or of an address.
+
+        width: of the window, in pixels
+        scripts: whether the page may run any, as in a browser of somebody who has them off
+        """
+        self._own = page.as_uri() if isinstance(page, Path) else page
+        self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
+        self.resize(width)
+        self.driver.get(self._own)
+
+    def show(self, html: bytes, *, width: int = WIDTHS[0], scripts: bool = True) -> None:
+        """Show these bytes as the page of a file."""
+        page = self.downloads / "shown.html"
+        page.write_bytes(html)
+        self.open(page, width=width, scripts=scripts)
+
+    def resize(self, width: int, height: int = _HEIGHT) -> None:
+        """Give the window another size, in pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def reload(self) -> None:
+        self.driver.refresh()
+
+    def evaluate(self, script: str, *arguments: Any) -> Any:
+        """What a function with this body returns in the page; works on a page without scripts too."""
+        return self.driver.execute_script(script, *arguments)
+
+    def all(self, selector: str) -> list[WebElement]:
+        """The elements that a CSS selector finds, in the order of the page."""
+        return self.driver.find_elements("css selector", selector)
+
+    def one(self, selector: str) -> WebElement:
+        """The only element that a CSS selector finds."""
+        found = self.all(selector)
+        assert len(found) == 1, f"{selector} finds {len(found)} elements in {self._own}"
+        return found[0]
+
+    def text(self, selector: str) -> str:
+        """What the page holds in the only element that is found, whether in sight or not."""
+        return str(self.one(selector).get_attribute("textContent"))
+
+    def seen(self, selector: str = "body") -> str:
+        """What a reader sees of the only element that is found."""
+        # Not selenium's own text, which leaves <noscript> out.
+        return str(self.one(selector).get_property("innerText")).strip()
+
+    def click(self, selector: str) -> None:
+        self.one(selector).click()
+
+    def press(self, keys: str) -> None:
+        """Press these keys, whatever has the focus."""
+        webdriver.ActionChains(self.driver).send_keys(keys).perform()
+
+    def wait(self, look: Callable[[], T], what: str) -> T:
+        """What `look` returns, as soon as that counts as true. Fails at a deadline, and says what did not come."""
+        end = time.monotonic() + _DEADLINE_S
+        while not (found := look()):
+            assert time.monotonic() < end, f"{what} did not come within {_DEADLINE_S} s; {self.problems()}"
+            time.sleep(0.02)
+        return found
+
+    def downloaded(self, name: str) -> bytes:
+        """The bytes of a file of this name, once the browser has written it whole."""
+        path = self.downloads / name
+        self.wait(lambda: path.is_file() and not list(self.downloads.glob("*.crdownload")), name)
+        return path.read_bytes()
+
+    def picture(self, selector: str | None = None, *, height: int | None = None) -> bytes:
+        """PNG of the page from its top, as high as it is or as told; or of one element."""
+        if selector is not None:
+            return self.one(selector).screenshot_as_png
+        box = self.evaluate("const e = document.documentElement; return [e.clientWidth, e.scrollHeight]")
+        clip = {"x": 0, "y": 0, "width": box[0], "height": min(height or box[1], box[1]), "scale": 1}
+        shot = {"format": "png", "clip": clip, "captureBeyondViewport": True}
+        return b64decode(self.driver.execute_cdp_cmd("Page.captureScreenshot", shot)["data"])
+
+    def problems(self) -> list[str]:
+        """What was wrong since the last call: dialogs, errors of scripts, what the policy refused, requests of others.
+
+        The browser tells each once; so a test that does not ask is asked at its end.
+        """
+        found = [*self._wrong, *self._told()]
+        self._wrong = []
+        return found
+
+    def require_calm(self) -> None:
+        """Fail with what was wrong since the last call, if anything was."""
+        problems = self.problems()
+        assert problems == [], "\n".join(problems)
+
+    def require_inert(self, *, scripts: int = 1) -> None:
+        """Fail if a text of the page does anything but stand there.
+
+        scripts: how many the page has by its template
+        """
+        active = self.evaluate(_ACTIVE)
+        assert active == [], "\n".join(active)
+        held = self.evaluate("return document.scripts.length")
+        assert held == scripts, f"{held} scripts stand in {self._own}, and {scripts} are ours"
+        self.require_calm()
+
+    def require_layout(self) -> None:
+        """Fail if anything of the page lies outside the window, at a large and at a small one."""
+        for width in WIDTHS:
+            self.resize(width)
+            outside = self.outside()
+            assert outside == [], f"at a width of {width}: " + "; ".join(outside)
+        self.resize(WIDTHS[0])
+
+    def outside(self) -> list[str]:
+        """What lies to the left or right of the window and cannot be scrolled to within a box; at most ten of them."""
+        found: list[str] = self.evaluate(_OUTSIDE)
+        return found
+
+    def _told(self) -> Iterator[str]:
+        events = [json.loads(line["message"])["message"] for line in self.driver.get_log("performance")]
+        for event in events:
+            match event["method"]:
+                case "Page.javascriptDialogOpening":
+                    yield f"dialog: {event['params']['message']}"
+                case "Network.requestWillBeSent" if not self._is_own(event["params"]["request"]["url"]):
+                    yield f"request: {event['params']['request']['url'][:200]}"
+                case "Network.webSocketCreated":
+                    yield f"request: {event['params']['url'][:200]}"
+        for line in self.driver.get_log("browser"):
+            if line["level"] in ("SEVERE", "WARNING"):
+                yield f"{line['source']}: {line['message']}"
+
+    def _is_own(self, url: str) -> bool:
+        address = urlsplit(url)
+        if address.scheme in ("data", "blob", "about"):
+            return True
+        own = urlsplit(self._own)
+        if own.scheme == "file":
+            # Each file is a world of its own: a page that reads its neighbour reads what is not its own.
+            return (address.scheme, address.path) == (own.scheme, own.path)
+        return (address.scheme, address.netloc) == (own.scheme, own.netloc)
+
+
+def started(folder: Path) -> Browser:
+    """A Chromium that was started just now, with an empty profile in this folder; `driver.quit` ends it."""
+    options = Options()
+    for flag in _FLAGS:
+        options.add_argument(flag)
+    if os.geteuid() == 0:
+        # Its sandbox refuses root.
+        options.add_argument("--no-sandbox")
+    options.add_argument(f"--user-data-dir={folder}")
+    options.add_argument("about:blank")
+    options.binary_location = distribution.chromium()
+    # Dialogs are closed, so that tests do not hang, and reported as events.
+    options.unhandled_prompt_behavior = "dismiss"
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    # A path is given, so that selenium does not look for a driver to download; no proxy lies before this machine.
+    service = Service(executable_path=distribution.chromedriver())
+    with mock.patch.dict(os.environ, {"no_proxy": "localhost,127.0.0.1"}):
+        return Browser(webdriver.Chrome(options=options, service=service))
