@@ -1,0 +1,82 @@
+"""Make the screenshots of the documentation, from generated posts.
+
+    python -m tests.pages.screenshots [--output docs] [NAME ...]
+
+Each is a PNG of at most 150,000 bytes. Look at them before they are committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.pages import chromium
+from tests.pages.chromium import Browser
+from tests.pages.pictures import need_fonts, small_png
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SEED = 7
+_MESSAGES = 20_000
+_WIDTH = 1100
+
+
+class Scene:
+    """Generated posts, and what the commands make of them; a browser to look at it."""
+
+    def __init__(self, folder: Path, browser: Browser) -> None:
+        self.folder = folder
+        self.browser = browser
+
+    def posts(self) -> Path:
+        return self._made("posts.jsonl", "generate", "--messages", _MESSAGES, "--seed", _SEED, "-o")
+
+    def dropped(self) -> Path:
+        kept = self.folder / "kept.jsonl"
+        return self._made("dropped.jsonl", "dedup", self.posts(), "-o", kept, "--duplicates")
+
+    def _made(self, name: str, *command: object) -> Path:
+        """The file of this name, which the command writes whose last argument it is, once."""
+        path = self.folder / name
+        if not path.exists():
+            twinsieve(*command, path)
+        return path
+
+
+SHOTS: dict[str, Callable[[Scene], bytes]] = {}
+"""What takes each picture, by the name of its file."""
+
+
+def twinsieve(*arguments: object) -> None:
+    """Run a command. raises: CalledProcessError if it fails"""
+    command = [sys.executable, "-m", "twinsieve", *map(str, arguments)]
+    subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SHOTS)} (all)")
+    parser.add_argument("--output", type=Path, default=_ROOT / "docs", help="folder to write to (docs)")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(SHOTS):
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(SHOTS)}")
+    need_fonts()
+    with tempfile.TemporaryDirectory(prefix="twinsieve-screenshots-") as name:
+        folder = Path(name)
+        browser = chromium.started(folder / "profile")
+        try:
+            browser.use(folder)
+            for shot in options.names or SHOTS:
+                picture = small_png(SHOTS[shot](Scene(folder, browser)))
+                browser.require_calm()
+                (options.output / f"{shot}.png").write_bytes(picture)
+                print(f"{options.output / shot}.png: {len(picture):,} bytes")
+        finally:
+            browser.driver.quit()
+
+
+if __name__ == "__main__":
+    main()
