@@ -84,13 +84,15 @@ class Browser:
         self._wrong: list[str] = []
 
     def use(self, downloads: Path) -> None:
-        """Begin a test: an empty page, nothing wrong yet, what is downloaded goes into this folder."""
+        """Begin a test: an empty page, nothing stored, nothing wrong yet, what is downloaded goes into this folder."""
         self.driver.execute_cdp_cmd(
             "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(downloads)}
         )
         self.downloads = downloads
         self._own = "about:blank"
         self.driver.get(self._own)
+        # All pages of files share what they store.
+        self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": "file://", "storageTypes": "all"})
         self.problems()
 
     def open(self, page: Path | str, *, width: int = WIDTHS[0], scripts: bool = True) -> None:
@@ -99,6 +101,8 @@ class Browser:
         width: of the window, in pixels
         scripts: whether the page may run any, as in a browser of somebody who has them off
         """
+        # What the page before did is judged by its own address.
+        self._wrong += self._told()
         self._own = page.as_uri() if isinstance(page, Path) else page
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
         self.resize(width)

@@ -148,6 +148,26 @@ def test_keys_clicks_and_downloads_work_on_a_file(browser: Browser) -> None:
     assert browser.downloaded("rows.tsv") == b"a\tb\n"
 
 
+def test_pages_before_are_judged_too(browser: Browser, tmp_path: Path) -> None:
+    for name, body in [("one", "<p>calm</p>"), ("two", "<img src='one.html'>"), ("three", "<p>calm</p>")]:
+        (tmp_path / f"{name}.html").write_bytes(_page(body))
+        browser.open(tmp_path / f"{name}.html")
+    assert [one for one in browser.problems() if one.startswith("request")] == [
+        f"request: {(tmp_path / 'one.html').as_uri()}"
+    ]
+
+
+def test_what_a_page_stores_lasts_for_a_test(browser: Browser, tmp_path: Path) -> None:
+    page = _page("<script>localStorage.seen = 1 + Number(localStorage.seen || 0)</script>")
+    stored = "return localStorage.seen"
+    browser.show(page)
+    browser.reload()
+    assert browser.evaluate(stored) == "2"
+    browser.use(tmp_path)
+    browser.show(page)
+    assert browser.evaluate(stored) == "1"
+
+
 def test_problems_of_one_test_stay_there(browser: Browser, tmp_path: Path) -> None:
     browser.show(_page("<script>setInterval(() => console.error('still here'), 1)</script>"))
     browser.use(tmp_path)
