@@ -6,7 +6,7 @@ import json
 import os
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
@@ -58,6 +58,16 @@ for (const element of document.body.querySelectorAll("*")) {
 }
 return said.slice(0, 10);
 """
+_CUT = """
+const said = [];
+for (const element of document.body.querySelectorAll("*")) {
+  if (!["hidden", "clip"].includes(getComputedStyle(element).overflowX)) continue;
+  if (element.scrollWidth <= element.clientWidth + 1 || element.clientWidth === 0) continue;
+  const name = element.tagName.toLowerCase() + (element.className ? "." + element.className : "");
+  said.push([`${name} shows ${element.clientWidth} of ${element.scrollWidth}`, element.textContent]);
+}
+return said;
+"""
 _ACTIVE = """
 const said = [];
 if (window.__pwned !== undefined) said.push("a text ran as script: " + window.__pwned);
@@ -92,7 +102,9 @@ class Browser:
         self._own = "about:blank"
         self.driver.get(self._own)
         # All pages of files share what they store.
-        self.driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": "file://", "storageTypes": "all"})
+        self.driver.execute_cdp_cmd(
+            "Storage.clearDataForOrigin", {"origin": "file://", "storageTypes": "all"}
+        )
         self.problems()
 
     def open(self, page: Path | str, *, width: int = WIDTHS[0], scripts: bool = True) -> None:
@@ -200,18 +212,27 @@ class Browser:
         assert held == scripts, f"{held} scripts stand in {self._own}, and {scripts} are ours"
         self.require_calm()
 
-    def require_layout(self) -> None:
-        """Fail if anything of the page lies outside the window, at a large and at a small one."""
+    def require_layout(self, *, cut: Iterable[str] = ()) -> None:
+        """Fail if anything of the page cannot be seen, at a large and at a small width of the window.
+
+        cut: a box with one of these words in it may cut what it holds, a character wider than the window
+        """
+        words = list(cut)
         for width in WIDTHS:
             self.resize(width)
-            outside = self.outside()
-            assert outside == [], f"at a width of {width}: " + "; ".join(outside)
+            wrong = self.outside()
+            wrong += [what for what, text in self.cut() if not any(word in text for word in words)][:10]
+            assert wrong == [], f"at a width of {width}: " + "; ".join(wrong)
         self.resize(WIDTHS[0])
 
     def outside(self) -> list[str]:
-        """What lies to the left or right of the window and cannot be scrolled to within a box; at most ten of them."""
+        """What lies to the left or right of the window, in no box that cuts it or can be scrolled; at most ten."""
         found: list[str] = self.evaluate(_OUTSIDE)
         return found
+
+    def cut(self) -> list[tuple[str, str]]:
+        """Boxes that hold more than they show to the right, and cannot be scrolled; each with its text."""
+        return [(what, text) for what, text in self.evaluate(_CUT)]
 
     def _told(self) -> Iterator[str]:
         events = [json.loads(line["message"])["message"] for line in self.driver.get_log("performance")]

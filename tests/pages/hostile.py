@@ -87,3 +87,6 @@ TEXTS: dict[str, str] = {
     "space": " \t\n ",
 }
 """A text of each kind by its name."""
+
+UNBREAKABLE = {"joined emoji", "joined consonants", "joined syllables", "marks with a width"}
+"""Names of texts that hold a character wider than a window, which is cut."""

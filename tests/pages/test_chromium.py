@@ -107,6 +107,8 @@ def test_active_page_is_noticed(browser: Browser, body: str) -> None:
         "<div style='position: absolute; left: -50px; width: 100px; height: 10px'></div>",
         "<table><tr>" + "<td>some words</td>" * 40 + "</table>",
         "<div style='width: 500px; height: 10px'></div>",
+        f"<p style='overflow: hidden'>{'W' * 300}</p>",
+        f"<p style='overflow-x: clip'>{'W' * 300}</p>",
     ],
 )
 def test_page_that_does_not_fit_is_noticed(browser: Browser, body: str) -> None:

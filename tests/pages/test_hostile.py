@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.pages.chromium import Browser
-from tests.pages.hostile import TEXTS
+from tests.pages.hostile import TEXTS, UNBREAKABLE
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.pages import render as renderer
 from twinsieve.pipeline.pages.render import render
@@ -50,7 +50,7 @@ def test_text_is_shown_and_does_nothing(browser: Browser, name: str) -> None:
     assert browser.text("#cell") == shown
     assert browser.one("#whole").get_attribute("title") == shown
     assert browser.text("#end") == "the script ran"
-    browser.require_layout()
+    browser.require_layout(cut=[""] if name in UNBREAKABLE else [])
 
 
 @pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if "__pwned" in text])
