@@ -1,4 +1,4 @@
-"""Count what a run dropped: by stage, by similarity, and by the kept message that leads."""
+"""Count what a run dropped: by stage, by likeness, and by the kept message that leads."""
 
 from __future__ import annotations
 
@@ -6,24 +6,36 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import mmh3
+
 from twinsieve.pipeline.audit.drops import Drop, Place
+from twinsieve.pipeline.audit.leaders import LeaderCounts
+from twinsieve.pipeline.audit.rate import Extent
+
+HUNDREDTHS = 100
+_TEN_THOUSANDTHS = 10_000
+_MOST_UNITS = 200
+"""Distances and hashes in common from here on are counted together."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """Counts over the rows of a `--duplicates` file.
+    """Counts over dropped rows.
 
     stages, flags: number of drops by stage and by flag
-    bands: number of near drops by twentieths of the similarity, rounded down: 17 is .85 to .90
-    sizes: number of drops by position of the leader; memory is about 100 bytes a leader
+    likeness: number of near drops by measure and value: a similarity in hundredths, rounded down, a distance
+        in bits, or a number of hashes in common
+    leaders: number of drops by leader
     unled: drops whose earlier copy only the Bloom filter knows
+    extent: rows and times that the drops cover
     """
 
     stages: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
-    bands: Counter[int] = field(default_factory=Counter)
-    sizes: Counter[int] = field(default_factory=Counter)
+    likeness: Counter[tuple[str, int]] = field(default_factory=Counter)
+    leaders: LeaderCounts = field(default_factory=LeaderCounts)
     unled: int = 0
+    extent: Extent = field(default_factory=Extent)
 
     @property
     def drops(self) -> int:
@@ -34,40 +46,117 @@ class Totals:
         """Count one drop."""
         self.stages[drop.stage] += 1
         self.flags.update(drop.flags)
-        if drop.stage == "near" and drop.measure == "similarity":
-            self.bands[int(drop.likeness * 20)] += 1
-        if drop.leader is None or drop.leader.position is None:
+        if drop.stage == "near":
+            self.likeness[drop.measure, _unit(drop)] += 1
+        key = leader_key(drop.leader)
+        if key is None:
             self.unled += 1
         else:
-            self.sizes[drop.leader.position] += 1
+            self.leaders.add(key)
+        self.extent.add(drop)
+
+    def bands(self) -> list[tuple[str, int]]:
+        """Near drops by likeness in words: a similarity in twentieths, rounded down, others by value."""
+        bands: Counter[tuple[str, int]] = Counter()
+        for (measure, unit), count in self.likeness.items():
+            bands[measure, unit // 5 * 5 if measure == "similarity" else unit] += count
+        return [(_in_words(measure, unit), count) for (measure, unit), count in sorted(bands.items())]
+
+
+def totals_of(drops: Iterable[Drop]) -> Totals:
+    """The counts of these drops. Memory is that of `LeaderCounts`."""
+    totals = Totals()
+    for drop in drops:
+        totals.add(drop)
+    return totals
+
+
+def leader_key(leader: Place | None) -> int | None:
+    """A 64-bit number of the leader: its position, or a hash of where it stands; None if it is not known."""
+    if leader is None:
+        return None
+    if leader.position is not None:
+        return leader.position
+    if leader.source is None or leader.line is None:
+        return None
+    return -1 - (mmh3.hash64(f"{leader.source}:{leader.line}", signed=False)[0] >> 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A kept message and how many messages were dropped for it. sample: one of them"""
+    """A kept message and how many messages were dropped for it.
+
+    samples: some of them with different texts, the least alike to the leader first
+    """
 
     leader: Place
     drops: int
-    sample: Drop
+    samples: list[Drop]
 
 
-def biggest(drops: Iterable[Drop], totals: Totals, count: int) -> list[Cluster]:
-    """The clusters with the most drops, the biggest first, of equally big ones the older leader first.
+class Clusters:
+    """Collects samples of the clusters with the most drops, from the drops that were counted before.
 
-    drops: the rows again, from the first one; totals: their counts. Only texts of these clusters are held.
-    The sample is the near drop that is least alike to the leader, else the first drop
+    count: number of clusters; samples: drops to hold of each; most: characters to hold of a text
     """
-    chosen = sorted(totals.sizes, key=lambda position: (-totals.sizes[position], position))[:count]
-    samples: dict[int, Drop] = {}
-    wanted = set(chosen)
-    for drop in drops:
-        position = drop.leader.position if drop.leader is not None else None
-        if position in wanted and position is not None:
-            before = samples.get(position)
-            if before is None or (drop.measure == "similarity" and drop.likeness < before.likeness):
-                samples[position] = drop
-    return [
-        Cluster(leader, totals.sizes[position], samples[position])
-        for position in chosen
-        if position in samples and (leader := samples[position].leader) is not None
-    ]
+
+    def __init__(self, totals: Totals, count: int, *, samples: int, most: int) -> None:
+        self._sizes = dict(totals.leaders.most(count))
+        self._samples: dict[int, list[Drop]] = {key: [] for key in self._sizes}
+        self._wanted = samples
+        self._most = most
+
+    def add(self, drop: Drop) -> None:
+        """Hold the drop if it is of such a cluster and less alike to its leader than those held."""
+        key = leader_key(drop.leader)
+        held = self._samples.get(key) if key is not None else None
+        if held is None or (len(held) == self._wanted and drop.closeness >= held[-1].closeness):
+            return
+        drop = drop.cut(self._most)
+        if any(other.message.text == drop.message.text for other in held):
+            return
+        held.append(drop)
+        held.sort(key=lambda other: other.closeness)
+        del held[self._wanted :]
+
+    def found(self) -> list[Cluster]:
+        """The clusters, the biggest first, of equally big ones the older leader first."""
+        return [
+            Cluster(held[0].leader, drops, held)
+            for key, drops in self._sizes.items()
+            if (held := self._samples[key]) and held[0].leader is not None
+        ]
+
+
+class EvenSample:
+    """Takes every n-th drop, so that `wanted` of `total` drops are held, or all if there are no more.
+
+    most: characters to hold of a text
+    """
+
+    def __init__(self, total: int, wanted: int, most: int) -> None:
+        self._total = total
+        self._wanted = min(wanted, total)
+        self._most = most
+        self._seen = 0
+        self.drops: list[Drop] = []
+
+    def add(self, drop: Drop) -> None:
+        """Hold the drop if its turn has come."""
+        if len(self.drops) < self._wanted and self._seen * self._wanted // self._total == len(self.drops):
+            self.drops.append(drop.cut(self._most))
+        self._seen += 1
+
+
+def _unit(drop: Drop) -> int:
+    if drop.measure == "similarity":
+        # A similarity is a multiple of 1/10,000; its product with 100 may lie just below a whole number.
+        return min(round(drop.likeness * _TEN_THOUSANDTHS) // (_TEN_THOUSANDTHS // HUNDREDTHS), HUNDREDTHS)
+    return min(int(drop.likeness), _MOST_UNITS)
+
+
+def _in_words(measure: str, unit: int) -> str:
+    if measure == "similarity":
+        return f"near, from {unit / HUNDREDTHS:g}"
+    words = "bits apart" if measure == "distance" else "hashes in common"
+    return f"near, {unit}{' or more' if unit == _MOST_UNITS else ''} {words}"

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.commands.options import FILE_NAME
-from twinsieve.pipeline.commands.terminal import examples, report
+from twinsieve.pipeline.basics.printable import beginning, printable
+from twinsieve.pipeline.commands.options import FILE_NAME, gathered
+from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from twinsieve.pipeline.audit.apart import Reasons
     from twinsieve.pipeline.audit.drops import Drop
+    from twinsieve.pipeline.audit.findings import Findings
+    from twinsieve.pipeline.audit.rate import Rate
+    from twinsieve.pipeline.audit.table import DropWriter
     from twinsieve.pipeline.audit.totals import Cluster, Totals
+    from twinsieve.pipeline.files.write import Output
+
+    _Read = Callable[[], Iterator[Drop]]
 
 _SHOWN_CHARACTERS = 120
+_EXAMPLES = 3
+_POSTS_MODE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Where to write; None: not written. csv, parquet: the drops; html: the page"""
+
+    csv: str | None
+    parquet: str | None
+    html: str | None
+
+    def by_flag(self) -> dict[str, str | None]:
+        """Name of each file, by its flag."""
+        return {"--csv": self.csv, "--parquet": self.parquet, "--html": self.html}
 
 
 @click.command(
@@ -25,56 +50,158 @@ _SHOWN_CHARACTERS = 120
         "twinsieve audit dropped.jsonl",
         "twinsieve audit dropped.jsonl --leader 6",
         'twinsieve audit dropped.jsonl --search "ferry" --top 5',
+        "twinsieve audit dropped.jsonl --position posts.jsonl:17",
+        "twinsieve audit dropped.jsonl --kept-apart apart.jsonl --html drops.html",
+        "twinsieve audit dropped.jsonl --csv drops.csv --json",
     ),
 )
 @click.argument("file", type=FILE_NAME, metavar="FILE")
 @click.option(
     "--top", default=20, type=click.IntRange(1, 10_000), metavar="N", help="Show at most N lines (20)."
 )
-@click.option("--leader", metavar="N|ID", help="List what was dropped for this kept message.")
-@click.option("--search", metavar="TEXT", help="List drops with this in their own text or their leader's.")
-def command(file: str, top: int, leader: str | None, search: str | None) -> None:
+@click.option("--leader", metavar="N|ID", help="Only what was dropped for this kept message.")
+@click.option("--search", metavar="TEXT", help="Only drops with this in their own text or their leader's.")
+@click.option("--position", metavar="N|INPUT:LINE", help="Only the drop that stands there.")
+@click.option("--id", "id_", metavar="ID", help="Only drops with this id.")
+@click.option(
+    "--kept-apart", type=FILE_NAME, help="What dedup --kept-apart wrote: shows the reasons and examples too."
+)
+@gathered(
+    "reports",
+    Reports,
+    click.option("--csv", type=FILE_NAME, help="Write these drops as CSV; for spreadsheets."),
+    click.option("--parquet", type=FILE_NAME, help="Write these drops as Parquet; for programs."),
+    click.option("--html", type=FILE_NAME, help="Write one HTML page; it works without a network."),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON, without texts.")
+def command(
+    file: str,
+    top: int,
+    leader: str | None,
+    search: str | None,
+    position: str | None,
+    id_: str | None,
+    kept_apart: str | None,
+    reports: Reports,
+    as_json: bool,
+) -> None:
     """Show what FILE, written by `dedup --duplicates`, says was dropped.
 
-    First the counts by stage and similarity, then the kept messages for which most others were dropped, each
-    with the drop that is least alike to it. --leader takes the number of a row, or an id. --search finds
-    equal characters, in upper or lower case.
+    First the counts by stage and similarity, and the share of dropped rows over the run, then the kept
+    messages for which most others were dropped, each with the drop that is least alike to it. --leader takes
+    the number of a row, or an id. --search finds equal characters, in upper or lower case. What --csv,
+    --parquet and --html write holds posts: such a file has mode 0600.
     """
+    from twinsieve.pipeline.audit.choice import Choice
     from twinsieve.pipeline.audit.drops import read_drops
-    from twinsieve.pipeline.audit.totals import Totals, biggest
+    from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
+    from twinsieve.pipeline.audit.page import page, page_sizes
     from twinsieve.pipeline.files.source import STDIN, is_stream
+    from twinsieve.pipeline.files.write import place_all, refuse_clashes
     from twinsieve.stages.errors import UsageError, shown
 
-    if leader is not None or search is not None:
-        found = 0
-        for drop in read_drops(file):
-            if _is_asked_for(drop, leader, search):
-                found += 1
-                if found <= top:
-                    _print_drop(drop)
-        click.echo(f"{found:,} drops; {min(found, top):,} shown")
-        return
-    if is_stream(file):
+    choice = Choice(position, id_, leader, search)
+    inputs = [file, *([kept_apart] if kept_apart is not None else [])]
+    written = reports.by_flag()
+    refuse_clashes(inputs, written)
+    _refuse_endings(reports)
+    lists = not choice.is_open and not as_json and not any(written.values())
+    summarises = not any(written.values()) and not lists
+    if (summarises or as_json or reports.html is not None) and is_stream(file):
         named = "stdin" if file == STDIN else shown(file)
         raise UsageError(f"{named} is read twice; name a file")
-    totals = Totals()
-    for drop in read_drops(file):
-        totals.add(drop)
-    console = report()
-    console.print(_counts(totals))
-    if totals.sizes:
-        console.print(_clusters(biggest(read_drops(file), totals, top), totals))
+    if as_json and "-" in written.values():
+        raise click.UsageError("--json prints on stdout too; name a file for the other output")
+
+    def chosen() -> Iterator[Drop]:
+        return filter(choice.takes, read_drops(file))
+
+    if lists:
+        _list(chosen(), top)
+        return
+    with ExitStack() as stack:
+        outputs = {flag: stack.enter_context(_output(flag, name)) for flag, name in written.items() if name}
+        writers = [stack.enter_context(writer) for writer in _writers(outputs)]
+        reasons = _reasons(kept_apart)
+        count = None
+        if summarises or as_json or reports.html is not None:
+            sizes = Sizes(top) if reports.html is None else page_sizes(top)
+            found = findings_of(chosen, sizes, reasons)
+            count = found.drops
+            if as_json:
+                click.echo(findings_json(found), nl=False)
+            elif summarises:
+                _summarise(found)
+            if "--html" in outputs:
+                name = None if kept_apart is None else shown(kept_apart)
+                outputs["--html"].write(page(found, name=shown(file), asked=str(choice), kept_apart=name))
+        if writers:
+            count = _write(chosen(), writers)
+        for output in outputs.values():
+            output.sync()
+        place_all(list(outputs.values()))
+    for flag, name in written.items():
+        if name is not None and not outputs[flag].is_stream:
+            say_error(f"{name}: {count:,} drops; it holds posts, so its mode is 0600")
 
 
-def _is_asked_for(drop: Drop, leader: str | None, search: str | None) -> bool:
-    if leader is not None and (
-        drop.leader is None or leader not in (str(drop.leader.position), drop.leader.id)
-    ):
-        return False
-    if search is None:
-        return True
-    texts = [drop.message.text, drop.leader.text if drop.leader is not None else None]
-    return any(search.casefold() in text.casefold() for text in texts if text is not None)
+def _refuse_endings(reports: Reports) -> None:
+    """Refuse names that promise another content. raises: UsageError"""
+    from pathlib import PurePath
+
+    from twinsieve.pipeline.files.format import refuse_other_endings
+    from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
+    from twinsieve.stages.errors import UsageError
+
+    refuse_other_endings("CSV", ("csv",), {"--csv": reports.csv})
+    refuse_other_endings("Parquet", ("parquet",), {"--parquet": reports.parquet})
+    refuse_other_endings("HTML", ("HTML",), {"--html": reports.html})
+    for flag, name in (("--parquet", reports.parquet), ("--html", reports.html)):
+        if name is not None and PurePath(name).suffix.lower() in PACKED_ENDINGS:
+            raise UsageError(f"{flag} {name}: is not written compressed; leave {PurePath(name).suffix} out")
+
+
+def _output(flag: str, name: str) -> Output:
+    from twinsieve.pipeline.files.write import Output
+
+    return Output(name, mode=_POSTS_MODE, packed=flag == "--csv")
+
+
+def _writers(outputs: dict[str, Output]) -> Iterator[DropWriter]:
+    from twinsieve.pipeline.audit.table import CsvDrops, ParquetDrops
+
+    if "--csv" in outputs:
+        yield CsvDrops(outputs["--csv"])
+    if "--parquet" in outputs:
+        yield ParquetDrops(outputs["--parquet"])
+
+
+def _write(drops: Iterator[Drop], writers: list[DropWriter]) -> int:
+    """Write all drops to each writer. returns: their number"""
+    count = 0
+    for count, drop in enumerate(drops, start=1):  # noqa: B007
+        for writer in writers:
+            writer.write(drop)
+    for writer in writers:
+        writer.end()
+    return count
+
+
+def _reasons(kept_apart: str | None) -> Reasons | None:
+    from twinsieve.pipeline.audit.apart import read_apart, reasons_of
+
+    if kept_apart is None:
+        return None
+    return reasons_of(read_apart(kept_apart), _EXAMPLES, 1_000)
+
+
+def _list(drops: Iterator[Drop], top: int) -> None:
+    found = 0
+    for drop in drops:
+        found += 1
+        if found <= top:
+            _print_drop(drop)
+    click.echo(f"{found:,} drops; {min(found, top):,} shown")
 
 
 def _print_drop(drop: Drop) -> None:
@@ -86,6 +213,23 @@ def _print_drop(drop: Drop) -> None:
     click.echo(printable(f"  dropped  {_shortened(drop.message.text or '')}"))
 
 
+def _summarise(found: Findings) -> None:
+    console = report()
+    console.print(_counts(found.totals))
+    if found.rate.rows:
+        console.print(_rate(found.rate))
+    if found.clusters:
+        console.print(_clusters(found.clusters, found.totals))
+    if found.reasons is not None:
+        console.print(_reasons_table(found.reasons))
+        for reason, rows in found.reasons.examples.items():
+            for row in rows[:1]:
+                says = "" if row.says is None else f": {row.other_says} → {row.says}"
+                click.echo(printable(f"{row.message}, {reason}{says}"))
+                click.echo(printable(f"  earlier  {_shortened(row.other.text or '(not in the file)')}"))
+                click.echo(printable(f"  kept     {_shortened(row.message.text or '')}"))
+
+
 def _counts(totals: Totals) -> Table:
     from rich.table import Table
     from rich.text import Text
@@ -93,11 +237,29 @@ def _counts(totals: Totals) -> Table:
     table = Table(title=Text(f"{totals.drops:,} dropped"), title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    rows = list(totals.stages.most_common())
-    rows += [(f"near, from {band / 20:g}", count) for band, count in sorted(totals.bands.items())]
-    rows += list(totals.flags.most_common())
+    rows = [*totals.stages.most_common(), *totals.bands(), *totals.flags.most_common()]
     for name, count in rows:
         table.add_row(Text(printable(name)), f"{count:,}")
+    return table
+
+
+def _rate(rate: Rate) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from twinsieve.pipeline.audit.table import moment
+
+    first, last = rate.rows[0].first, rate.rows[-1].last
+    table = Table(title=Text(f"rows {first:,} to {last:,}, first to last drop"), title_justify="left")
+    for name in ("from row", "to row", "drops", "share"):
+        table.add_column(name, justify="right")
+    timed = any(part.from_ms is not None for part in rate.rows)
+    if timed:
+        table.add_column("first time, UTC")
+    for part in rate.rows:
+        cells = [f"{part.first:,}", f"{part.last:,}", f"{part.drops:,}", f"{part.share:.1%}"]
+        time = "" if part.from_ms is None else f"{moment(part.from_ms):%Y-%m-%d %H:%M}"
+        table.add_row(*cells, *([time] if timed else []))
     return table
 
 
@@ -105,14 +267,14 @@ def _clusters(clusters: list[Cluster], totals: Totals) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    title = f"{len(totals.sizes):,} kept messages lead; those with most drops"
+    title = f"{len(totals.leaders):,} kept messages lead; those with most drops"
     table = Table(title=Text(title), title_justify="left", show_lines=True)
     for name in ("drops", "share"):
         table.add_column(name, justify="right")
     for name in ("kept message", "text, and the drop least alike to it"):
         table.add_column(name, overflow="fold")
     for cluster in clusters:
-        texts = [cluster.leader.text or "(not in the file)", cluster.sample.message.text or ""]
+        texts = [cluster.leader.text or "(not in the file)", cluster.samples[0].message.text or ""]
         table.add_row(
             f"{cluster.drops:,}",
             f"{cluster.drops / totals.drops:.1%}",
@@ -122,5 +284,18 @@ def _clusters(clusters: list[Cluster], totals: Totals) -> Table:
     return table
 
 
+def _reasons_table(reasons: Reasons) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = f"{reasons.counts.total():,} kept apart"
+    table = Table(title=Text(title), title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for reason, count in reasons.counts.most_common():
+        table.add_row(Text(printable(reason)), f"{count:,}")
+    return table
+
+
 def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    return beginning(text, _SHOWN_CHARACTERS)

@@ -39,7 +39,7 @@ class Table:
     """
 
     def __init__(self, raw: io.BufferedReader, shown: str, *, parquet: bool, only: set[str] | None) -> None:
-        arrow = _arrow()
+        arrow = arrow_package()
         self._shown = shown
         self._errors = (arrow.ArrowException, OSError, ValueError, EOFError)
         self.kind: TableKind = "parquet"
@@ -87,7 +87,7 @@ class Table:
         )
 
 
-def _arrow() -> Any:
+def arrow_package() -> Any:
     """The package pyarrow. raises: UsageError if it is not installed"""
     try:
         import pyarrow
@@ -141,14 +141,14 @@ def shown_row(batch: pa.RecordBatch, row: int) -> bytes:
         if value is _UNREADABLE:
             try:
                 value = column.cast("large_binary").to_pylist()[0].hex()
-            except _arrow().ArrowException:
+            except arrow_package().ArrowException:
                 value = None
         shown[name] = value
     return to_json(shown)
 
 
 def _values(column: pa.Array) -> list[Any]:
-    types = _arrow().types
+    types = arrow_package().types
     kind = column.type
     if types.is_dictionary(kind):
         entries = _values(column.dictionary)
@@ -225,7 +225,7 @@ class TableWriter:
     """
 
     def __init__(self, output: ByteSink, kind: TableKind, schema: pa.Schema, packing: str) -> None:
-        self._arrow = _arrow()
+        self._arrow = arrow_package()
         self._schema = schema
         self._sink = sink = _Sink(output)
         if kind == "parquet":

@@ -100,7 +100,8 @@ def test_the_examples_run(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPa
     Path("my.yaml").write_bytes(example_bytes("microblog"))
     Path("cases.yaml").write_text("cases: [{name: one, in: [a text of one], out: [unique]}]")
     if name in ("audit", "why"):
-        run("dedup", "posts.jsonl", "-o", "unique.jsonl", "--duplicates", "dropped.jsonl")
+        outputs = ("-o", "unique.jsonl", "--duplicates", "dropped.jsonl", "--kept-apart", "apart.jsonl")
+        run("dedup", "posts.jsonl", *outputs)
     for line in _examples(run, name):
         words, _, into = line.partition(" > ")
         with _stdout_to(into or None):

@@ -1,0 +1,228 @@
+"""What `audit` counts equals a plain count of the same file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.audit.dropped_rows import row
+from tests.calling import SMALL, Run, setting
+from tests.row_files import read_lines, write_rows
+from twinsieve.pipeline.audit import leaders as leader_counts
+from twinsieve.pipeline.audit.drops import Drop, Place
+from twinsieve.pipeline.audit.leaders import LeaderCounts
+from twinsieve.pipeline.audit.rate import Extent, Rate, RateCounter
+from twinsieve.pipeline.audit.totals import EvenSample
+from twinsieve.pipeline.generate.stream import generate
+
+HOUR_MS = 3_600_000
+
+
+def counts(run: Run, path: Path, *words: str | Path) -> Any:
+    found = run("audit", path, "--json", *words)
+    assert (found.code, found.err) == (0, "")
+    return json.loads(found.out)
+
+
+def drop(position: int | None, time_ms: int | None = None) -> Drop:
+    return Drop(Place(position, None, None, None, None), None, "near", "similarity", 0.9, (), time_ms)
+
+
+def rate_of(drops: list[Drop], parts: int) -> Rate:
+    extent = Extent()
+    for one in drops:
+        extent.add(one)
+    counter = RateCounter(extent, parts)
+    for one in drops:
+        counter.add(one)
+    return counter.rate()
+
+
+def test_json_equals_a_plain_count_of_the_file(run: Run, tmp_path: Path) -> None:
+    posts = write_rows(tmp_path / "posts.jsonl", generate(4_000, seed=11))
+    path, apart = tmp_path / "dropped.jsonl", tmp_path / "apart.jsonl"
+    files = ("-o", tmp_path / "u.jsonl", "--duplicates", path, "--kept-apart", apart)
+    assert run("dedup", posts, "-q", *files, *SMALL).code == 0
+    rows, said = read_lines(path), counts(run, path, "--top", "7", "--kept-apart", apart)
+    near = [one for one in rows if one["stage"] == "near"]
+    assert said["drops"] == len(rows) > 500
+    assert said["stages"] == Counter(one["stage"] for one in rows)
+    assert said["flags"] == Counter(flag for one in rows for flag in one.get("flags", []))
+    hundredths = Counter(int(f"{one['similarity']:.4f}"[2:4]) for one in near)
+    assert {round(100 * one["similarity"]): one["drops"] for one in said["near"]} == hundredths
+    sizes = Counter(one["duplicate_of"] for one in rows if one["duplicate_of"] is not None)
+    assert (said["leaders"], said["without_leader"]) == (len(sizes), len(rows) - sizes.total())
+    biggest = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))[:7]
+    assert [(one["position"], one["drops"]) for one in said["clusters"]] == biggest
+    first, last = rows[0]["position"], rows[-1]["position"]
+    assert said["rows"] == {
+        "first": first, "last": last, "rows": last - first + 1, "share": len(rows) / (last - first + 1),
+    }  # fmt: skip
+    dropped = {one["position"] for one in rows}
+    for part in said["rate"]:
+        inside = [position in dropped for position in range(part["first"], part["last"] + 1)]
+        assert (part["rows"], part["drops"], part["share"]) == (
+            len(inside), sum(inside), sum(inside) / len(inside),
+        )  # fmt: skip
+    assert sum(part["rows"] for part in said["rate"]) == last - first + 1
+    times = said["times"]
+    assert times["untimed"] == times["before"] == times["after"] == 0
+    for part in times["parts"]:
+        end = part["start_ms"] + times["span_ms"]
+        assert part["drops"] == sum(part["start_ms"] <= one["time_ms"] < end for one in rows)
+    assert sum(part["drops"] for part in times["parts"]) == len(rows)
+    assert said["kept_apart"] == Counter(one["reason"] for one in read_lines(apart))
+    assert "text" not in json.dumps(said)
+
+
+def test_other_measures_are_counted_by_value(run: Run, tmp_path: Path) -> None:
+    posts = write_rows(tmp_path / "posts.jsonl", generate(1_500, seed=5))
+    path = tmp_path / "dropped.jsonl"
+    hamming = setting("near.method=hamming")
+    assert run("dedup", posts, "-q", "-o", tmp_path / "u", "--duplicates", path, *SMALL, *hamming).code == 0
+    distances = Counter(one["distance"] for one in read_lines(path) if "distance" in one)
+    said = counts(run, path)
+    assert {one["distance"]: one["drops"] for one in said["near"]} == distances
+    (line,) = [line for line in run("audit", path).out.splitlines() if "near, 2 bits apart" in line]
+    assert line.split()[-2] == str(distances[2]) != "0"
+    shared = [row(n, 1, shared=n) for n in range(2, 5)]
+    for one in shared:
+        del one["similarity"]
+    assert counts(run, write_rows(tmp_path / "s.jsonl", shared))["near"] == [
+        {"shared": n, "drops": 1} for n in range(2, 5)
+    ]
+
+
+def test_similarity_belongs_to_its_own_hundredth(run: Run, tmp_path: Path) -> None:
+    """0.29 * 100 is 28.999…; a similarity has four digits."""
+    rows = [row(n + 1, 1, similarity=n / 10_000) for n in range(10_001)]
+    said = counts(run, write_rows(tmp_path / "d.jsonl", rows))
+    assert [(one["similarity"], one["drops"]) for one in said["near"]] == [
+        *((n / 100, 100) for n in range(100)),
+        (1.0, 1),
+    ]
+
+
+@given(st.lists(st.integers(-5, 20)), st.integers(1, 30), st.integers(1, 7))
+def test_leader_counts_equal_a_counter(positions: list[int], wanted: int, block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leader_counts, "_MOST_NEW", block)
+        counted = LeaderCounts()
+        for position in positions:
+            counted.add(position)
+        plain = Counter(positions)
+        assert len(counted) == len(plain)
+        assert counted.most(wanted) == sorted(plain.items(), key=lambda one: (-one[1], one[0]))[:wanted]
+        assert counted.sizes() == Counter(plain.values())
+
+
+@given(st.sets(st.integers(1, 400), min_size=1), st.integers(2, 12))
+def test_parts_of_the_run_hold_each_row_once(positions: set[int], parts: int) -> None:
+    ordered = sorted(positions)
+    found = rate_of([drop(position) for position in ordered], parts).rows
+    assert 1 <= len(found) <= parts
+    rows = [number for part in found for number in range(part.first, part.last + 1)]
+    assert rows == list(range(ordered[0], ordered[-1] + 1))
+    for part in found:
+        assert part.drops == sum(part.first <= position <= part.last for position in ordered)
+
+
+@pytest.mark.parametrize("positions", [[3, 2], [2, 2], [1, None], [None]])
+def test_no_share_is_claimed_where_positions_do_not_ascend(
+    run: Run, tmp_path: Path, positions: list[int | None]
+) -> None:
+    assert rate_of([drop(position) for position in positions], 5).rows == []
+    rows = [row(1, 9, position=position) for position in positions]
+    said = counts(run, write_rows(tmp_path / "d.jsonl", rows))
+    assert (said["rows"], said["rate"]) == (None, [])
+
+
+@given(st.lists(st.integers(-10 * HOUR_MS, 10_000 * HOUR_MS), min_size=1, max_size=60), st.integers(3, 20))
+def test_parts_of_the_time_hold_each_drop_once(times: list[int], parts: int) -> None:
+    rate = rate_of([drop(1, time_ms) for time_ms in times], parts)
+    assert 1 <= len(rate.times) <= parts
+    assert sum(part.drops for part in rate.times) + rate.before + rate.after == len(times)
+    for part in rate.times:
+        assert part.start_ms % rate.span_ms == 0
+        assert part.drops == sum(part.start_ms <= time_ms < part.start_ms + rate.span_ms for time_ms in times)
+
+
+def test_few_wrong_years_do_not_make_all_others_one_part() -> None:
+    times = [n * HOUR_MS for n in range(1_000)]
+    rate = rate_of([drop(1, time_ms) for time_ms in [*times, 200_000_000_000_000, -9 * 10**12]], 60)
+    assert (rate.before, rate.after) == (1, 1)
+    assert len(rate.times) > 20
+    assert sum(part.drops for part in rate.times) == 1_000
+
+
+def test_times_of_many_drops_are_sampled() -> None:
+    extent = Extent()
+    for n in range(100_000):
+        extent.add(drop(n + 1, n * 1_000))
+    assert extent.times() == (0, 99_999_000)
+    assert len(extent._times) < 1 << 14
+
+
+@given(st.integers(0, 300), st.integers(0, 40))
+def test_sample_is_evenly_spread(total: int, wanted: int) -> None:
+    sample = EvenSample(total, wanted, 10)
+    for n in range(total):
+        sample.add(drop(n))
+    positions = [one.message.position or 0 for one in sample.drops]
+    assert len(positions) == min(total, wanted)
+    gaps = {after - before for before, after in pairwise(positions)} or {0}
+    assert max(gaps) - min(gaps) <= 1
+
+
+def test_a_leader_without_position_is_counted_by_its_place(run: Run, tmp_path: Path) -> None:
+    rows = [row(n, 5, duplicate_of="x", leader_line=n % 2) for n in range(6, 11)]
+    said = counts(run, write_rows(tmp_path / "d.jsonl", rows))
+    assert [(one["line"], one["drops"]) for one in said["clusters"]] == [(0, 3), (1, 2)]
+    assert (said["leaders"], said["without_leader"]) == (2, 0)
+
+
+def test_summary_shows_rate_and_reasons(run: Run, tmp_path: Path) -> None:
+    drops = write_rows(
+        tmp_path / "d.jsonl", [row(n, 1, time_ms=n * HOUR_MS) for n in range(1, 40) if n % 4 == 0]
+    )
+    apart = {
+        "position": 3, "id": 1, "source": "s", "line": 3, "apart_from": 1, "apart_from_id": 2,
+        "apart_from_source": "s", "apart_from_line": 1, "reason": "number", "says": "13\x1b", "apart_from_says": "12",
+        "similarity": 0.9, "text": "13 dead\u202e", "apart_from_text": "12 dead",
+    }  # fmt: skip
+    pairs = write_rows(tmp_path / "a.jsonl", [apart, apart | {"reason": "mood", "says": None}, apart])
+    found = run("audit", drops, "--kept-apart", pairs)
+    assert found.code == 0
+    lines = [" ".join(line.replace("│", " ").split()) for line in found.out.splitlines()]
+    assert "rows 4 to 36, first to last drop" in lines
+    assert "6 10 1 20.0% 1970-01-01 08:00" in lines
+    assert {"number 2", "mood 1", "3 kept apart"} <= set(lines)
+    assert "s:3 (id 1), number: 12 → 13\\x1b" in lines
+    assert "kept 13 dead\\u202e" in lines
+    assert not {"\x1b", "\u202e"} & set(found.out)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", "is no JSON; give the file that dedup --kept-apart wrote"),
+        ("[]", "is no row that was kept apart; give the file that dedup --kept-apart wrote"),
+        ('{"apart_from": 1}', "is no row that was kept apart"),
+        ('{"apart_from": 1, "reason": 3}', "is no row that was kept apart"),
+    ],
+)
+def test_kept_apart_of_another_kind_is_refused_with_its_line(
+    run: Run, tmp_path: Path, line: str, says: str
+) -> None:
+    drops = write_rows(tmp_path / "d.jsonl", [row(2, 1)])
+    (tmp_path / "a.jsonl").write_text(f'{{"apart_from": 1, "reason": "number"}}\n{line}\n')
+    found = run("audit", drops, "--kept-apart", tmp_path / "a.jsonl")
+    assert found.code == 2
+    assert f"a.jsonl:2: {says}" in found.err
