@@ -24,23 +24,11 @@ from rich.table import Table
 from bench.machine import machine_line
 from tests.accuracy.labels import PROFILES, configured, judged_pairs, texts_of
 from twinsieve.pipeline.evaluate.judged import JudgedPair, Share, judge_pairs
+from twinsieve.pipeline.tune.limits import VALUES
 from twinsieve.stages.contract import FULL, Differences
 
 _PRECISION = 0.97
 _SIMILARITIES = (7_000, 7_500, 8_000, 8_500)
-_VALUES = {
-    "replaced_short": (80, 140, 200),
-    "replaced": (200, 250),
-    "only_short": (250, 1_000),
-    "longest": (5, 7, 10),
-    "in_place": (1, 2),
-    "name_places": (0, 1, 2),
-    "added_short": (3, 512),
-    "places": (1, 2, 512),
-    "inside": (18, 512),
-    "own": (30, 35),
-}
-"""As `Differences` holds them."""
 
 
 class Choice(NamedTuple):
@@ -52,10 +40,10 @@ class Choice(NamedTuple):
 
 def choices(count: int) -> list[Choice]:
     """So many of all combinations, the same each time."""
-    every = list(product(_SIMILARITIES, *_VALUES.values()))
+    every = list(product(_SIMILARITIES, *VALUES.values()))
     drawn = random.Random(1).sample(every, count)
     return [
-        Choice(similarity, Differences(FULL, **dict(zip(_VALUES, values, strict=True))))
+        Choice(similarity, Differences(FULL, **dict(zip(VALUES, values, strict=True))))
         for similarity, *values in drawn
     ]
 
@@ -100,7 +88,7 @@ def main() -> None:
         together[~others] = drops[best, ~others]
         precision, recall = shares(labels[~others], drops[best, ~others])
         chosen = tried[best]
-        values = [f"{key} {getattr(chosen.differences, key)}" for key in _VALUES]
+        values = [f"{key} {getattr(chosen.differences, key)}" for key in VALUES]
         table.add_row(name, str(precision), str(recall), f"{chosen.similarity / 10_000:g}", ", ".join(values))
     precision, recall = shares(labels, together)
     table.add_row("all of these", str(precision), str(recall))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from twinsieve.pipeline.settings.model import Settings
+    from twinsieve.pipeline.tune.advice import Advice
     from twinsieve.pipeline.tune.sweep import Point
 
 _ROWS = 60_000
@@ -62,7 +63,8 @@ def command(
     This is tried with your settings under each level of near.differences, and under each profile.
 
     Each figure is that of a `dedup` of the same rows with these settings. With labels each point also shows
-    precision (the share of the dropped pairs that readers call the same) and recall.
+    precision (the share of the dropped pairs that readers call the same) and recall, and a profile and a
+    similarity are recommended, or the reason why not is printed.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.evaluate import read_texts
@@ -73,6 +75,8 @@ def command(
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.settings.load import load_settings
+    from twinsieve.pipeline.tune.advice import advise
+    from twinsieve.pipeline.tune.labels import Labels, distinct_labels
     from twinsieve.pipeline.tune.points import points_json
     from twinsieve.pipeline.tune.sample import read_sample
     from twinsieve.pipeline.tune.sweep import SIMILARITIES, curves_of, sweep, with_keys
@@ -92,11 +96,11 @@ def command(
     read = [*names, *([judged] if judged is not None else [])]
     refuse_clashes(read, reports, settings=settings, config=flags.config)
     refuse_endings_of_reports(reports)
-    pairs, texts = [], {}
+    labels, texts = Labels([], []), {}
     if judged is not None:
         if len(names) > 1:
             raise click.UsageError("--judged takes the texts of its pairs from one INPUT")
-        pairs = read_judged(path_here("--judged", judged))
+        labels = distinct_labels(read_judged(path_here("--judged", judged)))
         id_field = settings.input.id_field or "id"
         fields = settings.input.text_field
         ids, both = read_texts(path_here("INPUT", names[0]), fields, id_field, dialect)
@@ -109,16 +113,28 @@ def command(
         threads = settings.near.shards or os.cpu_count() or 1
         asked = len(curves) * len(SIMILARITIES)
         said = time.monotonic()
-        for point in sweep(sample, curves, int(time.time() * 1000), threads, pairs, texts):
+        for point in sweep(sample, curves, int(time.time() * 1000), threads, labels.pairs, texts):
             points.append(point)
             if time.monotonic() - said > 5:
                 said = time.monotonic()
                 say_error(f"{len(points):,} of {asked:,} settings tried")
     report().print(_table(points, settings))
+    advice = None
+    if judged is not None:
+        own = settings != load_settings(None, {}, on_files=True)
+        advice = advise(points, labels, texts, settings, own=own)
+        _print_advice(advice)
     if stats is not None:
         with Output(stats) as output:
-            output.write(points_json(points, sample))
+            output.write(points_json(points, sample, advice))
             output.finish()
+
+
+def _print_advice(advice: Advice) -> None:
+    """Print the settings so that they can be copied, and why they are recommended."""
+    settings = ["recommended settings:", *advice.yaml.splitlines()] if advice.yaml is not None else []
+    for line in [*settings, advice.reason, *advice.lines]:
+        report().print(line, soft_wrap=True)
 
 
 def _table(points: Sequence[Point], settings: Settings) -> Table:

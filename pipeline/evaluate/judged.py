@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
+from statistics import NormalDist
 
 from rich.table import Table
 from rich.text import Text
@@ -23,7 +24,6 @@ from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 LABELS = ("same", "different", "unsure")
 _COLUMNS = ["later_id", "earlier_id", "label"]
-_Z = 1.96
 _BANDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
@@ -68,19 +68,31 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Both ends of the interval. For shares near 1 the usual interval would exceed 1; this one does not.
+        """Both ends of the 95 % interval."""
+        return self.interval_at(0.95)
 
-        source: Wilson 1927
-        """
-        if not self.of:
-            return 0.0, 1.0
-        n, p = self.of, self.value
-        middle, spread = p + _Z**2 / (2 * n), _Z * sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))
-        return (middle - spread) / (1 + _Z**2 / n), (middle + spread) / (1 + _Z**2 / n)
+    def interval_at(self, level: float) -> tuple[float, float]:
+        """Both ends of the interval that holds the true share with a probability of `level`."""
+        return wilson(self.value, self.of, level)
 
     def __str__(self) -> str:
         low, high = self.interval
         return f"{self.value:.3f} ({low:.2f}-{high:.2f})"
+
+
+def wilson(share: float, of: float, level: float) -> tuple[float, float]:
+    """Both ends of the confidence interval of a share. For shares near 1 the usual interval would exceed 1;
+    this one does not.
+
+    of: number of cases, not necessarily whole; with none the interval is 0 to 1
+    level: probability with which the interval holds the true share, as 0.95
+    source: Wilson 1927
+    """
+    if not of:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    middle, spread = share + z**2 / (2 * of), z * sqrt(share * (1 - share) / of + z**2 / (4 * of**2))
+    return (middle - spread) / (1 + z**2 / of), (middle + spread) / (1 + z**2 / of)
 
 
 def precision(verdicts: Iterable[JudgedVerdict]) -> Share:

@@ -8,14 +8,19 @@ from typing import Any
 import orjson
 
 from twinsieve.pipeline.evaluate.judged import Share
+from twinsieve.pipeline.tune.advice import Advice
 from twinsieve.pipeline.tune.sample import Sample
 from twinsieve.pipeline.tune.sweep import Point
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 
-def points_json(points: Sequence[Point], sample: Sample) -> bytes:
-    """One object: rows and messages of the sample, and a list of points, each with the keys that it sets."""
-    report = {"rows": sample.rows, "messages": len(sample), "points": [_point(point) for point in points]}
+def points_json(points: Sequence[Point], sample: Sample, advice: Advice | None = None) -> bytes:
+    """One object: rows and messages of the sample, a list of points, each with the keys that it sets, and the
+    recommendation if there are labels."""
+    report: dict[str, Any] = {"rows": sample.rows, "messages": len(sample)}
+    report["points"] = [_point(point) for point in points]
+    if advice is not None:
+        report["advice"] = {"yaml": advice.yaml, "reason": advice.reason, "lines": advice.lines}
     return orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

@@ -38,11 +38,13 @@ class Curve:
     """Settings that are tried at each similarity.
 
     name: for people; keys: what is set on top of the user's settings; settings: all of them
+    profile: the profile that gives these settings; "" if none does
     """
 
     name: str
     keys: dict[str, str]
     settings: Settings
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +96,17 @@ def curves_of(settings: WithKeys) -> list[Curve]:
         raise UsageError(
             f"near.method is {own.near.method}: tune tries similarities, which near.method: text compares"
         )
-    wanted = [(f"differences {level}", {"near.differences": level}) for level in LEVELS]
-    wanted += [(f"profile {name}", {"profile": name}) for name in PROFILES]
+    levels = {level: {"near.differences": level} for level in LEVELS}
+    wanted = [Curve(f"differences {level}", keys, settings(keys)) for level, keys in levels.items()]
+    profiles = {name: {"profile": name} for name in PROFILES}
+    wanted += [Curve(f"profile {name}", keys, settings(keys), name) for name, keys in profiles.items()]
     found: dict[tuple[SchemeConfig, SieveConfig], Curve] = {}
-    for name, keys in wanted:
-        curve = Curve(name, keys, settings(keys))
+    for curve in wanted:
         judges_as = (scheme_config(curve.settings), config_at(curve, SIMILARITIES[0], ""))
         known = found.get(judges_as)
-        found[judges_as] = curve if known is None else replace(known, name=f"{known.name}, {name}")
+        if known is not None:
+            curve = replace(known, name=f"{known.name}, {curve.name}", profile=known.profile or curve.profile)
+        found[judges_as] = curve
     return list(found.values())
 
 
