@@ -13,6 +13,7 @@ from twinsieve.pipeline.wire.columns import WireSection, decode_columns, encode_
 from twinsieve.pipeline.wire.frame import (
     ENVELOPE_BYTES,
     What,
+    scheme_in,
     seal,
     unseal,
 )
@@ -122,6 +123,14 @@ def block_of(data: bytes) -> int:
     if len(data) < ENVELOPE_BYTES + _HEADER.size:
         return -1
     return int(_HEADER.unpack_from(data, ENVELOPE_BYTES)[0])
+
+
+def result_of(data: bytes) -> Result | None:
+    """The result that a decision of this version gives its block, without decoding the rest."""
+    if not scheme_in(data) or len(data) < ENVELOPE_BYTES + _HEADER.size:
+        return None
+    number = _HEADER.unpack_from(data, ENVELOPE_BYTES)[2]
+    return next((result for result in Result if result == number), None)
 
 
 def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
