@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: map demo test long check lint types tests coverage nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock clean
+.PHONY: map demo test long check lint types tests coverage nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock screenshots clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -100,6 +100,10 @@ classics: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.classics_searches
 	$(BIN)/python -m bench.classics_lengths --rows 2000
 	$(BIN)/python -m bench.classics_widening --rows 2000
+
+# The pictures of pages in docs/, from generated posts; look at them before they are committed. Needs Chromium and fonts, as tests do.
+screenshots: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.pages.screenshots $(SHOTS)
 
 # A wheel for this Python and kind of machine that carries compiled kernels: nothing is compiled where it is installed.
 wheel: $(VENV)/.installed

@@ -107,6 +107,12 @@ class Browser:
         )
         self.problems()
 
+    def forget(self) -> None:
+        """Empty what pages of files have stored, which all of them share."""
+        self.driver.execute_cdp_cmd(
+            "Storage.clearDataForOrigin", {"origin": "file://", "storageTypes": "all"}
+        )
+
     def open(self, page: Path | str, *, width: int = WIDTHS[0], scripts: bool = True) -> None:
         """Show the page of a file or of an address.
 
@@ -186,6 +192,10 @@ class Browser:
         clip = {"x": 0, "y": 0, "width": box[0], "height": min(height or box[1], box[1]), "scale": 1}
         shot = {"format": "png", "clip": clip, "captureBeyondViewport": True}
         return b64decode(self.driver.execute_cdp_cmd("Page.captureScreenshot", shot)["data"])
+
+    def window(self) -> bytes:
+        """PNG of what the window shows now."""
+        return self.driver.get_screenshot_as_png()
 
     def problems(self) -> list[str]:
         """What was wrong since the last call: dialogs, errors of scripts, what the policy refused, requests of others.

@@ -8,11 +8,13 @@ Each is a PNG of at most 150,000 bytes. Look at them before they are committed.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import DEVNULL
 
 from tests.pages import chromium
 from tests.pages.chromium import Browser
@@ -31,29 +33,37 @@ class Scene:
         self.folder = folder
         self.browser = browser
 
-    def posts(self) -> Path:
-        return self._made("posts.jsonl", "generate", "--messages", _MESSAGES, "--seed", _SEED, "-o")
+    def posts(self) -> str:
+        return self._made("posts.jsonl", "generate", "--messages", _MESSAGES, "--seed", _SEED, "-o").name
 
-    def dropped(self) -> Path:
-        kept = self.folder / "kept.jsonl"
-        return self._made("dropped.jsonl", "dedup", self.posts(), "-o", kept, "--duplicates")
+    def dropped(self) -> str:
+        outputs = ["-o", "kept.jsonl", "--kept-apart", "apart.jsonl", "--duplicates"]
+        return self._made("dropped.jsonl", "dedup", self.posts(), *outputs).name
+
+    def audit_page(self) -> Path:
+        return self._made("audit.html", "audit", self.dropped(), "--kept-apart", "apart.jsonl", "--html")
 
     def _made(self, name: str, *command: object) -> Path:
         """The file of this name, which the command writes whose last argument it is, once."""
         path = self.folder / name
         if not path.exists():
-            twinsieve(*command, path)
+            self._run(*command, name)
         return path
 
+    def _run(self, *arguments: object) -> None:
+        """Run a command in the folder, so that pages name files without the way to them."""
+        command = [sys.executable, "-m", "twinsieve", *map(str, arguments)]
+        paths = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        subprocess.run(command, cwd=self.folder, env=paths, check=True, stdout=DEVNULL, stderr=DEVNULL)
 
-SHOTS: dict[str, Callable[[Scene], bytes]] = {}
+
+def _audit(scene: Scene) -> bytes:
+    scene.browser.open(scene.audit_page(), width=_WIDTH)
+    return scene.browser.picture(height=1_400)
+
+
+SHOTS: dict[str, Callable[[Scene], bytes]] = {"audit": _audit}
 """What takes each picture, by the name of its file."""
-
-
-def twinsieve(*arguments: object) -> None:
-    """Run a command. raises: CalledProcessError if it fails"""
-    command = [sys.executable, "-m", "twinsieve", *map(str, arguments)]
-    subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def main() -> None:
