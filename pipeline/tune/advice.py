@@ -188,9 +188,9 @@ def _about_limits(limits: Mapping[str, int], without: Judged, labels: int) -> li
     if labels < LIMITS_FROM:
         return [f"limits are recommended from {LIMITS_FROM} labels on"]
     if not limits:
-        return ["the limits of the profile stay: the labels show no better ones"]
+        return ["the limits stay as they are: the labels show no better ones"]
     precision, recall = without.precision.value, without.recall.value
-    return [f"with the limits of the profile: precision {precision:.3f}, recall {recall:.3f}"]
+    return [f"without these limits: precision {precision:.3f}, recall {recall:.3f}"]
 
 
 def _more_labels(dropped: Share, labels: int) -> str:

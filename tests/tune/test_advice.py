@@ -115,18 +115,25 @@ def best_twin(readers: list[Reader]) -> set[tuple[str, int]]:
     return {key for key, measure in measures.items() if measure > best - 1e-9}
 
 
-readers = st.lists(
-    st.tuples(
-        st.integers(7_000, 9_999),
-        st.sampled_from(["same", "same", "different", "unsure"]),
-        st.frozensets(st.sampled_from(sorted(PROFILES)), max_size=3),
-    ),
-    max_size=90,
-)
+def some_readers(seed: int, pairs: int) -> list[Reader]:
+    """Pairs that are labelled at random, more of them `same` the more alike they are; each profile keeps its own
+    share of them apart."""
+    chance = random.Random(seed)
+    apart = {profile: chance.choice([0.0, 0.1, 0.5]) for profile in PROFILES}
+    different = chance.choice([0.0, 0.05, 0.3, 0.9])
+    read: list[Reader] = []
+    for _ in range(pairs):
+        alike = chance.randrange(7_000, 10_000)
+        is_same = chance.random() > different * (10_000 - alike) / 1_500
+        label = "unsure" if chance.random() < 0.1 else "same" if is_same else "different"
+        kept = {name for name in PROFILES if chance.random() < apart[name] * (1 if is_same else 1.8)}
+        read.append((alike, label, frozenset(kept)))
+    return read
 
 
-@given(readers)
-def test_what_is_recommended_is_what_a_plain_count_finds_best(read: list[Reader]) -> None:
+@given(st.integers(0, 1 << 30), st.integers(0, 120))
+def test_what_is_recommended_is_what_a_plain_count_finds_best(seed: int, pairs: int) -> None:
+    read = some_readers(seed, pairs)
     advice = advised(read)
     assert advice == advised(read)
     labels = [label for _, label, _ in read]
@@ -333,23 +340,28 @@ def test_keys_of_the_yaml_replace_those_of_the_users_file_and_its_others_stay(
 def test_limits_are_recommended_from_200_labels_on_where_labels_speak_for_them(
     run: Run, tmp_path: Path, posts: Path, alike: list[Json]
 ) -> None:
-    """The labels are what the sieve drops with another limit than any profile has."""
-    labels, wanted, advised_yaml = (tmp_path / name for name in ("labels.tsv", "want.yaml", "advised.yaml"))
-    wanted.write_text("near:\n  limits:\n    in_place: 1\n    longest: 5\n    replaced: 0.2\n")
-    chosen = random.Random(5).sample(alike, 3 * LIMITS_FROM // 2)
+    """The user's limit keeps nearly all short posts apart, and the labels are what the sieve drops without it."""
+    labels, own, both = (tmp_path / name for name in ("labels.tsv", "own.yaml", "both.yaml"))
+    own.write_text("near:\n  limits:\n    short: 200\n    replaced_short: 0.01\n")
     marked = tmp_path / "wanted.jsonl"
-    run("dedup", posts, "-o", tmp_path / "o.jsonl", "-q", *SMALL, "-c", wanted, "--duplicates", marked)
+    run("dedup", posts, "-o", tmp_path / "o.jsonl", "-q", *SMALL, "--duplicates", marked)
     same = {row["id"] for row in read_lines(marked)}
-    write_labels(labels, chosen, ["same" if row["id"] in same else "different" for row in chosen])
-    advice, _ = tuned(run, tmp_path, posts, labels)
-    assert "limits:" in advice["yaml"], advice
-    advised_yaml.write_text(advice["yaml"])
+    chosen = random.Random(5).sample(alike, LIMITS_FROM)
+    read = ["same" if row["id"] in same else "different" for row in chosen]
+    write_labels(labels, chosen, read)
+    advice, _ = tuned(run, tmp_path, posts, labels, "-c", own)
+    assert re.search(r"^  limits:\n(    .*\n)*    replaced_short: 0\.\d+$", advice["yaml"], re.MULTILINE)
+    both.write_text(advice["yaml"] + "    short: 200\n")
     told = [advice["lines"][number].split()[1] for number in (0, 1)]
-    assert evaluated(run, posts, labels, "-c", advised_yaml) == told
+    assert evaluated(run, posts, labels, "-c", both) == told
+    without, _, _ = advice["yaml"].partition("  limits:")
+    both.write_text(without + own.read_text().removeprefix("near:\n"))
+    plain = evaluated(run, posts, labels, "-c", both)
+    assert f"without these limits: precision {plain[0]}, recall {plain[1]}" in advice["lines"]
 
-    write_labels(labels, chosen[: LIMITS_FROM - 1], ["same", "different", "same"] * 66 + ["same"])
-    few, _ = tuned(run, tmp_path, posts, labels)
-    assert "limits" not in few["yaml"]
+    write_labels(labels, chosen[:-1], read[:-1])
+    few, _ = tuned(run, tmp_path, posts, labels, "-c", own)
+    assert few["yaml"] == without
     assert f"limits are recommended from {LIMITS_FROM} labels on" in few["lines"]
 
 
