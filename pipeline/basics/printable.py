@@ -49,5 +49,17 @@ def parts_of(left: str, right: str, most: int = _MAX_COMPARED) -> list[Part]:
     [('1', '1'), ('2', '3'), (' dead', ' dead')]
     """
     left, right = left[:most], right[:most]
-    blocks = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    return [Part(left[a:b], right[c:d], kind == "equal") for kind, a, b, c, d in blocks]
+    # Texts that are alike mostly have the same ends. difflib takes longest where few characters repeat.
+    head = _same_from_the_front(left, right)
+    tail = _same_from_the_front(left[head:][::-1], right[head:][::-1])
+    middle = left[head : len(left) - tail], right[head : len(right) - tail]
+    parts = [Part(left[:head], right[:head], True)] if head else []
+    blocks = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
+    parts += [Part(middle[0][a:b], middle[1][c:d], kind == "equal") for kind, a, b, c, d in blocks]
+    return [*parts, Part(left[-tail:], right[-tail:], True)] if tail else parts
+
+
+def _same_from_the_front(left: str, right: str) -> int:
+    """The number of characters from the first one on that both texts have alike."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((number for number, (one, other) in pairs if one != other), min(len(left), len(right)))
