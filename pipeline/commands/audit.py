@@ -117,7 +117,12 @@ def command(
         return filter(choice.takes, read_drops(file))
 
     if lists:
-        _list(chosen(), top)
+        found_any = _list(chosen(), top)
+        if not found_any and (position is not None or id_ is not None):
+            say_error(
+                f"{shown(file)}: has no such drop: the message was kept, not readable, or not seen; --leader "
+                "lists what was dropped for a kept one"
+            )
         return
     with ExitStack() as stack:
         outputs = {flag: stack.enter_context(_output(flag, name)) for flag, name in written.items() if name}
@@ -195,13 +200,15 @@ def _reasons(kept_apart: str | None) -> Reasons | None:
     return reasons_of(read_apart(kept_apart), _EXAMPLES, 1_000)
 
 
-def _list(drops: Iterator[Drop], top: int) -> None:
+def _list(drops: Iterator[Drop], top: int) -> bool:
+    """Print the drops, `top` at most, and their number. returns: whether there are any"""
     found = 0
     for drop in drops:
         found += 1
         if found <= top:
             _print_drop(drop)
     click.echo(f"{found:,} drops; {min(found, top):,} shown")
+    return found > 0
 
 
 def _print_drop(drop: Drop) -> None:

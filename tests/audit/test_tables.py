@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tests.audit.dropped_rows import HOSTILE, row
+from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Piped, Run
+from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.audit.table import COLUMNS, _cell
 from twinsieve.pipeline.basics.printable import acts, printable
@@ -80,18 +81,18 @@ def test_both_tables_hold_every_drop_of_a_run(run: Run, tmp_path: Path) -> None:
 def test_hostile_texts_are_whole_in_parquet_and_cannot_act_in_csv(run: Run, tmp_path: Path) -> None:
     rows = [
         row(n, 1, text=text, leader_text=text + ".", id=text, source=text, duplicate_of_id=text)
-        for n, text in enumerate(HOSTILE, start=2)
+        for n, text in enumerate(TEXTS.values(), start=2)
     ]
     path = tmp_path / "d.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))
     assert run("audit", path, "--csv", tmp_path / "d.csv", "--parquet", tmp_path / "d.parquet").code == 0
     texts = [one["text"] for one in parquet.read_table(tmp_path / "d.parquet").to_pylist()]
-    assert texts == [text.replace("\ud800", "\\ud800") for text in HOSTILE]
+    assert texts == [text.encode("utf-8", "backslashreplace").decode() for text in TEXTS.values()]
     content = (tmp_path / "d.csv").read_text("utf-8")
     assert [char for char in set(content) if acts(char) and char != "\n"] == []
-    assert content.count("\n") == len(HOSTILE) + 1
+    assert content.count("\n") == len(TEXTS.values()) + 1
     assert [one["text"] for one in read_csv(tmp_path / "d.csv")] == [
-        printable(text) or None for text in HOSTILE
+        printable(text) or None for text in TEXTS.values()
     ]
     with (tmp_path / "d.csv").open(newline="") as stream:
         for cells in csv.reader(stream):
@@ -104,6 +105,15 @@ def test_a_cell_is_never_a_formula_and_loses_nothing(text: str) -> None:
     assert cell.removeprefix("'") == printable(text)
     assert not cell.strip().startswith(tuple("=+-@＝＋－＠"))
     assert not any(map(acts, cell))
+
+
+def test_no_drops_make_a_table_with_columns_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").touch()
+    words = ("--csv", tmp_path / "d.csv", "--parquet", tmp_path / "d.parquet")
+    assert run("audit", tmp_path / "d.jsonl", *words).code == 0
+    assert (tmp_path / "d.csv").read_text() == ",".join(COLUMNS) + "\n"
+    table = parquet.read_table(tmp_path / "d.parquet")
+    assert (table.num_rows, table.column_names) == (0, list(COLUMNS))
 
 
 def test_numbers_that_are_none_are_missing(run: Run, tmp_path: Path) -> None:
@@ -242,12 +252,12 @@ def test_drops_are_found_by_place_id_leader_and_text(run: Run, tmp_path: Path) -
     def shown(*words: str) -> list[str]:
         found = run("audit", path, *words)
         assert found.code == 0
+        is_missing = found.out == "0 drops; 0 shown\n" and bool({"--id", "--position"} & set(words))
+        assert ("has no such drop" in found.err) == is_missing
         *lines, last = found.out.splitlines()
-        firsts = [
-            line.partition(":")[0] + ":" + line.split(":")[1] for line in lines if not line.startswith(" ")
-        ]
-        assert last.startswith(f"{len(firsts):,} drops" if "--top" not in words else "")
-        return [line.split(" (id ")[0] for line in lines if not line.startswith(" ")]
+        places = [line.partition(" (id ")[0] for line in lines if not line.startswith(" ")]
+        assert last.endswith(f" {len(places)} shown")
+        return places
 
     assert shown("--position", "12") == shown("--position", "posts.jsonl:13") == ["posts.jsonl:13"]
     assert shown("--position", "012") == ["posts.jsonl:13"]
