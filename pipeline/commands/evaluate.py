@@ -71,9 +71,10 @@ def command(
     the first rows of INPUT are ignored, and so are rows after the last one that PAIRS names (see --rows).
 
     --judged compares with the labels of readers: FILE has a header and the columns later_id, earlier_id,
-    label (same, different or unsure) and optionally set, separated by tabs. Each pair is judged alone under
-    the settings. The tables show precision and recall with 95 % intervals, by set and by similarity, and the
-    labels of the pairs that were kept apart, by reason.
+    label (same, different or unsure) and optionally set, separated by tabs. The report of `tune` makes such a
+    file. A row without an id is named by its number: row:17. Each pair is judged alone under the settings.
+    The tables show precision and recall with 95 % intervals, by set and by similarity, and the labels of the
+    pairs that were kept apart, by reason.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.evaluate import run_evaluate
@@ -124,21 +125,21 @@ def command(
 
 def _show_judged(input_: str, judged: str, settings: Settings, dialect: Dialect) -> None:
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.evaluate import read_texts
-    from twinsieve.pipeline.evaluate.judged import judge_pairs, judged_tables, read_judged
+    from twinsieve.pipeline.evaluate.evaluate import read_named_texts
+    from twinsieve.pipeline.evaluate.judged import judge_pairs, judged_tables, names_in, read_judged
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
 
     pairs = read_judged(path_here("--judged", judged))
-    ids, texts = read_texts(
+    texts = read_named_texts(
         path_here("INPUT", input_),
+        names_in(pairs),
         text_fields=settings.input.text_field,
         id_field=settings.input.id_field or "id",
         dialect=dialect,
     )
     with loading():
-        text_by_id = dict(zip(ids, texts, strict=True))
-        verdicts = judge_pairs(pairs, text_by_id, scheme_config(settings), sieve_config(settings, ""))
+        verdicts = judge_pairs(pairs, texts, scheme_config(settings), sieve_config(settings, ""))
     console = report()
     for table in judged_tables(verdicts):
         console.print(table)

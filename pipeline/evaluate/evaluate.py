@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.evaluate.row_names import NamedTexts
 from twinsieve.pipeline.evaluate.scores import Scores, score
 from twinsieve.pipeline.evaluate.truth import Truth, covered_rows, ideal_pass, read_pairs
 from twinsieve.pipeline.files.format import Dialect
@@ -187,14 +188,7 @@ def read_texts(
     raises: FileError if the file cannot be read; UsageError, which names path and line, if any row has no
         readable text or no id, because a measurement must not leave out rows
     """
-    fields = InputSettings(
-        text_field=tuple(text_fields),
-        id_field=id_field,
-        time_field=None,
-        max_bytes=1 << 50,
-        null_text="dead_letter",
-    )
-    reader = InputReader(Settings(input=fields), dialect)
+    reader = _reader(text_fields, id_field, dialect)
     ids: list[str] = []
     texts: list[str] = []
     named = " or ".join(map(repr, text_fields))
@@ -213,6 +207,40 @@ def read_texts(
                 ids.append(message_id)
             texts += columns.texts
     return ids, texts
+
+
+def read_named_texts(
+    path: Path,
+    names: Iterable[str],
+    text_fields: Sequence[str] = ("text",),
+    id_field: str = "id",
+    dialect: Dialect = _JSON_LINES,
+) -> dict[str, str]:
+    """The texts of the rows with these names (`row_names`); a name without a readable row has none.
+
+    Reading ends at the last row that is named. raises: FileError if the file cannot be read
+    """
+    wanted = NamedTexts(names)
+    reader = _reader(text_fields, id_field, dialect)
+    before = 0
+    with InputSource(str(path)) as source:
+        for chunk in reader.chunks(source):
+            wanted.add(chunk.columns, before)
+            if wanted.is_complete:
+                break
+            before += len(chunk.rows.rows)
+    return wanted.texts
+
+
+def _reader(text_fields: Sequence[str], id_field: str, dialect: Dialect) -> InputReader:
+    fields = InputSettings(
+        text_field=tuple(text_fields),
+        id_field=id_field,
+        time_field=None,
+        max_bytes=1 << 50,
+        null_text="dead_letter",
+    )
+    return InputReader(Settings(input=fields), dialect)
 
 
 def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] | None = None) -> Batch:

@@ -29,7 +29,7 @@ _BANDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """The ids of two rows, and the label that a reader gave the pair (one of LABELS).
+    """The names of two rows (`row_names`), and the label that a reader gave the pair (one of LABELS).
 
     set: name of the group of pairs to which it belongs; "" for none
     """
@@ -127,12 +127,17 @@ def read_judged(path: Path) -> list[JudgedPair]:
     return pairs
 
 
+def names_in(pairs: Iterable[JudgedPair]) -> set[str]:
+    """The names of all rows in these pairs."""
+    return {name for pair in pairs for name in (pair.later, pair.earlier)}
+
+
 def judge_pairs(
     pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme: SchemeConfig, sieve: SieveConfig
 ) -> list[JudgedVerdict]:
     """The verdict on each pair. A pair has its own scope, so that it is not compared with other pairs.
 
-    texts: the text of each id
+    texts: the text of each name
     raises: UsageError if the text of a pair is missing
     """
     return verdicts_of(pairs, batch_of_pairs(pairs, texts, scheme), sieve)
@@ -141,14 +146,15 @@ def judge_pairs(
 def batch_of_pairs(pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme: SchemeConfig) -> Batch:
     """Two rows for each pair, the earlier message first, in a scope of their own.
 
-    texts: the text of each id
+    texts: the text of each name
     raises: UsageError if the text of a pair is missing
     """
     for pair in pairs:
         for name in (pair.later, pair.earlier):
             if name not in texts:
                 raise UsageError(
-                    f"a labelled pair names id {name!r}, which is not in the input; give its labels"
+                    f"a labelled pair names id {name!r}, which is not in the input; give the labels of "
+                    "this input, and its field of ids with --id-field"
                 )
     both = [texts[name] for pair in pairs for name in (pair.earlier, pair.later)]
     return batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
