@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 _LINES = frozenset({"\u2028", "\u2029"})
 _DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _MAX_COMPARED = 2_000
-"""The most characters of a text that are compared and shown; the time of difflib grows with their square."""
+"""The most characters of a text that are shown beside another."""
+
+_COMPARED = (2_000, 1_600, 1_200, 1_000, 800, 600, 400, 200)
+_MAX_EQUAL_LETTERS = 50_000
+"""The most pairs of equal letters, one of each text, that are compared. Texts of two letters alone have
+millions, and take difflib minutes."""
 
 
 def printable(text: str) -> str:
@@ -43,23 +49,57 @@ class Part:
 
 
 def parts_of(left: str, right: str, most: int = _MAX_COMPARED) -> list[Part]:
-    """Both texts as parts that are alike or not, in order. Only the first `most` characters are compared.
+    """The first `most` characters of both texts as parts that are alike or not, in order.
+
+    What both begin and end with is found in any texts. Of what lies between, so many characters are compared
+    that texts made to be slow cost no more than others; the rest is one part that is not alike.
 
     >>> [(part.left, part.right) for part in parts_of("12 dead", "13 dead")]
     [('1', '1'), ('2', '3'), (' dead', ' dead')]
     """
     left, right = left[:most], right[:most]
-    # Texts that are alike mostly have the same ends. difflib takes longest where few characters repeat.
-    head = _same_from_the_front(left, right)
-    tail = _same_from_the_front(left[head:][::-1], right[head:][::-1])
-    middle = left[head : len(left) - tail], right[head : len(right) - tail]
-    parts = [Part(left[:head], right[:head], True)] if head else []
-    blocks = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
-    parts += [Part(middle[0][a:b], middle[1][c:d], kind == "equal") for kind, a, b, c, d in blocks]
-    return [*parts, Part(left[-tail:], right[-tail:], True)] if tail else parts
+    begin = alike_at_start(left, right)
+    end = alike_at_start(left[begin:][::-1], right[begin:][::-1])
+    middle_left, middle_right = left[begin : len(left) - end], right[begin : len(right) - end]
+    compared = _comparable(middle_left, middle_right)
+    near_left, near_right = middle_left[:compared], middle_right[:compared]
+    blocks = SequenceMatcher(None, near_left, near_right, autojunk=False).get_opcodes()
+    parts = [Part(near_left[a:b], near_right[c:d], kind == "equal") for kind, a, b, c, d in blocks]
+    return [
+        *([Part(left[:begin], left[:begin], same=True)] if begin else []),
+        *_joined([*parts, Part(middle_left[compared:], middle_right[compared:], same=False)]),
+        *([Part(left[len(left) - end :], left[len(left) - end :], same=True)] if end else []),
+    ]
 
 
-def _same_from_the_front(left: str, right: str) -> int:
-    """The number of characters from the first one on that both texts have alike."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((number for number, (one, other) in pairs if one != other), min(len(left), len(right)))
+def alike_at_start(left: str, right: str) -> int:
+    """Number of characters with which both texts begin, found in halves: slices are compared as memory.
+
+    >>> alike_at_start("12 dead", "13 dead")
+    1
+    """
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _comparable(left: str, right: str) -> int:
+    """How many characters of both may be compared: difflib looks at each two equal letters, for each part."""
+    for count in _COMPARED:
+        letters, others = Counter(left[:count]), Counter(right[:count])
+        if sum(number * others[letter] for letter, number in letters.items()) <= _MAX_EQUAL_LETTERS:
+            return count
+    return _COMPARED[-1]
+
+
+def _joined(parts: list[Part]) -> list[Part]:
+    """The parts without an empty one at the end, which joins a part before it that is not alike either."""
+    *before, last = parts
+    if before and not before[-1].same:
+        last = Part(before[-1].left + last.left, before.pop().right + last.right, same=False)
+    return [*before, last] if last.left or last.right else before

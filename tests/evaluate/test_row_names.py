@@ -93,4 +93,7 @@ def test_evaluate_takes_labels_of_rows_without_ids(run: Run, tmp_path: Path) -> 
     assert (ran.code, ran.err) == (0, "")
     assert "│ all │                         1/0/0 │ 1.000" in ran.out
     labels.write_text("later_id\tearlier_id\tlabel\nrow:5\trow:1\tsame\n")
-    assert "a labelled pair names id 'row:5', which is not in the input" in run("evaluate", posts, "--judged", labels).err
+    assert (
+        "a labelled pair names id 'row:5', which is not in the input"
+        in run("evaluate", posts, "--judged", labels).err
+    )
