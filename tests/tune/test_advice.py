@@ -375,3 +375,11 @@ def test_labels_of_one_side_are_said_beside_the_table(
     assert advice["reason"].startswith("no recommendation: no pair is labelled different")
     assert advice["lines"] == ["2 of 42 labels are of a pair that has one; it counts once"]
     assert f"{advice['reason']}\n{advice['lines'][0]}\n" in out
+
+
+def test_a_file_of_labels_without_a_pair_recommends_nothing(run: Run, tmp_path: Path, posts: Path) -> None:
+    labels = tmp_path / "labels.tsv"
+    write_labels(labels, [], [])
+    advice, _ = tuned(run, tmp_path, posts, labels)
+    assert (advice["yaml"], advice["lines"]) == (None, [])
+    assert advice["reason"].startswith("no recommendation: 0 of 0 labelled pairs are same or different")
