@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.tune.sweep import Point
 
 _ROWS = 60_000
+_REPORT = "tune.html"
+_LABEL_PAIRS = 60
+_MOST_LABEL_PAIRS = 500
 
 
 @click.command(
     "tune",
     epilog=examples(
         "twinsieve tune posts.jsonl",
-        "twinsieve tune posts.jsonl --judged labels.tsv --stats points.json",
+        "twinsieve tune posts.jsonl --judged labels.tsv --report labelled.html",
         "twinsieve tune posts/ --rows 5000",
     ),
 )
@@ -46,37 +49,67 @@ _ROWS = 60_000
     "--judged",
     type=FILE_NAME,
     metavar="LABELS",
-    help="Labels of pairs in INPUT, as `evaluate` reads them: shows precision and recall too.",
+    help="Labels of pairs in INPUT, which the report makes: shows precision and recall too.",
 )
-@click.option("--stats", type=FILE_NAME, help="All points, JSON.")
+@click.option(
+    "--pairs",
+    "pairs_file",
+    type=FILE_NAME,
+    metavar="PAIRS",
+    help="True pairs of INPUT, as `evaluate` reads them: shows precision and recall of the drops.",
+)
+@click.option(
+    "--report",
+    "report_file",
+    default=_REPORT,
+    type=FILE_NAME,
+    help=f"The report, an HTML page ({_REPORT}).",
+)
+@click.option(
+    "--label-pairs",
+    default=_LABEL_PAIRS,
+    type=click.IntRange(0, _MOST_LABEL_PAIRS),
+    metavar="N",
+    help=f"Show N pairs to label ({_LABEL_PAIRS}).",
+)
+@click.option("--stats", type=FILE_NAME, help="The figures of the report, JSON.")
 @format_options("Format of inputs (by file name).")
 def command(
     inputs: tuple[str, ...],
     rows: int,
     judged: str | None,
+    pairs_file: str | None,
+    report_file: str,
+    label_pairs: int,
     stats: str | None,
     spelt: FormatFlags,
     flags: SettingsFlags,
 ) -> None:
-    """Show which share of INPUTs each similarity from 0.70 to 0.95 drops.
+    """Show what each similarity from 0.70 to 0.95 drops of INPUTs: a table, and a report as one HTML page.
 
-    This is tried with your settings under each level of near.differences, and under each profile.
+    This is tried with your settings under each level of near.differences, and under each profile. Each figure
+    is that of a `dedup` of the same rows with these settings.
 
-    Each figure is that of a `dedup` of the same rows with these settings. With labels each point also shows
-    precision (the share of the dropped pairs that readers call the same) and recall, and a profile and a
-    similarity are recommended, or the reason why not is printed.
+    The report also shows how similar the pairs are, clusters, reasons, windows and costs. In it you label
+    pairs (same, different, unsure) and download the labels. With --judged each point then shows precision
+    (the share of the dropped pairs that readers call the same) and recall, and a profile and a similarity are
+    recommended, or the reason why not is said. The report holds messages: it is readable for you alone.
     """
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.evaluate import read_texts
-    from twinsieve.pipeline.evaluate.judged import read_judged
+    from twinsieve.pipeline.evaluate.judged import names_in, read_judged
+    from twinsieve.pipeline.evaluate.row_names import NamedTexts
+    from twinsieve.pipeline.evaluate.truth import read_pairs
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.files.format import refuse_empty_names, refuse_endings_of_reports
     from twinsieve.pipeline.files.messages import InputReader
     from twinsieve.pipeline.files.names import expand
-    from twinsieve.pipeline.files.write import Output, refuse_clashes
+    from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
     from twinsieve.pipeline.settings.load import load_settings
     from twinsieve.pipeline.tune.advice import advise
-    from twinsieve.pipeline.tune.labels import Labels, distinct_labels
+    from twinsieve.pipeline.tune.ideal import IdealDrops
+    from twinsieve.pipeline.tune.in_force import InForce
+    from twinsieve.pipeline.tune.labels import distinct_labels
+    from twinsieve.pipeline.tune.page import report_of, report_page
     from twinsieve.pipeline.tune.points import points_json
     from twinsieve.pipeline.tune.sample import read_sample
     from twinsieve.pipeline.tune.sweep import SIMILARITIES, curves_of, sweep, with_keys
@@ -90,43 +123,60 @@ def command(
     settings = settings_with({})
     curves = curves_of(settings_with)
     refuse_empty_names(list(inputs))
-    names = expand(list(inputs) or ["-"], [stats]).names
+    names = expand(list(inputs) or ["-"], [stats, report_file]).names
     dialect = spelt.dialect_of(names, settings)
-    reports = {"--stats": stats}
-    read = [*names, *([judged] if judged is not None else [])]
-    refuse_clashes(read, reports, settings=settings, config=flags.config)
-    refuse_endings_of_reports(reports)
-    labels, texts = Labels([], []), {}
-    if judged is not None:
-        if len(names) > 1:
-            raise click.UsageError("--judged takes the texts of its pairs from one INPUT")
-        labels = distinct_labels(read_judged(path_here("--judged", judged)))
-        id_field = settings.input.id_field or "id"
-        fields = settings.input.text_field
-        ids, both = read_texts(path_here("INPUT", names[0]), fields, id_field, dialect)
-        texts = dict(zip(ids, both, strict=True))
-    sample = read_sample(names, InputReader(settings, dialect), rows)
-    if len(sample) < sample.rows:
-        say_error(f"{sample.rows - len(sample):,} of {sample.rows:,} rows hold no message that can be read")
-    points = []
-    with loading():
-        threads = settings.near.shards or os.cpu_count() or 1
-        asked = len(curves) * len(SIMILARITIES)
-        said = time.monotonic()
-        for point in sweep(sample, curves, int(time.time() * 1000), threads, labels.pairs, texts):
-            points.append(point)
-            if time.monotonic() - said > 5:
-                said = time.monotonic()
-                say_error(f"{len(points):,} of {asked:,} settings tried")
-    report().print(_table(points, settings))
-    advice = None
-    if judged is not None:
-        own = settings != load_settings(None, {}, on_files=True)
-        advice = advise(points, labels, texts, settings, own=own)
-        _print_advice(advice)
+    if report_file == STDOUT:
+        raise click.UsageError("--report -: the table goes to stdout; name a file for the page")
+    read = [*names, *(name for name in (judged, pairs_file) if name is not None)]
+    refuse_clashes(read, {"--report": report_file, "--stats": stats}, settings=settings, config=flags.config)
+    refuse_endings_of_reports({"--stats": stats})
+    labels = distinct_labels(read_judged(path_here("--judged", judged)) if judged is not None else [])
+    pairs = read_pairs(path_here("--pairs", pairs_file)) if pairs_file is not None else None
+    named = NamedTexts(names_in(labels.pairs))
+    # Opened before the work, so that a folder that cannot be written is said at once.
+    with Output(report_file, mode=0o600, packed=False) as output:
+        sample = read_sample(names, InputReader(settings, dialect), rows, named)
+        if len(sample) < sample.rows:
+            say_error(
+                f"{sample.rows - len(sample):,} of {sample.rows:,} rows hold no message that can be read"
+            )
+        ideal = None
+        if pairs is not None and pairs_file is not None:
+            ideal = IdealDrops(sample, pairs, SIMILARITIES, pairs_file)
+        in_force = InForce(settings, settings_with, sample.time_span_ms())
+        points = []
+        with loading():
+            threads = settings.near.shards or os.cpu_count() or 1
+            asked = len(curves) * len(SIMILARITIES)
+            said = time.monotonic()
+            swept = sweep(
+                sample,
+                curves,
+                int(time.time() * 1000),
+                threads,
+                labels.pairs,
+                named.texts,
+                ideal=ideal,
+                look=in_force.look,
+            )
+            for point in swept:
+                points.append(point)
+                if time.monotonic() - said > 5:
+                    said = time.monotonic()
+                    say_error(f"{len(points):,} of {asked:,} settings tried")
+        report().print(_table(points, settings))
+        advice = None
+        if judged is not None:
+            own = settings != load_settings(None, {}, on_files=True)
+            advice = advise(points, labels, named.texts, settings, own=own)
+            _print_advice(advice)
+        made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice)
+        output.write(report_page(made))
+        output.finish()
+    say_error(f"{report_file}: the report; it holds messages of the input, readable for you alone")
     if stats is not None:
         with Output(stats) as output:
-            output.write(points_json(points, sample, advice))
+            output.write(points_json(made))
             output.finish()
 
 

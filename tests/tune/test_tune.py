@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.calling import SMALL, Run, setting
-from tests.row_files import read_lines
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
 
@@ -26,10 +26,14 @@ def posts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def points(run: Run, tmp_path: Path, *arguments: str | Path) -> list[Json]:
     stats = tmp_path / "points.json"
-    ran = run("tune", *arguments, "--stats", stats)
+    ran = run("tune", *arguments, "--stats", stats, "--report", tmp_path / "tune.html")
     assert ran.code == 0, ran.err
     said: list[Json] = orjson.loads(stats.read_bytes())["points"]
     return said
+
+
+def untimed(point: Json) -> Json:
+    return {name: value for name, value in point.items() if not name.endswith("_us")}
 
 
 def dedup(run: Run, tmp_path: Path, posts: Path, *arguments: str) -> Json:
@@ -60,11 +64,13 @@ def test_rows_cuts_the_sample_in_the_middle_of_a_chunk(run: Run, tmp_path: Path,
     head.write_bytes(b"".join([*lines[:700], b"no message\n", *lines[700:1_000]]))
     few = tmp_path / "few.jsonl"
     few.write_bytes(b"".join([*lines[:700], b"no message\n", *lines[700:799]]))
-    cut = run("tune", head, "--rows", "800", "--stats", tmp_path / "cut.json", *SMALL)
+    reports = ("--stats", tmp_path / "cut.json", "--report", tmp_path / "cut.html")
+    cut = run("tune", head, "--rows", "800", *reports, *SMALL)
     assert cut.code == 0
     assert "1 of 800 rows hold no message that can be read\n" in cut.err
     assert "dropped of 799 messages" in cut.out
-    assert orjson.loads((tmp_path / "cut.json").read_bytes())["points"] == points(run, tmp_path, few, *SMALL)
+    found = orjson.loads((tmp_path / "cut.json").read_bytes())["points"]
+    assert list(map(untimed, found)) == list(map(untimed, points(run, tmp_path, few, *SMALL)))
 
 
 def test_keys_that_tune_sets_replace_those_of_the_user(run: Run, tmp_path: Path, posts: Path) -> None:
@@ -107,8 +113,21 @@ def test_labels_are_counted_as_evaluate_counts_them(run: Run, tmp_path: Path, po
         (("{missing}",), "missing.jsonl: cannot be"),
         (("{posts}", "--judged", "{labels}"), "a labelled pair names id 'nobody', which is not in the input"),
         (("{posts}", "--judged", "{empty}"), "empty.jsonl:1: the header lacks later_id"),
-        (("{posts}", "{posts}", "--judged", "{labels}"), "--judged takes the texts of its pairs from one"),
+        (("{posts}", "--judged", "{missing}"), "missing.jsonl: cannot be"),
+        (
+            ("{posts}", "--pairs", "{labels}"),
+            "labels.tsv:1: is not a file of pairs; its first line must name",
+        ),
+        (
+            ("{posts}", "--pairs", "{foreign}"),
+            "foreign.tsv: none of its ids is among the rows that are tried",
+        ),
+        (("{twice}", "--pairs", "{foreign}"), "id 'a' occurs twice in the input; pairs need unique ids"),
         (("{posts}", "--stats", "{posts}"), "posts.jsonl"),
+        (("{posts}", "--report", "{posts}"), "posts.jsonl: is also an input"),
+        (("{posts}", "--report", "{missing}/tune.html"), "tune.html: cannot be written"),
+        (("{posts}", "--report", "-"), "--report -: the table goes to stdout; name a file"),
+        (("{posts}", "--label-pairs", "501"), "'--label-pairs'"),
         (("{posts}", "--rows", "0"), "'--rows'"),
     ],
 )
@@ -118,8 +137,13 @@ def test_what_cannot_be_tried_is_said(
     names = {"posts": posts, "empty": tmp_path / "empty.jsonl", "missing": tmp_path / "missing.jsonl"}
     names["labels"] = tmp_path / "labels.tsv"
     names["empty"].touch()
+    names |= {name: tmp_path / f"{name}.tsv" for name in ("foreign",)}
+    names["foreign"].write_text("later\tearlier\tsimilarity\tkind\nb\ta\t0.9\tnear\n")
+    names["twice"] = write_rows(tmp_path / "twice.jsonl", [{"id": id_, "text": "x" * 9} for id_ in "aab"])
     names["labels"].write_text("later_id\tearlier_id\tlabel\nnobody\tnobody\tsame\n")
-    ran = run("tune", *(word.format(**names) for word in arguments))
+    page = () if "--report" in arguments else ("--report", tmp_path / "tune.html")
+    ran = run("tune", *(word.format(**names) for word in arguments), *page)
     assert ran.code in (1, 2)
+    assert not (tmp_path / "tune.html").exists()
     assert says in ran.err
     assert ran.err.count("\n") == 1

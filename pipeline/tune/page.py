@@ -1,0 +1,206 @@
+"""The report of a sweep as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from twinsieve.pipeline.evaluate.judged import LABELS
+from twinsieve.pipeline.pages.render import render, svg_image
+from twinsieve.pipeline.tune import plots
+from twinsieve.pipeline.tune.advice import Advice
+from twinsieve.pipeline.tune.costs import CurveCost, costs_of
+from twinsieve.pipeline.tune.ideal import IdealDrops
+from twinsieve.pipeline.tune.in_force import SIZES, Clusters, InForce
+from twinsieve.pipeline.tune.label_pairs import BANDS, draw
+from twinsieve.pipeline.tune.labels import Labels
+from twinsieve.pipeline.tune.sample import Sample
+from twinsieve.pipeline.tune.shown_pairs import ShownPair, name_of_draw, shown_pairs
+from twinsieve.pipeline.tune.sweep import Point, similarity_text
+from twinsieve.stages.contract import SIMILARITY_SCALE
+from twinsieve.stages.differ.rules import Rule
+
+_MAX_BEGINNING = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the page shows.
+
+    inputs: names of the inputs; draw: `name_of_draw`; other_labels: labels of pairs that are not shown
+    true_pairs: number of messages that the true pairs cover; 0 without them
+    """
+
+    inputs: Sequence[str]
+    sample: Sample
+    points: Sequence[Point]
+    in_force: InForce
+    costs: Sequence[CurveCost]
+    pairs: Sequence[ShownPair]
+    draw: str
+    labelled: int = 0
+    other_labels: int = 0
+    true_pairs: int = 0
+    advice: Advice | None = None
+
+
+def report_of(
+    sample: Sample,
+    points: Sequence[Point],
+    in_force: InForce,
+    inputs: Sequence[str],
+    labels: Labels,
+    pairs_shown: int,
+    ideal: IdealDrops | None,
+    advice: Advice | None,
+) -> Report:
+    """The report of a sweep.
+
+    in_force: after the sweep; pairs_shown: number of pairs to label, at most
+    """
+    similarity = in_force.settings.near.similarity
+    drawn = draw(in_force.candidates, pairs_shown)
+    known = {frozenset((pair.later, pair.earlier)): pair.label for pair in labels.pairs}
+    curves = list({point.curve.name: point.curve for point in points}.values())
+    pairs = shown_pairs(sample, drawn, curves, similarity, known)
+    return Report(
+        inputs=inputs,
+        sample=sample,
+        points=points,
+        in_force=in_force,
+        costs=costs_of(points, similarity),
+        pairs=pairs,
+        draw=name_of_draw(sample, drawn),
+        labelled=len(labels.pairs),
+        other_labels=len(known.keys() - {frozenset((pair.later, pair.earlier)) for pair in pairs}),
+        true_pairs=ideal.messages if ideal is not None else 0,
+        advice=advice,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Similarities down, curves across. rows: (similarity, whether it is in force, a cell for each curve)"""
+
+    title: str
+    rows: list[tuple[str, bool, list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Quality:
+    """Precision and recall by one standard: a plot and its figures."""
+
+    plot: str
+    tables: list[_Table]
+
+
+def report_page(report: Report) -> bytes:
+    """The page. Every text in it is escaped; plots are images; a script labels pairs, and nothing else."""
+    points, in_force = report.points, report.in_force
+    own = in_force.settings.near.similarity
+    judged = [(point, point.judged) for point in points if point.judged is not None]
+    scored = [(point, point.scored) for point in points if point.scored is not None]
+    by_truth = _quality(scored, own)
+    if by_truth is not None:
+        by_truth.tables.append(_table("F1", [(point, f"{score.f1:.3f}") for point, score in scored], own))
+    curves = list({point.curve.name: point.curve for point in points}.values())
+    edges = [f"{edge / SIMILARITY_SCALE:.2f}" for edge in in_force.histogram.edges]
+    sizes = size_names(in_force.clusters)
+    return render(
+        "tune.html",
+        script="tune.js",
+        report=report,
+        in_force=in_force,
+        inputs=", ".join(report.inputs),
+        curves=curves,
+        own=similarity_text(own),
+        own_name=next((curve.name for curve in curves if curve.is_own), ""),
+        drop_plot=svg_image(plots.drop_shares(points, own)),
+        drop_table=_table("", [(point, f"{point.drop_share:.1%}") for point in points], own),
+        by_labels=_quality(judged, own),
+        by_truth=by_truth,
+        histogram_plot=svg_image(plots.similarities(in_force.histogram, own)),
+        histogram=list(zip(edges, in_force.histogram.dropped, in_force.histogram.apart, strict=True)),
+        reasons=_reasons(points, in_force),
+        clusters_plot=svg_image(plots.cluster_sizes(in_force.clusters, sizes)),
+        clusters=[
+            (name, count, dropped)
+            for name, (_, count, dropped) in zip(sizes, in_force.clusters.sizes, strict=True)
+        ],
+        biggest=[
+            (report.sample.text(position)[:_MAX_BEGINNING], position, count)
+            for position, count in in_force.clusters.biggest
+        ],
+        windows_plot=svg_image(plots.windows(in_force.windows)),
+        span=_span(in_force.time_span_ms) if in_force.time_span_ms is not None else None,
+        by_age=in_force.by_age,
+        bands=_bands(report.pairs),
+        labels=LABELS,
+    ).html
+
+
+def size_names(clusters: Clusters) -> list[str]:
+    """Names of the classes of clusters that occur, as `4–5`."""
+    after = dict(pairwise(SIZES))
+    return [_size_name(first, after.get(first)) for first, _, _ in clusters.sizes]
+
+
+def _size_name(first: int, after: int | None) -> str:
+    if after is None:
+        return f"{first:,}+"
+    return f"{first}" if after == first + 1 else f"{first}–{after - 1:,}"
+
+
+def _quality(measured: Sequence[plots.Measured], own: int) -> _Quality | None:
+    if not measured:
+        return None
+    return _Quality(
+        svg_image(plots.precision_and_recall(measured, own)),
+        [
+            _table("Precision", [(point, str(quality.precision)) for point, quality in measured], own),
+            _table("Recall", [(point, str(quality.recall)) for point, quality in measured], own),
+        ],
+    )
+
+
+def _table(title: str, cells: Iterable[tuple[Point, str]], own: int) -> _Table:
+    rows: dict[int, list[str]] = {}
+    for point, cell in cells:
+        rows.setdefault(point.similarity, []).append(cell)
+    return _Table(
+        title, [(similarity_text(similarity), similarity == own, row) for similarity, row in rows.items()]
+    )
+
+
+def _reasons(points: Sequence[Point], in_force: InForce) -> list[tuple[str, list[int]]]:
+    """By rule: how many messages it kept apart under each curve, at the similarity nearest to the own one."""
+    own = in_force.settings.near.similarity
+    near = min({point.similarity for point in points}, key=lambda similarity: abs(similarity - own))
+    there = [point for point in points if point.similarity == near]
+    names = [rule.words for rule in Rule if rule and any(rule.words in point.kept_apart for point in there)]
+    return [(name, [point.kept_apart.get(name, 0) for point in there]) for name in names]
+
+
+def _bands(pairs: Sequence[ShownPair]) -> list[tuple[str, int]]:
+    """Number of shown pairs in each band of similarity."""
+    return [
+        (
+            f"{low / SIMILARITY_SCALE:.2f}–{high / SIMILARITY_SCALE:.2f}",
+            sum(low <= pair.similarity < high for pair in pairs),
+        )
+        for low, high in BANDS
+    ]
+
+
+def _span(milliseconds: int) -> str:
+    """A time in the largest unit that suits, for people.
+
+    >>> [_span(1_000 * seconds) for seconds in (40, 600, 3 * 3_600, 10 * 86_400)]
+    ['40 s', '10 min', '3 h', '10 d']
+    """
+    seconds = milliseconds / 1_000
+    for unit, in_seconds, least in (("d", 86_400, 259_200), ("h", 3_600, 3_600), ("min", 60, 60)):
+        if seconds >= least:
+            return f"{seconds / in_seconds:.3g} {unit}"
+    return f"{seconds:.3g} s"

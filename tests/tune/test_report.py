@@ -1,0 +1,371 @@
+"""The report of `twinsieve tune`: its figures are those of runs, its labels come back, and texts do nothing."""
+
+from __future__ import annotations
+
+import csv
+import re
+import stat
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from rapidfuzz import fuzz
+
+from tests.calling import Run, setting
+from tests.pages.hostile import TEXTS
+from tests.row_files import read_lines, write_rows
+from tests.tune.report_page import ReportPage
+from twinsieve.pipeline.basics.printable import acts
+from twinsieve.pipeline.commands.cli import main
+from twinsieve.pipeline.evaluate.judged import LABELS
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+
+ROWS = 3_000
+SMALL = setting("near.window.messages=4000", "exact.window.messages=4000")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A run of `tune`: its input, its page and its JSON."""
+
+    posts: Path
+    page: ReportPage
+    html: bytes
+    stats: Json
+
+
+def spread(posts: Sequence[Json]) -> list[Json]:
+    """The posts with a minute between any two, so that they cover two days."""
+    begin = datetime(2024, 5, 1, tzinfo=UTC)
+    return [
+        dict(post) | {"created_at": (begin + timedelta(minutes=number)).isoformat()}
+        for number, post in enumerate(posts)
+    ]
+
+
+def report_on(folder: Path, posts: Path, *arguments: str | Path) -> Reported:
+    html, stats = folder / "tune.html", folder / "tune.json"
+    words = ["tune", posts, *arguments, *SMALL, "--report", html, "--stats", stats]
+    assert main(list(map(str, words))) == 0
+    return Reported(posts, ReportPage(html.read_bytes()), html.read_bytes(), orjson.loads(stats.read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    folder = tmp_path_factory.mktemp("report")
+    return report_on(folder, write_rows(folder / "posts.jsonl", spread(list(generate(ROWS, seed=7)))))
+
+
+def dedup(run: Run, tmp_path: Path, posts: Path, *keys: str) -> tuple[Json, list[Json], list[Json]]:
+    """The stats of `dedup`, the dropped rows and the rows kept apart."""
+    stats, dropped, apart = (tmp_path / name for name in ("stats.json", "dropped.jsonl", "apart.jsonl"))
+    words = ("-o", tmp_path / "kept", "-q", "--stats", stats, "--duplicates", dropped, "--kept-apart", apart)
+    small = () if any("window.messages" in key for key in keys) else SMALL
+    ran = run("dedup", posts, *words, *small, *setting(*keys))
+    assert ran.code == 0, ran.err
+    return orjson.loads(stats.read_bytes()), read_lines(dropped), read_lines(apart)
+
+
+def test_windows_are_runs_of_dedup_with_these_windows(run: Run, tmp_path: Path, reported: Reported) -> None:
+    windows = reported.stats["in_force"]["windows"]
+    assert [window["name"] for window in windows] == ["1 h", "6 h", "24 h", "7 d", "no limit"]
+    for window in windows:
+        full, _, _ = dedup(
+            run, tmp_path, reported.posts, *(f"{key}={value}" for key, value in window["set"].items())
+        )
+        assert (window["exact"], window["near"]) == (full["exact"], full["near"])
+    caught = [window["caught"] for window in windows]
+    assert caught == sorted(caught)
+    assert 0.1 < caught[0] < caught[1] < caught[2] < caught[3] == caught[4] == 1.0
+
+
+def test_windows_are_numbers_of_kept_messages_where_there_are_no_times(run: Run, tmp_path: Path) -> None:
+    posts = [{"id": post["id"], "text": post["text"]} for post in generate(ROWS, seed=8)]
+    made = report_on(tmp_path, write_rows(tmp_path / "posts.jsonl", posts))
+    windows = made.stats["in_force"]["windows"]
+    assert [window["name"] for window in windows] == ["1,000 kept", "no limit"]
+    for window in windows:
+        full, _, _ = dedup(
+            run, tmp_path, made.posts, *(f"{key}={value}" for key, value in window["set"].items())
+        )
+        assert (window["exact"], window["near"]) == (full["exact"], full["near"])
+    assert windows[0]["caught"] < 1.0
+    assert "The messages have no times" in made.page.text
+
+
+def test_clusters_and_reasons_are_those_of_dedup(run: Run, tmp_path: Path, reported: Reported) -> None:
+    full, dropped, _ = dedup(run, tmp_path, reported.posts)
+    said = reported.stats["in_force"]
+    assert (said["exact"], said["near"]) == (full["exact"], full["near"])
+    assert said["kept_apart"] == full["kept_apart"]
+    clusters = Counter(row["duplicate_of"] for row in dropped)
+    classes = said["clusters"]["sizes"]
+    for number, one in enumerate(classes):
+        after = classes[number + 1]["from"] if number + 1 < len(classes) else 10**9
+        inside = [count for count in clusters.values() if one["from"] <= count + 1 < after]
+        assert (one["clusters"], one["dropped"]) == (len(inside), sum(inside))
+    assert sum(one["dropped"] for one in classes) == len(dropped)
+    biggest = [(one["position"], one["dropped"]) for one in said["clusters"]["biggest"]]
+    assert biggest == sorted(clusters.items(), key=lambda item: (-item[1], item[0]))[:10]
+
+
+def test_histogram_holds_what_dedup_drops_and_keeps_apart(
+    run: Run, tmp_path: Path, reported: Reported
+) -> None:
+    _, dropped, apart = dedup(run, tmp_path, reported.posts, "near.similarity=0.7")
+    said = reported.stats["in_force"]["similarities"]
+    texts = {number: post["text"] for number, post in enumerate(read_lines(reported.posts), start=1)}
+    bodies, _ = Scheme(SchemeConfig()).read(list(texts.values()))
+    edges = said["edges"]
+
+    def binned(similarities: list[float]) -> list[int]:
+        bins = Counter(min(29, int(round((value - 0.7) * 1e4) // 100)) for value in similarities)
+        return [bins[number] for number in range(30)]
+
+    assert (len(edges), edges[0], edges[-1]) == (30, 0.7, 0.99)
+    assert said["dropped"] == binned([row["similarity"] for row in dropped if row["stage"] == "near"])
+    rows = [(row["position"], row["apart_from"]) for row in apart]
+    alike = [
+        int(fuzz.ratio(bodies.text(later - 1), bodies.text(earlier - 1)) * 100) / 1e4
+        for later, earlier in rows
+    ]
+    assert said["apart"] == binned(alike)
+    assert said["not_compared"] == 0
+    assert sum(said["apart"]) > 10
+
+
+def test_page_shows_the_figures_of_the_json(reported: Reported) -> None:
+    tables, stats = reported.page.tables, reported.stats
+    shares: dict[float, list[str]] = {}
+    for point in stats["points"]:
+        shares.setdefault(point["set"]["near.similarity"], []).append(f"{point['drop_share']:.1%}")
+    assert tables["drop-table"][1:] == [[f"{at:.4g}", *cells] for at, cells in shares.items()]
+    own = stats["in_force"]
+    columns = zip(*(own["similarities"][name] for name in ("edges", "dropped", "apart")), strict=True)
+    assert tables["histogram-table"][1:] == [[f"{a:.2f}", f"{b:,}", f"{c:,}"] for a, b, c in columns]
+    assert [row[1:] for row in tables["cluster-table"][1:]] == [
+        [f"{one['clusters']:,}", f"{one['dropped']:,}"] for one in own["clusters"]["sizes"]
+    ]
+    assert tables["window-table"][1:] == [
+        [one["name"], f"{one['caught']:.1%}", f"{one['exact']:,}", f"{one['near']:,}"]
+        for one in own["windows"]
+    ]
+    assert [[row[0], row[3], row[5]] for row in tables["cost-table"][1:]] == [
+        [one["curve"], f"{one['kept_message_bytes']:,}", f"{one['full_bytes'] / 2**20:,.0f}"]
+        for one in stats["costs"]
+    ]
+    there = [point for point in stats["points"] if point["set"]["near.similarity"] == own["similarity"]]
+    assert {row[0]: row[1:] for row in tables["reason-table"][1:]} == {
+        name: [str(point["kept_apart"].get(name, 0)) for point in there]
+        for name in {name for point in there for name in point["kept_apart"]}
+    }
+    texts = [post["text"] for post in read_lines(reported.posts)]
+    for cells, one in zip(tables["biggest-table"][1:], own["clusters"]["biggest"], strict=True):
+        assert cells[:2] == [f"{one['dropped']:,}", f"{one['position']:,}"]
+        assert texts[one["position"] - 1].startswith(cells[2].split("\\n")[0])
+    shown = [(pair["data-later"], pair["data-earlier"]) for pair in reported.page.pairs]
+    assert shown == [(pair["later_id"], pair["earlier_id"]) for pair in stats["pairs"]]
+    assert len(shown) == 60
+
+
+def test_page_needs_no_network_and_runs_its_own_script_alone(reported: Reported) -> None:
+    names = Counter(name for name, _ in reported.page.elements)
+    assert names["script"] == 1
+    assert names["img"] == 4
+    for name, attributes in reported.page.elements:
+        for attribute in ("src", "href"):
+            address = attributes.get(attribute)
+            assert address is None or address.startswith(("data:image/svg+xml;base64,", "#")), (name, address)
+        assert not any(attribute.startswith("on") or attribute == "style" for attribute in attributes)
+    assert all(attributes["alt"] for name, attributes in reported.page.elements if name == "img")
+
+
+def test_true_pairs_score_each_point_as_evaluate_does(run: Run, tmp_path: Path, reported: Reported) -> None:
+    _, dropped, _ = dedup(run, tmp_path, reported.posts, "near.similarity=0.75", "near.differences=off")
+    pairs = tmp_path / "pairs.tsv"
+    lines = [
+        f"{row['id']}\t{row['duplicate_of_id']}\t{row['similarity']}\t{'near' if row['stage'] == 'near' else 'body'}"
+        for row in dropped[: len(dropped) // 2]
+    ]
+    pairs.write_text("\n".join(["later\tearlier\tsimilarity\tkind", *lines, ""]))
+    made = report_on(tmp_path, reported.posts, "--pairs", pairs)
+    assert len({point["true_pairs"]["f1"] for point in made.stats["points"]}) > 20
+    checked = 0
+    for point in made.stats["points"]:
+        at = point["set"]["near.similarity"]
+        if "near.differences" not in point["set"] or at not in (0.7, 0.85, 0.95):
+            continue
+        stats = tmp_path / "evaluate.json"
+        assert run("evaluate", reported.posts, pairs, "--at", str(at), "--stats", stats).code == 0
+        level = point["set"]["near.differences"]
+        variant = {"body_rule": "product", "differences": level}
+        (full,) = [one for one in orjson.loads(stats.read_bytes())["runs"] if one["variant"] == variant]
+        every, said = full["scores"]["every"], point["true_pairs"]
+        assert [said[name]["value"] for name in ("precision", "recall")] == [
+            every["precision"],
+            every["recall"],
+        ]
+        assert said["f1"] == pytest.approx(every["f1"])
+        assert said["precision"]["interval"][0] < said["precision"]["value"]
+        checked += 1
+    assert checked == 9
+    cell = f"{made.stats['points'][0]['true_pairs']['recall']['value']:.3f} ("
+    assert made.page.tables["recall"][1][1].startswith(cell)
+
+
+def test_labels_of_the_page_come_back_by_tune_and_evaluate(
+    run: Run, tmp_path: Path, reported: Reported
+) -> None:
+    given = [("same", "different", "", "unsure")[number % 4] for number in range(60)]
+    labels = reported.page.labels_file(tmp_path / "labels.tsv", given)
+    told = run("evaluate", reported.posts, "--judged", labels)
+    assert told.code == 0, told.err
+    made = report_on(tmp_path, reported.posts, "--judged", labels, "--label-pairs", "90")
+    assert made.stats["points"][0]["recall"]["of"] == given.count("same")
+    # The same pairs come first, with their labels; so a reader can go on.
+    assert [pair["data-label"] for pair in made.page.pairs] == given + [""] * (len(made.page.pairs) - 60)
+    assert [pair["data-later"] for pair in made.page.pairs[:60]] == [
+        pair["data-later"] for pair in reported.page.pairs
+    ]
+    assert len(made.page.pairs) > 60
+    assert (
+        re.search(rb'data-draw="(\w+)"', made.html)[1] == re.search(rb'data-draw="(\w+)"', reported.html)[1]
+    )  # type: ignore[index]
+    row = next(line for line in told.out.splitlines() if line.startswith("│ all "))
+    at = [point for point in made.stats["points"] if point["set"] == reported_own(made)]
+    assert f"{at[0]['precision']['value']:.3f}" in row
+    few = report_on(tmp_path, reported.posts, "--judged", labels, "--label-pairs", "5")
+    assert len(few.page.pairs) == 5
+    assert f"names {len(list(filter(None, given))) - 4} further pairs" in few.page.text
+
+
+def reported_own(made: Reported) -> Json:
+    return {"near.differences": "full", "near.similarity": made.stats["in_force"]["similarity"]}
+
+
+BAD_IDS = [
+    "a\tsame\tb", "line\nbreak", "carriage\rreturn", '"quoted"', "'", "", None, 7, 7.5, "7", "row:3", "row:900",
+    "\u202eabc", "x" * 5_000, "<b>", "&amp;", "  blanks  ", "twice", "twice", "twice", "\x00", "\ud800",
+    "later_id", "#", "帖子", "\u2028", ["a", {"b": 1}], True,
+]  # fmt: skip
+
+
+def near_pairs(texts: list[str], ids: list[Any]) -> list[Json]:
+    """Two similar rows for each id, some way apart; both have the id."""
+    rows = [{"id": id_, "text": text} for id_, text in zip(ids, texts, strict=True)]
+    return [*rows, *({"id": row["id"], "text": f"{row['text']} yes"} for row in rows)]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "none"])
+def test_a_row_with_any_id_can_be_labelled(run: Run, tmp_path: Path, kind: str) -> None:
+    texts = [
+        f"{post['text']} and so on" for post in generate(len(BAD_IDS), seed=3, repeats=0.0, language="en")
+    ]
+    rows = near_pairs(texts, BAD_IDS)
+    posts = tmp_path / ("posts.csv" if kind == "csv" else "posts.jsonl")
+    if kind == "none":
+        rows = [{"text": row["text"]} for row in rows]
+    if kind == "csv":
+        rows = [
+            {"id": str(row["id"]).encode("utf-8", "replace").decode(), "text": row["text"]} for row in rows
+        ]
+        with posts.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, ["id", "text"], quoting=csv.QUOTE_ALL)
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        posts.write_bytes(b"".join(orjson_row(row) for row in rows))
+    made = report_on(tmp_path, posts)
+    assert len(made.page.pairs) == len(BAD_IDS)
+    labels = made.page.labels_file(tmp_path / "labels.tsv", [LABELS[number % 3] for number in range(60)])
+    told = run("evaluate", posts, "--judged", labels, "--set", "near.differences=off")
+    assert told.code == 0, told.err
+    # Each label found the two texts that the reader saw: all of them are similar.
+    same, different, unsure = (len(range(start, len(BAD_IDS), 3)) for start in range(3))
+    assert f"{same}/{different}/{unsure}" in told.out
+    again = report_on(tmp_path, posts, "--judged", labels)
+    assert [pair["data-label"] for pair in again.page.pairs] == [LABELS[n % 3] for n in range(len(BAD_IDS))]
+
+
+def orjson_row(row: Json) -> bytes:
+    """A row as JSON; a lone surrogate is written as an escape, as some programs do."""
+    if row.get("id") == "\ud800":
+        return orjson.dumps(row | {"id": "LONE"}).replace(b"LONE", b"\\ud800") + b"\n"
+    return orjson.dumps(row) + b"\n"
+
+
+def test_hostile_texts_do_nothing_and_the_page_stays_small(tmp_path: Path) -> None:
+    rows = []
+    for number, (name, text) in enumerate(TEXTS.items()):
+        whole = f"{text} {name} and a plain sentence of the number {number} behind it"
+        rows += [{"id": text, "text": whole}, {"id": None, "text": f"{whole} as well"}]
+    posts = tmp_path / "<script>alert(1)<b>\"'.jsonl"
+    posts.write_bytes(
+        b"".join(
+            orjson.dumps({k: v.encode("utf-8", "replace").decode() if v else v for k, v in row.items()})
+            + b"\n"
+            for row in rows
+        )
+    )
+    made = report_on(tmp_path, posts, "--label-pairs", "200", "--set", "input.max_bytes=8MiB")
+    assert len(made.page.pairs) > 30
+    assert len(made.html) < 2_000_000
+    names = Counter(name for name, _ in made.page.elements)
+    assert (names["script"], names["img"], names["article"]) == (1, 4, len(made.page.pairs))
+    assert names.keys().isdisjoint({"iframe", "svg", "form", "input", "base", "object", "link"})
+    assert not any(acts(char) for char in made.page.text if char not in "\n\t")
+    for _, attributes in made.page.elements:
+        assert not any(name.startswith("on") for name in attributes)
+        assert not any(acts(char) for value in attributes.values() for char in value)
+    megabyte = next(sides for sides in made.page.sides if "one more word" in sides[0])
+    assert len(megabyte[0]) < 2_000
+    assert megabyte[1].endswith("as well")
+    assert "characters that both have" in megabyte[1]
+
+
+def test_sample_without_duplicates_has_a_page_too(tmp_path: Path) -> None:
+    made = report_on(tmp_path, write_rows(tmp_path / "posts.jsonl", [{"text": "the only message there is"}]))
+    assert made.page.pairs == []
+    assert "There are no pairs to label" in made.page.text
+    assert "your settings drop nothing" in made.page.text
+    assert [window["caught"] for window in made.stats["in_force"]["windows"]] == [1.0]
+
+
+def test_report_is_private_whole_and_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    posts = write_rows(tmp_path / "posts.jsonl", [{"text": "the only message there is"}])
+    monkeypatch.chdir(tmp_path)
+    Path("tune.html").write_text("an older one")
+    Path("tune.html").chmod(0o644)
+    ran = run("tune", posts, *SMALL)
+    assert ran.code == 0
+    assert ran.err.splitlines()[-1] == (
+        "tune.html: the report; it holds messages of the input, readable for you alone"
+    )
+    assert stat.S_IMODE(Path("tune.html").stat().st_mode) == 0o600
+    assert Path("tune.html").read_bytes().startswith(b"<!doctype html>")
+    assert b"readable for you alone (mode 0600)" in Path("tune.html").read_bytes()
+    before = Path("tune.html").read_bytes()
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("later_id\tearlier_id\tlabel\nrow:2\trow:1\tsame\n")
+    assert run("tune", posts, *SMALL, "--judged", labels).code == 2
+    assert Path("tune.html").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.tsv", "posts.jsonl", "tune.html"]
+
+
+def test_labels_of_several_inputs_and_of_rows_behind_the_sample(run: Run, tmp_path: Path) -> None:
+    texts = [f"{post['text']} and so on" for post in generate(6, seed=3, repeats=0.0, language="en")]
+    first = write_rows(tmp_path / "a.jsonl", [{"text": text} for text in texts])
+    second = write_rows(tmp_path / "b.jsonl", [{"id": "p", "text": f"{texts[4]} yes"}, {"text": texts[0]}])
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("later_id\tearlier_id\tlabel\np\trow:5\tsame\nrow:8\trow:1\tsame\nrow:8\trow:2\tsame\n")
+    made = report_on(tmp_path, first, str(second), "--rows", "2", "--judged", labels)
+    assert made.stats["messages"] == 2
+    shares = [(point["recall"]["hits"], point["recall"]["of"]) for point in made.stats["points"]]
+    assert set(shares) == {(2, 3)}
