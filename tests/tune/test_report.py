@@ -306,6 +306,8 @@ def test_hostile_texts_do_nothing_and_the_page_stays_small(tmp_path: Path) -> No
     for number, (name, text) in enumerate(TEXTS.items()):
         whole = f"{text} {name} and a plain sentence of the number {number} behind it"
         rows += [{"id": text, "text": whole}, {"id": None, "text": f"{whole} as well"}]
+    # A text of a megabyte leads one of the biggest clusters.
+    rows += [{"id": None, "text": f"{TEXTS['megabyte']} {'!' * number}"} for number in range(6)]
     posts = tmp_path / "<script>alert(1)<b>\"'.jsonl"
     posts.write_bytes(
         b"".join(
@@ -316,7 +318,8 @@ def test_hostile_texts_do_nothing_and_the_page_stays_small(tmp_path: Path) -> No
     )
     made = report_on(tmp_path, posts, "--label-pairs", "200", "--set", "input.max_bytes=8MiB")
     assert len(made.page.pairs) > 30
-    assert len(made.html) < 2_000_000
+    assert len(made.html) < 1_000_000
+    assert any(row[2].startswith("one more word") for row in made.page.tables["biggest-table"][1:])
     names = Counter(name for name, _ in made.page.elements)
     assert (names["script"], names["img"], names["article"]) == (1, 4, len(made.page.pairs))
     assert names.keys().isdisjoint({"iframe", "svg", "form", "input", "base", "object", "link"})
@@ -362,9 +365,14 @@ def test_report_is_private_whole_and_said(run: Run, tmp_path: Path, monkeypatch:
 def test_labels_of_several_inputs_and_of_rows_behind_the_sample(run: Run, tmp_path: Path) -> None:
     texts = [f"{post['text']} and so on" for post in generate(6, seed=3, repeats=0.0, language="en")]
     first = write_rows(tmp_path / "a.jsonl", [{"text": text} for text in texts])
-    second = write_rows(tmp_path / "b.jsonl", [{"id": "p", "text": f"{texts[4]} yes"}, {"text": texts[0]}])
+    # The last row stands behind the first block that is read.
+    filler = [{"text": f"{number} {'filler ' * 20_000}"} for number in range(20)]
+    near, equal = {"id": "p", "text": f"{texts[4]} yes"}, {"text": texts[0]}
+    second = write_rows(tmp_path / "b.jsonl", [near, *filler, equal])
     labels = tmp_path / "labels.tsv"
-    labels.write_text("later_id\tearlier_id\tlabel\np\trow:5\tsame\nrow:8\trow:1\tsame\nrow:8\trow:2\tsame\n")
+    labels.write_text(
+        "later_id\tearlier_id\tlabel\np\trow:5\tsame\nrow:28\trow:1\tsame\nrow:28\trow:2\tsame\n"
+    )
     made = report_on(tmp_path, first, str(second), "--rows", "2", "--judged", labels)
     assert made.stats["messages"] == 2
     shares = [(point["recall"]["hits"], point["recall"]["of"]) for point in made.stats["points"]]
