@@ -293,7 +293,19 @@ def evaluated(run: Run, posts: Path, labels: Path, *arguments: str | Path) -> li
 def tuned(run: Run, tmp_path: Path, posts: Path, labels: Path, *arguments: str | Path) -> tuple[Json, str]:
     """(the recommendation in --stats, stdout)"""
     stats = tmp_path / "points.json"
-    ran = run("tune", posts, "--rows", "50", "--judged", labels, "--stats", stats, *arguments)
+    ran = run(
+        "tune",
+        posts,
+        "--rows",
+        "50",
+        "--judged",
+        labels,
+        "--stats",
+        stats,
+        *arguments,
+        "--report",
+        tmp_path / "tune.html",
+    )
     assert ran.code == 0, ran.err
     advice: Json = orjson.loads(stats.read_bytes())["advice"]
     return advice, ran.out

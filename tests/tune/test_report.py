@@ -223,7 +223,7 @@ def test_true_pairs_score_each_point_as_evaluate_does(run: Run, tmp_path: Path, 
 def test_labels_of_the_page_come_back_by_tune_and_evaluate(
     run: Run, tmp_path: Path, reported: Reported
 ) -> None:
-    given = [("same", "different", "", "unsure")[number % 4] for number in range(60)]
+    given = [("same", "same", "", "unsure", "same", "different")[number % 6] for number in range(60)]
     labels = reported.page.labels_file(tmp_path / "labels.tsv", given)
     told = run("evaluate", reported.posts, "--judged", labels)
     assert told.code == 0, told.err
@@ -241,6 +241,13 @@ def test_labels_of_the_page_come_back_by_tune_and_evaluate(
     row = next(line for line in told.out.splitlines() if line.startswith("│ all "))
     at = [point for point in made.stats["points"] if point["set"] == reported_own(made)]
     assert f"{at[0]['precision']['value']:.3f}" in row
+    # The recommendation stands on the page as it stands in the terminal.
+    advice = made.stats["advice"]
+    assert advice["yaml"].startswith("profile: ")
+    for line in (*advice["yaml"].splitlines(), advice["reason"], *advice["lines"]):
+        assert line in made.page.text
+    assert "advice" not in reported.stats
+    assert "None: label pairs at the end of this page" in reported.page.text
     few = report_on(tmp_path, reported.posts, "--judged", labels, "--label-pairs", "5")
     assert len(few.page.pairs) == 5
     assert f"names {len(list(filter(None, given))) - 4} further pairs" in few.page.text
