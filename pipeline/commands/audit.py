@@ -152,18 +152,12 @@ def command(
 
 def _refuse_endings(reports: Reports) -> None:
     """Refuse names that promise another content. raises: UsageError"""
-    from pathlib import PurePath
-
-    from twinsieve.pipeline.files.format import refuse_other_endings
-    from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
-    from twinsieve.stages.errors import UsageError
+    from twinsieve.pipeline.files.format import refuse_other_endings, refuse_packed_endings
 
     refuse_other_endings("CSV", ("csv",), {"--csv": reports.csv})
     refuse_other_endings("Parquet", ("parquet",), {"--parquet": reports.parquet})
     refuse_other_endings("HTML", ("HTML",), {"--html": reports.html})
-    for flag, name in (("--parquet", reports.parquet), ("--html", reports.html)):
-        if name is not None and PurePath(name).suffix.lower() in PACKED_ENDINGS:
-            raise UsageError(f"{flag} {name}: is not written compressed; leave {PurePath(name).suffix} out")
+    refuse_packed_endings({"--parquet": reports.parquet, "--html": reports.html})
 
 
 def _output(flag: str, name: str) -> Output:

@@ -100,7 +100,12 @@ def command(
     from twinsieve.pipeline.evaluate.row_names import NamedTexts
     from twinsieve.pipeline.evaluate.truth import read_pairs
     from twinsieve.pipeline.files.address import path_here
-    from twinsieve.pipeline.files.format import refuse_empty_names, refuse_endings_of_reports
+    from twinsieve.pipeline.files.format import (
+        refuse_empty_names,
+        refuse_endings_of_reports,
+        refuse_other_endings,
+        refuse_packed_endings,
+    )
     from twinsieve.pipeline.files.messages import InputReader
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
@@ -130,6 +135,8 @@ def command(
     read = [*names, *(name for name in (judged, pairs_file) if name is not None)]
     refuse_clashes(read, {"--report": report_file, "--stats": stats}, settings=settings, config=flags.config)
     refuse_endings_of_reports({"--stats": stats})
+    refuse_other_endings("HTML", ("HTML",), {"--report": report_file})
+    refuse_packed_endings({"--report": report_file})
     labels = distinct_labels(read_judged(path_here("--judged", judged)) if judged is not None else [])
     pairs = read_pairs(path_here("--pairs", pairs_file)) if pairs_file is not None else None
     named = NamedTexts(names_in(labels.pairs))
@@ -173,7 +180,7 @@ def command(
         made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice)
         output.write(report_page(made))
         output.finish()
-    say_error(f"{report_file}: the report; it holds messages of the input, readable for you alone")
+    say_error(f"{report_file}: the report, with pairs to label; it holds posts, so its mode is 0600")
     if stats is not None:
         with Output(stats) as output:
             output.write(points_json(made))

@@ -215,6 +215,18 @@ def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, 
             raise UsageError(f"{flag} {shown(name)}: {problem}")
 
 
+def refuse_packed_endings(names: dict[str, str | None]) -> None:
+    """Refuse output files that are never compressed, but whose names end like compressed ones.
+
+    names: name of the file for each flag, None if the flag was not used
+    raises: UsageError
+    """
+    for flag, name in names.items():
+        if name is not None and PurePath(name).suffix.lower() in PACKED_ENDINGS:
+            problem = f"is not written compressed; leave {PurePath(name).suffix} out"
+            raise UsageError(f"{flag} {shown(name)}: {problem}")
+
+
 def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
     """Refuse reports whose name endings belong to a format other than JSON lines. raises: UsageError"""
     refuse_other_endings("JSON lines", _LINES_OF_JSON, names)

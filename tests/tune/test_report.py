@@ -356,7 +356,7 @@ def test_report_is_private_whole_and_said(run: Run, tmp_path: Path, monkeypatch:
     ran = run("tune", posts, *SMALL)
     assert ran.code == 0
     assert ran.err.splitlines()[-1] == (
-        "tune.html: the report; it holds messages of the input, readable for you alone"
+        "tune.html: the report, with pairs to label; it holds posts, so its mode is 0600"
     )
     assert stat.S_IMODE(Path("tune.html").stat().st_mode) == 0o600
     assert Path("tune.html").read_bytes().startswith(b"<!doctype html>")

@@ -126,6 +126,8 @@ def test_labels_are_counted_as_evaluate_counts_them(run: Run, tmp_path: Path, po
         (("{posts}", "--stats", "{posts}"), "posts.jsonl"),
         (("{posts}", "--report", "{posts}"), "posts.jsonl: is also an input"),
         (("{posts}", "--report", "{missing}/tune.html"), "tune.html: cannot be written"),
+        (("{posts}", "--report", "tune.csv"), "--report tune.csv: looks like csv, but holds HTML"),
+        (("{posts}", "--report", "tune.html.gz"), "--report tune.html.gz: is not written compressed"),
         (("{posts}", "--report", "-"), "--report -: the table goes to stdout; name a file"),
         (("{posts}", "--label-pairs", "501"), "'--label-pairs'"),
         (("{posts}", "--rows", "0"), "'--rows'"),
