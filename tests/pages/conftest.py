@@ -26,4 +26,7 @@ def browser(_chromium: Browser, tmp_path: Path) -> Iterator[Browser]:
     downloads.mkdir()
     _chromium.use(downloads)
     yield _chromium
-    _chromium.require_calm()
+    try:
+        _chromium.require_calm()
+    finally:
+        _chromium.leave()

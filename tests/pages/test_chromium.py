@@ -45,19 +45,22 @@ def test_refusal_of_the_policy_is_noticed(browser: Browser, body: str, problem: 
         "<script>navigator.sendBeacon('http://other.invalid/x', 'y')</script>",
         "<script>try { new WebSocket('ws://127.0.0.1:9/x') } catch {}</script>",
         "<iframe src='http://other.invalid/'></iframe>",
+        "<meta http-equiv=refresh content='0;url=http://other.invalid/'>",
+        "<script>location = 'http://other.invalid/'</script>",
         "<img src='neighbour.png'>",
     ],
 )
 def test_request_of_another_address_is_noticed(browser: Browser, body: str) -> None:
     browser.show(_page(body))
-    asked = (
+    hosts = (
         "http://other.invalid/",
         "https://other.invalid/",
         "http://127.0.0.1:9/",
         "ws://127.0.0.1:9/",
         "file:",
     )
-    assert [one for one in browser.problems() if one.startswith(tuple(f"request: {url}" for url in asked))]
+    starts = tuple(f"request: {host}" for host in hosts)
+    browser.wait(lambda: [one for one in browser.problems() if one.startswith(starts)], "the request")
 
 
 def test_request_that_the_policy_refused_is_noticed(browser: Browser) -> None:
@@ -168,6 +171,17 @@ def test_what_a_page_stores_lasts_for_a_test(browser: Browser, tmp_path: Path) -
     browser.use(tmp_path)
     browser.show(page)
     assert browser.evaluate(stored) == "1"
+
+
+def test_hurry_ends_with_its_test(browser: Browser, tmp_path: Path) -> None:
+    page = _page("<script>const wait = setTimeout.toString()</script>")
+    browser.hurry()
+    browser.show(page)
+    assert "native code" not in browser.evaluate("return wait")
+    browser.require_inert()
+    browser.use(tmp_path)
+    browser.show(page)
+    assert "native code" in browser.evaluate("return wait")
 
 
 def test_problems_of_one_test_stay_there(browser: Browser, tmp_path: Path) -> None:
