@@ -43,6 +43,9 @@ class Scene:
     def audit_page(self) -> Path:
         return self._made("audit.html", "audit", self.dropped(), "--kept-apart", "apart.jsonl", "--html")
 
+    def tune_page(self) -> Path:
+        return self._made("tune.html", "tune", self.posts(), "--report")
+
     def _made(self, name: str, *command: object) -> Path:
         """The file of this name, which the command writes whose last argument it is, once."""
         path = self.folder / name
@@ -62,7 +65,27 @@ def _audit(scene: Scene) -> bytes:
     return scene.browser.picture(height=1_400)
 
 
-SHOTS: dict[str, Callable[[Scene], bytes]] = {"audit": _audit}
+def _tune(scene: Scene) -> bytes:
+    scene.browser.open(scene.tune_page(), width=_WIDTH)
+    return scene.browser.picture(height=1_400)
+
+
+def _labels(scene: Scene) -> bytes:
+    """Pairs to label, some of which have a label."""
+    browser = scene.browser
+    browser.open(scene.tune_page(), width=_WIDTH)
+    browser.resize(_WIDTH, 620)
+    browser.click("#label-start")
+    browser.press("sd")
+    browser.evaluate("document.getElementById('label-bar').scrollIntoView()")
+    return browser.window()
+
+
+SHOTS: dict[str, Callable[[Scene], bytes]] = {
+    "audit": _audit,
+    "tune": _tune,
+    "tune-labels": _labels,
+}
 """What takes each picture, by the name of its file."""
 
 
