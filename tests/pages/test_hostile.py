@@ -18,6 +18,7 @@ _TEMPLATE = """{% extends "base.html" %}{% from "pair.html" import pair %}
 <p id="whole" class="text" dir="auto" title="{{ text | shown }}">{{ text | shown }}</p>
 {{ pair(text, text ~ "!") }}
 <div class="wide"><table><tr><th>text</th><td id="cell">{{ text | shown }}</td><td class="number">{{ 1 }}</td></tr></table></div>
+<ul><li>{{ text | shown }}</li></ul>
 <p id="end">end</p>{% endblock %}"""
 _HOLE = """{% extends "base.html" %}{% block content %}{{ text | safe }}{% endblock %}"""
 """What no template may do."""
@@ -58,6 +59,14 @@ def test_policy_holds_where_a_template_forgets_to_escape(browser: Browser, name:
     browser.show(render("hole.html", script="page.js", text=TEXTS[name]).html)
     assert browser.evaluate("return window.__pwned") is None
     assert [problem for problem in browser.problems() if problem.startswith("dialog")] == []
+
+
+def test_list_keeps_its_bullets(browser: Browser) -> None:
+    """They stand outside the box of their line, so they were gone where that box cut what it holds."""
+    browser.show(render("page.html", text="a line").html)
+    shown = browser.picture("ul")
+    browser.evaluate("document.querySelector('ul').style.listStyle = 'none'")
+    assert browser.picture("ul") != shown
 
 
 def test_page_is_readable_without_scripts(browser: Browser) -> None:
