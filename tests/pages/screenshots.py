@@ -8,6 +8,7 @@ Each is a PNG of at most 150,000 bytes. Look at them before they are committed.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -33,8 +34,10 @@ class Scene:
         self.folder = folder
         self.browser = browser
 
+    _generated = ("generate", "--messages", _MESSAGES, "--seed", _SEED)
+
     def posts(self) -> str:
-        return self._made("posts.jsonl", "generate", "--messages", _MESSAGES, "--seed", _SEED, "-o").name
+        return self._made("posts.jsonl", *self._generated, "-o").name
 
     def dropped(self) -> str:
         outputs = ["-o", "kept.jsonl", "--kept-apart", "apart.jsonl", "--duplicates"]
@@ -45,6 +48,25 @@ class Scene:
 
     def tune_page(self) -> Path:
         return self._made("tune.html", "tune", self.posts(), "--report")
+
+    def judged_page(self) -> Path:
+        """The report with labels, which say what the generator knows: both posts come from one."""
+        truth = self._made("truth.jsonl", *self._generated, "--truth", "-o")
+        source = {row["id"]: row.get("duplicate_of") for row in map(json.loads, truth.open("rb"))}
+
+        def first(post: str) -> str:
+            return first(source[post]) if source[post] else post
+
+        self.browser.open(self.tune_page())
+        _, *lines = self.browser.text("#label-lines").splitlines()
+        pairs = [line.split("\t")[:2] for line in lines]
+        labels = ["same" if first(later) == first(earlier) else "different" for later, earlier in pairs]
+        rows = [
+            ["later_id", "earlier_id", "label"],
+            *([*pair, label] for pair, label in zip(pairs, labels, strict=True)),
+        ]
+        (self.folder / "labels.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+        return self._made("judged.html", "tune", self.posts(), "--judged", "labels.tsv", "--report")
 
     def _made(self, name: str, *command: object) -> Path:
         """The file of this name, which the command writes whose last argument it is, once."""
@@ -70,13 +92,19 @@ def _tune(scene: Scene) -> bytes:
     return scene.browser.picture(height=1_400)
 
 
+def _judged(scene: Scene) -> bytes:
+    """The recommendation, and precision and recall by labels."""
+    scene.browser.open(scene.judged_page(), width=_WIDTH)
+    return scene.browser.picture(height=1_600)
+
+
 def _labels(scene: Scene) -> bytes:
     """Pairs to label, some of which have a label."""
     browser = scene.browser
     browser.open(scene.tune_page(), width=_WIDTH)
     browser.resize(_WIDTH, 620)
     browser.click("#label-start")
-    browser.press("sd")
+    browser.press("sssd")
     browser.evaluate("document.getElementById('label-bar').scrollIntoView()")
     return browser.window()
 
@@ -85,6 +113,7 @@ SHOTS: dict[str, Callable[[Scene], bytes]] = {
     "audit": _audit,
     "tune": _tune,
     "tune-labels": _labels,
+    "tune-judged": _judged,
 }
 """What takes each picture, by the name of its file."""
 
