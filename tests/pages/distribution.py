@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests import debian
 
-HOW = "install Chromium and its driver (Debian: apt-get install chromium chromium-driver)"
+_PACKAGES = "chromium chromium-driver"
+HOW = f"install Chromium and its driver (Debian: apt-get install {_PACKAGES})"
 _RELEASE = Path("/etc/os-release")
 
 
@@ -23,20 +24,20 @@ def need_chromium() -> None:
 
 def chromium() -> str:
     """Path of the browser. side effects, raises: as in need_chromium"""
-    return _path_of("chromium", "chromium", "Chromium")
+    return _path_of("chromium", "Chromium")
 
 
 def chromedriver() -> str:
     """Path of the program that drives it. side effects, raises: as in need_chromium"""
-    return _path_of("chromedriver", "chromium-driver", "the driver of Chromium")
+    return _path_of("chromedriver", "the driver of Chromium")
 
 
-def _path_of(command: str, package: str, name: str) -> str:
+def _path_of(command: str, name: str) -> str:
     try:
         # Ubuntu's packages of these names install a snap, which may read neither /tmp nor a hidden folder.
         if shutil.which(command) is None and "ID=ubuntu" in _release():
             raise debian.MissingError(f"{name} is not installed, and Ubuntu has it as a snap alone")
-        debian.need(command, package, name)
+        debian.need(command, _PACKAGES, name)
         path = shutil.which(command)
         assert path is not None
         if "/snap/" in path or "/snap" in os.path.realpath(path):
