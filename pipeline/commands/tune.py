@@ -18,7 +18,7 @@ from twinsieve.pipeline.commands.options import (
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.table import Table
 
@@ -30,6 +30,8 @@ _ROWS = 60_000
 _REPORT = "tune.html"
 _LABEL_PAIRS = 60
 _MOST_LABEL_PAIRS = 500
+_MOST_THREADS = 4
+"""Without --threads: each thread has a sieve of its own, of about 0.4 GiB."""
 
 
 @click.command(
@@ -151,40 +153,46 @@ def command(
         if pairs is not None and pairs_file is not None:
             ideal = IdealDrops(sample, pairs, SIMILARITIES, pairs_file)
         in_force = InForce(settings, settings_with, sample.time_span_ms())
-        points = []
         with loading():
-            threads = settings.near.shards or os.cpu_count() or 1
-            asked = len(curves) * len(SIMILARITIES)
-            said = time.monotonic()
             swept = sweep(
                 sample,
                 curves,
                 int(time.time() * 1000),
-                threads,
+                settings.near.shards or min(os.cpu_count() or 1, _MOST_THREADS),
                 labels.pairs,
                 named.texts,
                 ideal=ideal,
                 look=in_force.look,
             )
-            for point in swept:
-                points.append(point)
-                if time.monotonic() - said > 5:
-                    said = time.monotonic()
-                    say_error(f"{len(points):,} of {asked:,} settings tried")
-        report().print(_table(points, settings))
+            points = _told(swept, len(curves) * len(SIMILARITIES))
         advice = None
         if judged is not None:
             own = settings != load_settings(None, {}, on_files=True)
             advice = advise(points, labels, named.texts, settings, own=own)
-            _print_advice(advice)
         made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice)
         output.write(report_page(made))
         output.finish()
-    say_error(f"{report_file}: the report, with pairs to label; it holds posts, so its mode is 0600")
     if stats is not None:
         with Output(stats) as output:
             output.write(points_json(made))
             output.finish()
+    # Printed when all files are written, since `| head` ends the command.
+    report().print(_table(points, settings))
+    if advice is not None:
+        _print_advice(advice)
+    say_error(f"{report_file}: the report, with pairs to label; it holds posts, so its mode is 0600")
+
+
+def _told(swept: Iterator[Point], asked: int) -> list[Point]:
+    """The points; lines on stderr say how many of `asked` are done."""
+    points = []
+    said = time.monotonic()
+    for point in swept:
+        points.append(point)
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            say_error(f"{len(points):,} of {asked:,} settings tried")
+    return points
 
 
 def _print_advice(advice: Advice) -> None:

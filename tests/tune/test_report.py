@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import stat
 from collections import Counter
@@ -16,7 +17,7 @@ import orjson
 import pytest
 from rapidfuzz import fuzz
 
-from tests.calling import Run, setting
+from tests.calling import Piped, Run, setting
 from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from tests.tune.report_page import ReportPage
@@ -367,6 +368,17 @@ def test_report_is_private_whole_and_said(run: Run, tmp_path: Path, monkeypatch:
     assert run("tune", posts, *SMALL, "--judged", labels).code == 2
     assert Path("tune.html").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.tsv", "posts.jsonl", "tune.html"]
+
+
+def test_report_is_written_where_nobody_reads_the_table(piped: Piped, tmp_path: Path) -> None:
+    posts = write_rows(tmp_path / "posts.jsonl", [{"text": "the only message there is"}])
+    report = tmp_path / "tune.html"
+    reads, writes = os.pipe()
+    os.close(reads)
+    ran = piped(["tune", posts, *SMALL, "--report", report], stdout=writes)
+    os.close(writes)
+    assert b"Traceback" not in ran.stderr
+    assert report.read_bytes().endswith(b"</html>")
 
 
 def test_labels_of_several_inputs_and_of_rows_behind_the_sample(run: Run, tmp_path: Path) -> None:
