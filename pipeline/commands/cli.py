@@ -24,7 +24,7 @@ from twinsieve.stages.errors import SieveError
 _COMMANDS = {
     "dedup": ("dedup", "Drop duplicates from files."),
     "explain": ("explain", "Show why two messages are duplicates, or why not."),
-    "why": ("why", "Show why a message was dropped."),
+    "why": ("kafka.why", "Show why a message was dropped."),
     "audit": ("audit", "Show what was dropped: biggest clusters, drops of one, search."),
     "lint": ("lint", "Check settings; show memory and what the windows cover."),
     "config": ("config", "List or print example settings."),

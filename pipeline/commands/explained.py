@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twinsieve.pipeline.basics.printable import printable
+from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.commands.terminal import diff
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from twinsieve.pipeline.evaluate.explain import Explanation
+
+
+_MOST_SHOWN = 2_000
+"""Characters of a text that is shown alone; of two texts `parts_of` shows as many."""
+
+
+def print_texts(console: Console, earlier: str | None, later: str | None) -> None:
+    """The texts of two messages as far as they are still there."""
+    from rich.text import Text
+
+    for name, text in (("earlier", earlier), ("later", later)):
+        if text is not None:
+            shown = printable(beginning(text, _MOST_SHOWN))
+            line = Text(f"{name} text  ", style="bold") + Text(shown)
+            console.print(line, soft_wrap=True)
 
 
 def print_explanation(console: Console, explanation: Explanation) -> None:

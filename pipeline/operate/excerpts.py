@@ -40,6 +40,13 @@ class Reach:
         self.high = max(self.high, offset)
         self.records += 1
 
+    def join(self, other: Reach) -> None:
+        """Count what was read by another reader, too."""
+        if other.records:
+            self.low = min(self.low, other.low) if self.records else other.low
+            self.high = max(self.high, other.high)
+            self.records += other.records
+
 
 class TooFarError(Exception):
     """The limit of records is reached."""

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from twinsieve.pipeline.broker.admin import TopicInfo
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.mark import name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
@@ -145,6 +145,12 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         blocks,
         decided,
     )
+
+
+def judge_of(app: str, admin: Admin) -> str | None:
+    """Name of the member that judges; None if nobody does. raises: BrokerError"""
+    names = Names(app)
+    return _owners(admin.members(names.index)).get(Partition(names.fingerprints, 0))
 
 
 def _listed(partitions: list[str]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from twinsieve.pipeline.basics.printable import printable
+from twinsieve.pipeline.basics.times import shown_time
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report
@@ -58,7 +58,7 @@ def _print(status: Status, max_waiting: int | None) -> None:
     from rich.text import Text
 
     blocks = "" if status.blocks is None else f", {status.blocks:,} blocks wait for it"
-    last = f"; last decision {_when(status.decided_ms)}" if status.decided_ms is not None else ""
+    last = f"; last decision {shown_time(status.decided_ms)}" if status.decided_ms is not None else ""
     standbys = ", ".join(status.standbys) or "nobody"
     click.echo(printable(f"{status.app}: {status.judge or 'nobody'} judges{blocks}{last}"))
     click.echo(printable(f"standing by: {standbys}; workers: {', '.join(status.workers) or 'none'}"))
@@ -74,16 +74,8 @@ def _print(status: Status, max_waiting: int | None) -> None:
             "never" if one.committed is None else f"{one.committed:,}",
             f"{one.end:,}",
             f"{one.waiting:,}",
-            "" if one.since_ms is None else _when(one.since_ms),
+            "" if one.since_ms is None else shown_time(one.since_ms),
         )
     report().print(table)
     for line in status.problems(max_waiting):
         click.echo(printable(line))
-
-
-def _when(time_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        # A producer may set any timestamp.
-        return f"{time_ms} ms"
