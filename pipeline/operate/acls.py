@@ -50,24 +50,35 @@ def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
     return rights
 
 
+def looking_grants(settings: Settings) -> list[Grant]:
+    """The permissions that `why`, `audit` and `status` need: they read, and write nothing."""
+    names = Names(settings.app)
+    plan = plan_of(settings)
+    looked_into = (*plan.inputs, *plan.outputs, names.fingerprints, names.decisions)
+    rights = [Grant("topic", name, ("Read", "Describe")) for name in looked_into]
+    rights.append(Grant("group", names.prefix, ("Describe",), prefix=True))
+    return rights
+
+
 def acls(
     settings: Settings,
     principal: str = "User:twinsieve",
     command_config: str = "admin.properties",
     *,
     dry_run: bool = False,
+    read_only: bool = False,
 ) -> list[str]:
     """`kafka-acls.sh` commands, one line each, that give `principal` the permissions for these settings.
 
     command_config: a properties file of Kafka with an administrator's connection; not used if the protocol
         is plaintext
-    dry_run: as for `grants`
+    dry_run: as for `grants`; read_only: the permissions of `looking_grants` instead
 
     >>> print(acls(Settings(), "User:sieve")[0])  # doctest: +ELLIPSIS
     kafka-acls.sh --bootstrap-server localhost:9092 --add --allow-principal User:sieve --operation Read ...
     """
     commands = []
-    for grant in grants(settings, dry_run=dry_run):
+    for grant in looking_grants(settings) if read_only else grants(settings, dry_run=dry_run):
         command = ["kafka-acls.sh", "--bootstrap-server", settings.kafka.bootstrap]
         if settings.kafka.security.protocol != "plaintext":
             command += ["--command-config", command_config]

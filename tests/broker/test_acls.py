@@ -30,7 +30,7 @@ from tests.broker.worlds import DEADLINE_S, fresh, read_all, transact, until
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker
-from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition, Records
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition, Records
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.acls import Grant
@@ -121,6 +121,15 @@ class Tenant:
             code = main([*words, "-c", str(self._file)])
         assert code == 0, printed.getvalue() + told.getvalue()
         return printed.getvalue()
+
+    def answer(self, *words: str) -> tuple[int, str]:
+        """Exit code of a command, and what it says on stderr beside the log."""
+        printed, told = io.StringIO(), io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(told):
+            code = main([*words, "-c", str(self._file)])
+        assert printed.getvalue(), told.getvalue()
+        lines = told.getvalue().splitlines(keepends=True)
+        return code, "".join(line for line in lines if not line.startswith("time="))
 
     def start(self, member: str, *options: str) -> None:
         command = [*_COMMAND, "run", *options, "--member", member, "-c", str(self._file)]
@@ -231,6 +240,38 @@ def test_the_printed_rights_allow_nothing_else(tenant: Tenant) -> None:
     transactor = own.transactor(f"{tenant.app}.worker.m0")
     with pytest.raises(BrokerError):
         transact(transactor, Partition(f"{tenant.app}-in", 0), [b"never"])
+    own.close()
+
+
+def append(broker: Broker, at: Partition) -> None:
+    """Write one message outside any transaction."""
+    appender = broker.appender([at.topic])
+    messages = Messages()
+    messages.add(None, b"never")
+    appender.append(at, messages)
+    until(lambda: appender.confirm(1.0) == 0)
+
+
+def test_the_rights_to_look_answer_questions_and_allow_no_more(tenant: Tenant) -> None:
+    tenant.grant_printed("--read-only")
+    at = Partition(f"{tenant.app}-in", 0)
+    tenant.produce(at.topic, _POSTS[:2], 0)
+    dropped = [("twinsieve-stage", b"exact"), ("twinsieve-leader", f"{at}@0".encode())]
+    tenant.produce(f"{tenant.app}-dup", _POSTS[:1], 0, [*dropped, ("twinsieve-origin", f"{at}@1".encode())])
+    tenant.produce(f"{tenant.app}.fingerprints", [b"no block"], 0)
+    assert tenant.answer("status") == (3, "")
+    code, told = tenant.answer("why", f"{at}@1")
+    assert (code, told.splitlines()[0]) == (1, f"read 1 records of {at}, from 1 to 1")
+    assert f"read 2 records of {tenant.app}.fingerprints[0], from 0 to 0" in told
+    code, told = tenant.answer("audit")
+    assert (code, told) == (0, f"read 2 records of {tenant.app}-dup: [0] 0 to 0\n")
+    own = connect(tenant.settings.kafka)
+    with pytest.raises(BrokerError):
+        own.transactor(f"{tenant.app}.worker.m0")
+    with pytest.raises(BrokerError):
+        append(own, at)
+    with pytest.raises(BrokerError):
+        own.admin().set_group_offsets(f"{tenant.app}.workers", {at: Committed(1)})
     own.close()
 
 

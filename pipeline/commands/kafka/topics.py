@@ -77,11 +77,17 @@ def create_topics(flags: SettingsFlags) -> None:
     help="Client properties for kafka-acls.sh, if the connection is not plaintext (admin.properties).",
 )
 @click.option("--dry-run", is_flag=True, help="The rights of `run --dry-run` instead: it writes no output.")
-def show_acls(principal: str, command_config: str, dry_run: bool, flags: SettingsFlags) -> None:
+@click.option("--read-only", is_flag=True, help="The rights of why, audit and status: they write nothing.")
+def show_acls(
+    principal: str, command_config: str, dry_run: bool, read_only: bool, flags: SettingsFlags
+) -> None:
     """Print the commands that grant the rights `run` needs, and no others. Needs no broker."""
     from twinsieve.pipeline.operate.acls import acls
 
-    for line in acls(flags.settings(on_files=False), principal, command_config, dry_run=dry_run):
+    if dry_run and read_only:
+        raise click.UsageError("give --dry-run or --read-only; each prints other rights")
+    settings = flags.settings(on_files=False)
+    for line in acls(settings, principal, command_config, dry_run=dry_run, read_only=read_only):
         click.echo(printable(line))
 
 
