@@ -14,7 +14,8 @@ _MOST_DIGITS = 19
 class Choice:
     """What a drop must be to be chosen. None asks nothing.
 
-    position: number of its row, or INPUT:LINE; id_: its id; leader: number of its leader's row, or its id
+    position: number of its row, INPUT:LINE, or topic[partition]@offset; id_: its id; leader: the same of its
+        leader, or its id
     search: equal characters in its text or its leader's, in upper or lower case
     raises: UsageError for a position that is neither a number nor INPUT:LINE
     """
@@ -26,7 +27,7 @@ class Choice:
 
     def __post_init__(self) -> None:
         if self.position is not None and not _is_number(self.position):
-            source, _, line = self.position.rpartition(":")
+            source, _, line = self.position.replace("]@", "]:").rpartition(":")
             if not source or not _is_number(line):
                 raise UsageError(
                     f"--position {self.position!r}: name the row by its number, or as INPUT:LINE, as in "
@@ -46,7 +47,8 @@ class Choice:
         if self.id_ is not None and message.id != self.id_:
             return False
         if self.leader is not None and (
-            leader is None or self.leader not in (str(leader.position), leader.id)
+            leader is None
+            or (self.leader not in (str(leader.position), leader.id) and not _names(self.leader, leader))
         ):
             return False
         if self.search is None:
@@ -63,7 +65,15 @@ class Choice:
 def _stands_at(message: Place, position: str) -> bool:
     if _is_number(position):
         return str(message.position) == str(int(position))
-    return f"{message.source}:{message.line}" == position
+    return _names(position, message)
+
+
+def _names(text: str, place: Place) -> bool:
+    """Whether the text is INPUT:LINE of this place, or topic[partition]@offset."""
+    return place.source is not None and text in (
+        f"{place.source}:{place.line}",
+        f"{place.source}@{place.line}",
+    )
 
 
 def _is_number(text: str) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
 from twinsieve.pipeline.basics.printable import beginning, printable
-from twinsieve.pipeline.commands.options import FILE_NAME, gathered
+from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, gathered, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.audit.findings import Findings
     from twinsieve.pipeline.audit.rate import Rate
     from twinsieve.pipeline.audit.table import DropWriter
+    from twinsieve.pipeline.audit.topic import TopicDrops
     from twinsieve.pipeline.audit.totals import Cluster, Totals
     from twinsieve.pipeline.files.write import Output
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS = 120
 _EXAMPLES = 3
 _POSTS_MODE = 0o600
+_ON_KAFKA = "twinsieve.pipeline.commands.kafka.topic_drops"
+"""Imported when it is needed: the commands for Kafka stand above the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,14 @@ class Reports:
         return {"--csv": self.csv, "--parquet": self.parquet, "--html": self.html}
 
 
+@dataclass(frozen=True, slots=True)
+class TopicFlags:
+    """Which drops of a topic to read; None if not given."""
+
+    since: str | None
+    limit: int | None
+
+
 @click.command(
     "audit",
     epilog=examples(
@@ -53,9 +65,10 @@ class Reports:
         "twinsieve audit dropped.jsonl --position posts.jsonl:17",
         "twinsieve audit dropped.jsonl --kept-apart apart.jsonl --html drops.html",
         "twinsieve audit dropped.jsonl --csv drops.csv --json",
+        "twinsieve audit -c kafka.yaml --since 24h --leader 'posts[0]@17'",
     ),
 )
-@click.argument("file", type=FILE_NAME, metavar="FILE")
+@click.argument("file", type=FILE_NAME, metavar="[FILE]", required=False)
 @click.option(
     "--top", default=20, type=click.IntRange(1, 10_000), metavar="N", help="Show at most N lines (20)."
 )
@@ -74,8 +87,20 @@ class Reports:
     click.option("--html", type=FILE_NAME, help="Write one HTML page; it works without a network."),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON, without texts.")
+@gathered(
+    "topic",
+    TopicFlags,
+    click.option("--since", metavar="24h|TIME", help="On Kafka, only drops from this time on."),
+    click.option(
+        "--limit",
+        type=click.IntRange(1),
+        metavar="N",
+        help="On Kafka, only about the N newest drops (100000).",
+    ),
+)
+@settings_options
 def command(
-    file: str,
+    file: str | None,
     top: int,
     leader: str | None,
     search: str | None,
@@ -83,9 +108,14 @@ def command(
     id_: str | None,
     kept_apart: str | None,
     reports: Reports,
+    topic: TopicFlags,
+    flags: SettingsFlags,
     as_json: bool,
 ) -> None:
-    """Show what FILE, written by `dedup --duplicates`, says was dropped.
+    """Show what FILE, written by `dedup --duplicates`, says was dropped, or an app on Kafka.
+
+    Without FILE the duplicates topic of the app is read whose settings -c names. Texts of leaders are fetched
+    from the input for what is shown, as far as it still has them.
 
     First the counts by stage and similarity, and the share of dropped rows over the run, then the kept
     messages for which most others were dropped, each with the drop that is least alike to it. --leader takes
@@ -93,7 +123,6 @@ def command(
     --parquet and --html write holds posts: such a file has mode 0600.
     """
     from twinsieve.pipeline.audit.choice import Choice
-    from twinsieve.pipeline.audit.drops import read_drops
     from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
     from twinsieve.pipeline.audit.page import page, page_sizes
     from twinsieve.pipeline.files.source import STDIN, is_stream
@@ -101,30 +130,36 @@ def command(
     from twinsieve.stages.errors import UsageError, shown
 
     choice = Choice(position, id_, leader, search)
-    inputs = [file, *([kept_apart] if kept_apart is not None else [])]
+    if file is None:
+        _refuse_on_kafka(flags, kept_apart)
+    elif topic.since is not None or topic.limit is not None or flags.config is not None:
+        raise click.UsageError("FILE is read without -c, --since and --limit; these are for Kafka")
+    inputs = [*([file] if file is not None else []), *([kept_apart] if kept_apart is not None else [])]
     written = reports.by_flag()
     refuse_clashes(inputs, written)
     _refuse_endings(reports)
     lists = not choice.is_open and not as_json and not any(written.values())
     summarises = not any(written.values()) and not lists
-    if (summarises or as_json or reports.html is not None) and is_stream(file):
+    if file is not None and (summarises or as_json or reports.html is not None) and is_stream(file):
         named = "stdin" if file == STDIN else shown(file)
         raise UsageError(f"{named} is read twice; name a file")
     if as_json and "-" in written.values():
         raise click.UsageError("--json prints on stdout too; name a file for the other output")
 
-    def chosen() -> Iterator[Drop]:
-        return filter(choice.takes, read_drops(file))
-
-    if lists:
-        found_any = _list(chosen(), top)
-        if not found_any and (position is not None or id_ is not None):
-            say_error(
-                f"{shown(file)}: has no such drop: the message was kept, not readable, or not seen; --leader "
-                "lists what was dropped for a kept one"
-            )
-        return
     with ExitStack() as stack:
+        source = stack.enter_context(_source(file, topic, flags))
+
+        def chosen() -> Iterator[Drop]:
+            return (drop for drop in source.read() if choice.takes(drop))
+
+        if lists:
+            found_any = _list(chosen(), top, source)
+            if not found_any and (position is not None or id_ is not None):
+                say_error(
+                    f"{shown(source.name)}: has no such drop: the message was kept, not readable, or not "
+                    "seen; --leader lists what was dropped for a kept one"
+                )
+            return
         outputs = {flag: stack.enter_context(_output(flag, name)) for flag, name in written.items() if name}
         writers = [stack.enter_context(writer) for writer in _writers(outputs)]
         reasons = _reasons(kept_apart)
@@ -132,14 +167,17 @@ def command(
         if summarises or as_json or reports.html is not None:
             sizes = Sizes(top) if reports.html is None else page_sizes(top)
             found = findings_of(chosen, sizes, reasons)
+            if not as_json or reports.html is not None:
+                found = source.with_leaders(found)
             count = found.drops
             if as_json:
                 click.echo(findings_json(found), nl=False)
             elif summarises:
-                _summarise(found)
+                _summarise(found, source.missing)
             if "--html" in outputs:
                 name = None if kept_apart is None else shown(kept_apart)
-                outputs["--html"].write(page(found, name=shown(file), asked=str(choice), kept_apart=name))
+                html = page(found, name=shown(source.name), asked=str(choice), kept_apart=name)
+                outputs["--html"].write(html)
         if writers:
             count = _write(chosen(), writers)
         for output in outputs.values():
@@ -148,6 +186,45 @@ def command(
     for flag, name in written.items():
         if name is not None and not outputs[flag].is_stream:
             say_error(f"{name}: {count:,} drops; it holds posts, so its mode is 0600")
+
+
+class _FileDrops:
+    """The drops of a file. `TopicDrops` has the same methods; in a file the texts of leaders are there."""
+
+    missing = "(not in the file)"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read(self) -> Iterator[Drop]:
+        from twinsieve.pipeline.audit.drops import read_drops
+
+        return read_drops(self.name)
+
+    def with_leaders(self, found: Findings) -> Findings:
+        return found
+
+    def listed(self, drops: list[Drop]) -> list[Drop]:
+        return drops
+
+
+@contextmanager
+def _source(file: str | None, topic: TopicFlags, flags: SettingsFlags) -> Iterator[_FileDrops | TopicDrops]:
+    """What to read the drops from, as long as the context lasts."""
+    if file is not None:
+        yield _FileDrops(file)
+        return
+    opened = import_module(_ON_KAFKA).topic_drops(flags, topic.since, topic.limit)
+    with opened as drops:
+        yield drops
+
+
+def _refuse_on_kafka(flags: SettingsFlags, kept_apart: str | None) -> None:
+    """raises: click.UsageError"""
+    if flags.config is None and not flags.pairs:
+        raise click.UsageError("name FILE, or an app on Kafka by its settings: -c FILE")
+    if kept_apart is not None:
+        raise click.UsageError("--kept-apart goes with a file of duplicates, not with a topic")
 
 
 def _refuse_endings(reports: Reports) -> None:
@@ -194,13 +271,16 @@ def _reasons(kept_apart: str | None) -> Reasons | None:
     return reasons_of(read_apart(kept_apart), _EXAMPLES, 1_000)
 
 
-def _list(drops: Iterator[Drop], top: int) -> bool:
+def _list(drops: Iterator[Drop], top: int, source: _FileDrops | TopicDrops) -> bool:
     """Print the drops, `top` at most, and their number. returns: whether there are any"""
     found = 0
+    shown: list[Drop] = []
     for drop in drops:
         found += 1
         if found <= top:
-            _print_drop(drop)
+            shown.append(drop.cut(_SHOWN_CHARACTERS + 1))
+    for drop in source.listed(shown):
+        _print_drop(drop)
     click.echo(f"{found:,} drops; {min(found, top):,} shown")
     return found > 0
 
@@ -214,13 +294,14 @@ def _print_drop(drop: Drop) -> None:
     click.echo(printable(f"  dropped  {_shortened(drop.message.text or '')}"))
 
 
-def _summarise(found: Findings) -> None:
+def _summarise(found: Findings, missing: str) -> None:
+    """missing: stands for the text of a leader that is not known"""
     console = report()
     console.print(_counts(found.totals))
     if found.rate.rows:
         console.print(_rate(found.rate))
     if found.clusters:
-        console.print(_clusters(found.clusters, found.totals))
+        console.print(_clusters(found.clusters, found.totals, missing))
     if found.reasons is not None:
         console.print(_reasons_table(found.reasons))
         for reason, rows in found.reasons.examples.items():
@@ -264,7 +345,7 @@ def _rate(rate: Rate) -> Table:
     return table
 
 
-def _clusters(clusters: list[Cluster], totals: Totals) -> Table:
+def _clusters(clusters: list[Cluster], totals: Totals, missing: str) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -275,7 +356,7 @@ def _clusters(clusters: list[Cluster], totals: Totals) -> Table:
     for name in ("kept message", "text, and the drop least alike to it"):
         table.add_column(name, overflow="fold")
     for cluster in clusters:
-        texts = [cluster.leader.text or "(not in the file)", cluster.samples[0].message.text or ""]
+        texts = [cluster.leader.text or missing, cluster.samples[0].message.text or ""]
         table.add_row(
             f"{cluster.drops:,}",
             f"{cluster.drops / totals.drops:.1%}",

@@ -180,7 +180,7 @@ def test_page_without_leaders_times_positions_or_drops(run: Run, tmp_path: Path)
         "no drop has a time",
         "only the filter knows the earlier copy",
         "1 drops have a leader that only the filter knows",
-        "its text is not in the file",
+        "its text is not known",
     ):
         assert words in found.text.lower()
     (tmp_path / "none.jsonl").touch()
