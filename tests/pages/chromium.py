@@ -22,7 +22,8 @@ from tests.pages import distribution
 WIDTHS = (1200, 400)
 """Of a desk and of a telephone, in pixels; layout holds at both."""
 _HEIGHT = 900
-_DEADLINE_S = 20
+_EMPTY = "about:blank"
+_DEADLINE_S = 60
 _FLAGS = (
     "--headless",
     "--disable-gpu",
@@ -105,17 +106,15 @@ class Browser:
                 "Page.removeScriptToEvaluateOnNewDocument", {"identifier": self._hurry}
             )
             self._hurry = ""
-        self._address = "about:blank"
-        self.driver.get(self._address)
-        # All pages of files share what they store.
-        self.driver.execute_cdp_cmd(
-            "Storage.clearDataForOrigin", {"origin": "file://", "storageTypes": "all"}
-        )
+        if self._address != _EMPTY:
+            self.leave()
+        self.forget()
+        self._opened = []
         self.problems()
 
     def leave(self) -> None:
         """Show an empty page, so that the one before asks its server for nothing more."""
-        self._address = "about:blank"
+        self._address = _EMPTY
         self.driver.get(self._address)
 
     def hurry(self) -> None:
@@ -284,7 +283,7 @@ class Browser:
         """Whether a page may ask for this: for a page that the test opened, or for what is the page's own."""
         url = request["request"]["url"]
         if request.get("type") == "Document":
-            return any(_is_of(url, page) for page in [*self._opened, "about:blank"])
+            return any(_is_of(url, page) for page in [*self._opened, _EMPTY])
         return _is_of(url, request["documentURL"])
 
 
@@ -307,7 +306,7 @@ def started(folder: Path) -> Browser:
         # Its sandbox refuses root.
         options.add_argument("--no-sandbox")
     options.add_argument(f"--user-data-dir={folder}")
-    options.add_argument("about:blank")
+    options.add_argument(_EMPTY)
     options.binary_location = distribution.chromium()
     # Dialogs are closed, so that tests do not hang, and reported as events.
     options.unhandled_prompt_behavior = "dismiss"
