@@ -155,6 +155,18 @@ class Browser:
     def reload(self) -> None:
         self.driver.refresh()
 
+    def reload_until(self, look: Callable[[], T], what: str) -> None:
+        """Load the page again until `look` returns what counts as true.
+
+        Chromium may load a page before it knows what the page wrote to its storage a moment ago.
+        """
+
+        def again() -> T:
+            self.reload()
+            return look()
+
+        self.wait(again, what)
+
     def evaluate(self, script: str, *arguments: Any) -> Any:
         """What a function with this body returns in the page; works on a page without scripts too."""
         return self.driver.execute_script(script, *arguments)

@@ -98,8 +98,7 @@ def test_reload_keeps_labels(browser: Browser, posts: Path) -> None:
     _press(browser, 2, "same")
     _press(browser, 3, "same")
     _press(browser, 3, "same")
-    browser.reload()
-    assert _labels(browser) == ["", "same", "", "", "", "", "", ""]
+    browser.reload_until(lambda: _labels(browser) == ["", "same", "", "", "", "", "", ""], "the labels")
 
 
 def test_download_is_what_both_commands_take(browser: Browser, posts: Path, run: Run, tmp_path: Path) -> None:
