@@ -132,8 +132,8 @@ def command(
     choice = Choice(position, id_, leader, search)
     if file is None:
         _refuse_on_kafka(flags, kept_apart)
-    elif topic.since is not None or topic.limit is not None or flags.config is not None:
-        raise click.UsageError("FILE is read without -c, --since and --limit; these are for Kafka")
+    elif topic.since is not None or topic.limit is not None or flags.any_given:
+        raise click.UsageError("FILE is read without settings, --since and --limit; these are for Kafka")
     inputs = [*([file] if file is not None else []), *([kept_apart] if kept_apart is not None else [])]
     written = reports.by_flag()
     refuse_clashes(inputs, written)
@@ -221,7 +221,7 @@ def _source(file: str | None, topic: TopicFlags, flags: SettingsFlags) -> Iterat
 
 def _refuse_on_kafka(flags: SettingsFlags, kept_apart: str | None) -> None:
     """raises: click.UsageError"""
-    if flags.config is None and not flags.pairs:
+    if not flags.names_app:
         raise click.UsageError("name FILE, or an app on Kafka by its settings: -c FILE")
     if kept_apart is not None:
         raise click.UsageError("--kept-apart goes with a file of duplicates, not with a topic")

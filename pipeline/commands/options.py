@@ -170,6 +170,17 @@ class SettingsFlags:
     id_field: str | None
     time_field: str | None
 
+    @property
+    def any_given(self) -> bool:
+        """Whether any of these options is given."""
+        return any(getattr(self, one.name) for one in fields(self))
+
+    @property
+    def names_app(self) -> bool:
+        """Whether a settings file, `--set app=…` or the environment names an app on Kafka."""
+        keys = {pair.partition("=")[0].strip() for pair in self.pairs}
+        return self.config is not None or "app" in keys or "TWINSIEVE_APP" in os.environ
+
     def overrides(self) -> list[Override]:
         """The values that flags set, those of `--set` last. raises: click.UsageError for a `--set` without
         `=`"""

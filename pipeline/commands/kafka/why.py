@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -107,7 +106,7 @@ def _on_kafka(
         )
     if at is not None and since is not None:
         raise click.UsageError("--since goes with --id")
-    if not _names_app(flags):
+    if not flags.names_app:
         raise click.UsageError(f"{at or id_!r} is a message on Kafka: give {_GIVE} FILE; or --duplicates")
     if position is None:
         position = _position_of(str(id_), since, most, flags)
@@ -122,11 +121,6 @@ def _on_kafka(
     else:
         _print(account, settings)
     return 0 if account.outcome is Outcome.DROPPED else 1
-
-
-def _names_app(flags: SettingsFlags) -> bool:
-    pairs = (pair.partition("=")[0].strip() for pair in flags.pairs)
-    return flags.config is not None or "TWINSIEVE_APP" in os.environ or "app" in pairs
 
 
 def _position_of(id_: str, since: str | None, most: int | None, flags: SettingsFlags) -> InputPosition | None:
