@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from tests.broker.services import POSTS, Service, wait_for
+from twinsieve.pipeline.audit import copies
 from twinsieve.pipeline.audit.topic import TopicDrops
 from twinsieve.pipeline.audit.verdict import Account, Outcome, verdict_of
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.operate import log_search
 from twinsieve.pipeline.service.run import SystemClock
 
 
-def test_what_became_of_messages_is_told(service: Service) -> None:
+def test_what_became_of_messages_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     at = Partition(service.settings.input.topics[0], 0)
 
     def told(offset: int) -> Account:
@@ -36,6 +40,13 @@ def test_what_became_of_messages_is_told(service: Service) -> None:
     assert [drop.message.text for drop in drops if drop is not None] == [POSTS[0], near]
     assert [drop.leader.text for drop in drops if drop is not None and drop.leader] == [POSTS[0], POSTS[1]]
     assert told(6).outcome is Outcome.UNKNOWN
+    accounts = [told(offset) for offset in range(6)]
+    for module, name in ((log_search, "_NEAR"), (log_search, "_HINTED"), (copies, "_NEAR")):
+        # So short a log is read through; with these it is searched by halves.
+        monkeypatch.setattr(module, name, 1)
+    for offset, account in enumerate(accounts):
+        halved = told(offset)
+        assert (halved.outcome, halved.drop, halved.came_out) == (account.outcome, account.drop, True), offset
     drops = TopicDrops(service.settings, service.broker, SystemClock())
     for _ in range(2):
         assert [(drop.stage, drop.message.text) for drop in drops.read()] == [
