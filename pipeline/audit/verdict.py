@@ -42,6 +42,12 @@ _MOST_COPIES = 5_000
 """Records that are read at most to find what a message came out as; a search by halves needs few."""
 _NOTED = (Flag.UNCONFIRMED, Flag.ESTIMATED, Flag.CUT_SHORT)
 
+_NO_VALUE = "it has no value (a tombstone)"
+_FATES = {
+    "drop": "it does not come out (input.null_value: drop)",
+    "dead_letter": "it came out as a dead letter (input.null_value: dead_letter)",
+}
+
 
 class Outcome(StrEnum):
     """What became of a message."""
@@ -326,6 +332,9 @@ class _Inquiry:
             found.lines.append(
                 "it has no text, so it was compared with nothing (input.null_text, input.null_value)"
             )
+            fate = _FATES.get(self._settings.input.null_value)
+            if found.original is not None and found.original.reason == _NO_VALUE and fate is not None:
+                found.lines.append(f"it has no value, so {fate}")
         elif flags & Flag.NO_FEATURES:
             found.lines.append("its text has too few features, so it was compared with nothing")
         if flags & Flag.LATE:
@@ -466,7 +475,7 @@ class _Inquiry:
         payload = row.value if self._settings.input.part == "value" else row.key
         time_ms = row.time_ms if row.time_ms != NO_TIMESTAMP else None
         if row.value is None:
-            return Original(position, topic, None, None, "it has no value (a tombstone)", time_ms)
+            return Original(position, topic, None, None, _NO_VALUE, time_ms)
         columns = self._reader.read([payload])
         if not len(columns):
             bad = [*columns.unreadable, *columns.no_text][0]

@@ -109,6 +109,26 @@ def test_what_cannot_be_read_says_why_and_what_has_no_text_is_kept(asking: Askin
     assert "it has no text, so it was compared with nothing" in said(none)
 
 
+@pytest.mark.parametrize(
+    ("null_value", "fate"),
+    [("drop", "it does not come out"), ("dead_letter", "it came out as a dead letter"), ("pass", None)],
+)
+def test_what_becomes_of_a_message_without_a_value(
+    scheme: Scheme, tmp_path: Path, null_value: str, fate: str | None
+) -> None:
+    settings = settings_of(tmp_path, input={"topics": ["posts", "news"], "null_value": null_value})
+    asking = Asking(settings, scheme)
+    asking.process.write(POSTS, [None])
+    account = asking.of("posts[0]@0")
+    assert "it has no text, so it was compared with nothing" in said(account)
+    assert (
+        ("so it" in account.lines[-1] and fate in account.lines[-1])
+        if fate
+        else "no value" not in said(account)
+    )
+    assert len(asking.process.entries(DEAD.topic)) == (null_value == "dead_letter")
+
+
 def test_what_the_output_refused_is_told_by_its_dead_letter(scheme: Scheme, tmp_path: Path) -> None:
     asking = Asking(settings_of(tmp_path), scheme)
     asking.cluster.topics[OUT.topic].settings["max.message.bytes"] = "200"
