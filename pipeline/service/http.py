@@ -1,11 +1,17 @@
-"""HTTP server for the pages /healthz, /readyz and /metrics."""
+"""The HTTP server of a process, and the pages /healthz, /readyz and /metrics.
+
+The server is our own, because libraries fail the test that it passes. Clients opened 1,500 connections and
+sent half a request line on each, in a process that may open 1,024 files: docs/DESIGN.md has the figures.
+"""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any
@@ -15,9 +21,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from twinsieve.stages.errors import UsageError
 
 MAX_CONNECTIONS = 16
+TEXT, HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
 _MAKE_ROOM_S = 1.0
 _MAX_REASON = 500
-_TEXT, _HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
 _PAGES = {
     "/healthz": "whether this process makes progress",
     "/readyz": "whether it does its work",
@@ -32,11 +38,34 @@ _INDEX = "".join(
 ).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A GET or HEAD request.
+
+    path: without the query and without a slash at the end; query: what stands behind the `?`
+    hosts: values of the header `Host`; there should be one
+    """
+
+    path: str
+    query: str
+    hosts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer. kind: its content type; headers: further headers"""
+
+    status: int
+    body: bytes
+    kind: str = TEXT
+    headers: Sequence[tuple[str, str]] = ()
+
+
 class _Server(ThreadingHTTPServer):
     """Serves each connection in a thread. If MAX_CONNECTIONS are open, the oldest is closed for a new one.
 
     Therefore clients that open connections and send nothing, or one byte every nine seconds, cannot block
-    other clients.
+    other clients, nor take the files and threads of the process.
     """
 
     daemon_threads = True
@@ -87,60 +116,53 @@ class _Server(ThreadingHTTPServer):
         """Log nothing: a client may break connections often, and one line for each would fill the log."""
 
 
-class HealthServer:
-    """Serves health, readiness and metrics in its own threads. No answer waits for a lock of a role.
+class PageServer:
+    """Answers GET and HEAD requests in its own threads.
 
+    setting: name of the setting that holds the address, for errors
     address: host and port; port 0 means any free port
-    why_not_healthy, why_not_ready: return one line, shown with status 503; an empty line means status 200
-    remark: returns one line to show on the page of a process that is ready
+    answer: makes the answer; called by several threads at once
     raises: UsageError if the server cannot listen on the address
     """
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        registry: CollectorRegistry,
-        why_not_healthy: Callable[[], str],
-        why_not_ready: Callable[[], str],
-        remark: Callable[[], str] = lambda: "",
-    ) -> None:
+    def __init__(self, setting: str, address: tuple[str, int], answer: Callable[[Request], Answer]) -> None:
         class Handler(BaseHTTPRequestHandler):
             timeout = 10
+            # With the base's default, HTTP/0.9, a refusal would have no status line.
+            default_request_version = "HTTP/1.0"
 
             def version_string(self) -> str:
                 """The `Server` header, without the version of Python, which would only help attackers."""
                 return "twinsieve"
 
             def do_GET(self) -> None:
-                path = self.path.partition("?")[0].rstrip("/")
-                if path == "/metrics":
-                    self._send(200, generate_latest(registry), CONTENT_TYPE_LATEST)
-                elif path == "/healthz":
-                    self._answer(why_not_healthy())
-                elif path == "/readyz":
-                    self._answer(why_not_ready(), remark())
-                elif not path:
-                    self._send(200, _INDEX, _HTML)
-                else:
-                    self._send(404, f"no such page; there are {', '.join(_PAGES)}\n".encode())
+                path, _, query = self.path.partition("?")
+                self._send(answer(Request(path.rstrip("/"), query, self.headers.get_all("Host", []))))
 
             def do_HEAD(self) -> None:
                 self.do_GET()
 
-            def _answer(self, why_not: str, remark: str = "") -> None:
-                text = why_not or (f"ok; {remark}" if remark else "ok")
-                line = text[:_MAX_REASON].encode("unicode_escape")
-                self._send(503 if why_not else 200, line + b"\n")
+            def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+                """Refuse a request: a method without a handler, or what is not HTTP. Nothing of the request
+                is repeated."""
+                self.close_connection = True
+                if code == HTTPStatus.NOT_IMPLEMENTED:
+                    body = b"method not allowed; use GET or HEAD\n"
+                    self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, body, headers=[("Allow", "GET, HEAD")]))
+                else:
+                    self._send(Answer(code, f"{HTTPStatus(code).phrase}\n".encode()))
 
-            def _send(self, status: int, body: bytes, kind: str = _TEXT) -> None:
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
+            def _send(self, made: Answer) -> None:
+                self.send_response(made.status)
+                self.send_header("Content-Type", made.kind)
+                self.send_header("Content-Length", str(len(made.body)))
                 self.send_header("Cache-Control", "no-store")
                 self.send_header("X-Content-Type-Options", "nosniff")
+                for name, value in made.headers:
+                    self.send_header(name, value)
                 self.end_headers()
                 if self.command != "HEAD":
-                    self.wfile.write(body)
+                    self.wfile.write(made.body)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
                 """Log no requests."""
@@ -151,9 +173,9 @@ class HealthServer:
             host, port = address
             shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             raise UsageError(
-                f"http.listen is {shown!r}; the service cannot listen there ({error.strerror})"
+                f"{setting} is {shown!r}; the service cannot listen there ({error.strerror})"
             ) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, name=setting, daemon=True)
         self._thread.start()
 
     @property
@@ -166,3 +188,38 @@ class HealthServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class HealthServer(PageServer):
+    """Serves health, readiness and metrics. No answer waits for a lock of a role.
+
+    why_not_healthy, why_not_ready: return one line, shown with status 503; an empty line means status 200
+    remark: returns one line to show on the page of a process that is ready
+    address, raises: as for `PageServer`
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        registry: CollectorRegistry,
+        why_not_healthy: Callable[[], str],
+        why_not_ready: Callable[[], str],
+        remark: Callable[[], str] = lambda: "",
+    ) -> None:
+        def answer(request: Request) -> Answer:
+            if request.path == "/metrics":
+                return Answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
+            if request.path == "/healthz":
+                return _state(why_not_healthy())
+            if request.path == "/readyz":
+                return _state(why_not_ready(), remark())
+            if not request.path:
+                return Answer(200, _INDEX, HTML)
+            return Answer(404, f"no such page; there are {', '.join(_PAGES)}\n".encode())
+
+        super().__init__("http.listen", address, answer)
+
+
+def _state(why_not: str, remark: str = "") -> Answer:
+    text = why_not or (f"ok; {remark}" if remark else "ok")
+    return Answer(503 if why_not else 200, text[:_MAX_REASON].encode("unicode_escape") + b"\n")
