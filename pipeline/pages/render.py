@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from twinsieve.pipeline.basics.printable import beginning, parts_of, printable
 from twinsieve.pipeline.basics.program import program_version
+from twinsieve.pipeline.pages.amounts import few, moment, size, span
 
 _DATA = Path(__file__).parent / "data"
 _MOST_SHOWN = 2_000
@@ -62,6 +63,14 @@ def render(template: str, *, script: str | None = None, **values: Any) -> Page:
     return Page(html.encode("utf-8", "backslashreplace"), policy)
 
 
+def fragment(template: str, **values: Any) -> str:
+    """A part of a page, with all values escaped, so that another template may mark it as safe.
+
+    values, raises: as for `render`
+    """
+    return _environment().get_template(template).render(**values)
+
+
 def svg_image(svg: bytes) -> str:
     """The address of an image that a template can name: an image runs no script, whatever it holds."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
@@ -82,6 +91,11 @@ def _environment() -> Environment:
         finalize=lambda value: printable(value) if type(value) is str else value,
     )
     made.filters["count"] = lambda number: f"{number:,}"
+    made.filters["whole"] = lambda number: f"{number:,.0f}"
+    made.filters["few"] = few
+    made.filters["size"] = size
+    made.filters["span"] = span
+    made.filters["moment"] = moment
     made.filters["share"] = lambda number: f"{number:.1%}"
     made.filters["shown"] = lambda text: beginning(text, _MOST_SHOWN)
     made.globals["parts_of"] = parts_of

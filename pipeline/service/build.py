@@ -38,7 +38,7 @@ from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
 from twinsieve.pipeline.worker.records import RecordReader
-from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.pipeline.worker.worker import OnEmitted, Worker
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -60,6 +60,7 @@ class Builder:
     background: runs the writing of snapshots
     job: task of the worker; `seed` reads an existing output in its own consumer group
     needs_snapshots: as in `IndexConfig`
+    on_emitted: as for `Worker`
     """
 
     settings: Settings
@@ -71,6 +72,7 @@ class Builder:
     background: Executor
     job: Literal["worker", "seed"] = "worker"
     needs_snapshots: bool = True
+    on_emitted: OnEmitted | None = None
 
     def worker_config(self) -> WorkerConfig:
         """The configuration of this process's worker."""
@@ -145,7 +147,7 @@ class Builder:
         with ExitStack() as stack:
             broker = self.connect(settings)
             stack.callback(broker.close)
-            worker = Worker(broker, self.clock, config, reader, new_session, hook)
+            worker = Worker(broker, self.clock, config, reader, new_session, hook, self.on_emitted)
             stack.pop_all()
         return worker
 

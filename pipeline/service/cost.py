@@ -11,6 +11,7 @@ from twinsieve.pipeline.operate.topic_plan import log_bytes_a_day, log_kept_ms, 
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.watch.drops import DROPS_BYTES
 from twinsieve.pipeline.wire.columns import row_bytes
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
@@ -145,6 +146,7 @@ class Held:
     forgotten: digests of kept messages that are never emitted, if this happens once to all open verdicts
     worker_fetched, index_fetched: records that the clients of a role have fetched
     producer: queue of one producer
+    drops: the latest drops, with their texts, for the status pages
     """
 
     sieve: int
@@ -155,11 +157,12 @@ class Held:
     worker_fetched: int
     index_fetched: int
     producer: int
+    drops: int
 
     @property
     def worker(self) -> int:
         """Memory of a worker. It has two producers: one for blocks, one for transactions."""
-        return self.waiting + self.reading + self.worker_fetched + 2 * self.producer
+        return self.waiting + self.reading + self.worker_fetched + 2 * self.producer + self.drops
 
     @property
     def writing(self) -> int:
@@ -204,6 +207,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
         # One reader for the log, and one for log and decisions together, which follows another index.
         index_fetched=fetched_bytes(kafka, 1, own=True) + fetched_bytes(kafka, 2, own=True) + 2 * POLL_BYTES,
         producer=queue_bytes(kafka),
+        drops=DROPS_BYTES if settings.http.texts else 0,
     )
 
 

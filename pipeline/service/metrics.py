@@ -273,7 +273,7 @@ class Metrics:
             ["topic"],
             is_available=lambda: self._judges and in_index(),
         )
-        ProcessCollector(registry=registry)
+        self.program = ProcessCollector(registry=registry)
         self._begin_at_zero()
 
     def set_info(self, app: str, role: str, scheme: str = "") -> None:

@@ -20,12 +20,14 @@ from typing import Literal
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, make_scheme
+from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import Loop, LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
+from twinsieve.pipeline.service.status_pages import watched
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
@@ -97,7 +99,10 @@ def run_service(
                 status.remark,
             )
             stack.callback(server.close)
+        figures = StatusFigures(settings, metrics, clock, status.why_not_ready, status.remark)
+        watch = stack.enter_context(watched(settings, figures, clock, connect))
         slot, background = stack.enter_context(process(settings, member))
+        figures.member = slot
         until_answered(
             lambda: check_topics(
                 settings,
@@ -129,13 +134,14 @@ def run_service(
             emit=not dry_run,
             background=background,
             needs_snapshots=not without_snapshots,
+            on_emitted=watch.drops.take if watch.drops is not None else None,
         )
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None
         indexes: list[Loop] = [index] if index is not None else []
         workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
         status.runs([*workers, *indexes])
         _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot, scheme.scheme_id)
-        drive(workers, indexes, stop)
+        drive(workers, indexes, stop, tick=figures.tick)
 
 
 class _Status:
@@ -210,6 +216,7 @@ def drive(
     end_s: float = _END_S,
     snapshot_s: float = _SNAPSHOT_S,
     start_s: float = _START_S,
+    tick: Callable[[], None] = lambda: None,
 ) -> None:
     """Run all loops until `stop` or until one fails; then end all, and raise the error of the failed one.
 
@@ -218,6 +225,7 @@ def drive(
     snapshot_s: limit for indexes to end in a clean stop, in which they may write a large snapshot
     start_s: limit for a role that is still starting. It may be waiting for a silent broker or reading a large
         snapshot, and has no open work
+    tick: called a few times a second
     raises: BrokerError if a role does not end in time
     """
     running = {loop: _started(loop) for loop in [*workers, *indexes]}
@@ -228,6 +236,7 @@ def drive(
     while all(thread.is_alive() for thread in running.values()) and not failed():
         if stop.wait(0.2):
             break
+        tick()
         for loop in running:
             loop.log_silence()
     # End the workers first, because they need the index for their last answers.

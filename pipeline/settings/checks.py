@@ -11,6 +11,7 @@ import re2
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import (
     FeatureSettings,
+    HttpSettings,
     KafkaSettings,
     NearSettings,
     Settings,
@@ -30,6 +31,8 @@ FINGERPRINT_DECIDES = frozenset({"hamming", "signatures"})
 """Values of near.method that compare fingerprints and keep no texts."""
 _POLL_LIMIT_MS = 300_000
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::", "*"})
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Hosts on which the status pages may listen. They have no login, so only this machine may reach them."""
 SHADOW = "-shadow"
 """Suffix of the app's name in `run --dry-run`."""
 _LEAST = (
@@ -309,6 +312,14 @@ def open_doors(settings: Settings) -> list[Problem]:
                 f"is {settings.http.listen}: whoever reaches this machine reads the pages {advice}",
             )
         )
+    if settings.http.texts:
+        said.append(
+            (
+                "http.texts",
+                f"is true: every user of this machine can read posts at http://{settings.http.pages}; set it "
+                "to false where that is too much",
+            )
+        )
     return said + open_secret_files(settings)
 
 
@@ -357,6 +368,7 @@ def _others(settings: Settings) -> Iterator[Problem]:
     listen = settings.http.listen
     if listen is not None and settings.http.address is None:
         yield "http.listen", f"is {listen!r}; write host:port, as in 127.0.0.1:8080, or none"
+    yield from _status_pages(settings.http)
     if "://" in settings.state.dir:
         # Only for remote addresses, because this imports fsspec, which is slow, and every command checks
         # settings.
@@ -366,3 +378,24 @@ def _others(settings: Settings) -> Iterator[Problem]:
             known_store(settings.state.dir, "used")
         except UsageError as error:
             yield "state.dir", f"names {error}"
+
+
+def _status_pages(http: HttpSettings) -> Iterator[Problem]:
+    """Problems of the status pages, which show what the metrics do not: errors, and texts of messages."""
+    address = http.pages_address
+    if http.pages is None:
+        if http.texts:
+            advice = "set http.pages: 127.0.0.1:8081, or http.texts: false"
+            yield "http.texts", f"is true, but http.pages is none, so no page would show texts; {advice}"
+    elif address is None:
+        yield "http.pages", f"is {http.pages!r}; write 127.0.0.1:8081, or none"
+    elif address[0].lower() not in LOOPBACK:
+        port = address[1]
+        tunnel = f"reach them from elsewhere by `ssh -L {port}:127.0.0.1:{port} HOST`"
+        yield (
+            "http.pages",
+            f"is {http.pages!r}; these pages have no login, so they are for this machine alone: write "
+            f"127.0.0.1:{port} (or localhost, or [::1]), and {tunnel}",
+        )
+    elif http.address is not None and http.address[1] == address[1] != 0:
+        yield "http.pages", f"is {http.pages!r}, which has the port of http.listen; choose another one"

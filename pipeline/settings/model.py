@@ -435,18 +435,33 @@ class StateSettings(Section):
 
 
 class HttpSettings(Section):
-    """The address of the pages /healthz, /readyz and /metrics."""
+    """The address of the pages /healthz, /readyz and /metrics, and that of the status pages."""
 
     listen: OptionalText = setting(
         "127.0.0.1:8080",
         "0.0.0.0:8080: to all who reach it, unasked (lint warns); [::]:8080: IPv6 too; none: off",
     )
+    pages: OptionalText = setting(
+        None, "status pages for a browser on this machine, as 127.0.0.1:8081; no other host; none: off"
+    )
+    texts: Flag = setting(
+        False, "status pages show texts of the latest drops and their leaders to every user of this machine"
+    )
 
     @property
     def address(self) -> tuple[str, int] | None:
         """Host and port; None if `listen` is none or has another form."""
-        host, _, port = (self.listen or "").rpartition(":")
-        return (host.strip("[]"), int(port)) if host and port.isdecimal() and int(port) <= 65_535 else None
+        return _address(self.listen)
+
+    @property
+    def pages_address(self) -> tuple[str, int] | None:
+        """Host and port of the status pages; None if `pages` is none or has another form."""
+        return _address(self.pages)
+
+
+def _address(written: str | None) -> tuple[str, int] | None:
+    host, _, port = (written or "").rpartition(":")
+    return (host.strip("[]"), int(port)) if host and port.isdecimal() and int(port) <= 65_535 else None
 
 
 class LogSettings(Section):

@@ -24,8 +24,9 @@ an aborted transaction, a rebalance or a missing answer leads to a new session.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
@@ -40,6 +41,7 @@ from twinsieve.pipeline.broker.records import (
     Records,
     TruncatedError,
 )
+from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
 from twinsieve.pipeline.worker.asks import Asks
 from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
@@ -51,6 +53,8 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
 
+OnEmitted = Callable[[Records, Ruling], None]
+"""Called for each block that was emitted, with its originals; must return soon and raise nothing."""
 _IDS_S = 1.0
 """While messages are emitted, the ids of their input topics are checked once in this time."""
 
@@ -59,6 +63,7 @@ class Worker:
     """One worker. `step` does one round; it handles AbortableError itself, any other error ends the worker.
 
     broker: used by this worker alone, and closed with it
+    on_emitted: None if nobody wants to see what was emitted
     """
 
     def __init__(
@@ -69,11 +74,13 @@ class Worker:
         reader: RecordReader,
         new_session: NewSession,
         hook: Hook = no_hook,
+        on_emitted: OnEmitted | None = None,
     ) -> None:
         self._broker = broker
         self._clock = clock
         self._config = config
         self._hook = hook
+        self._on_emitted = on_emitted
         self._transactor = broker.transactor(config.transactional_id, config.emit.topics)
         self._consumer = broker.group_consumer(config.group, config.topics, config.member)
         self._appender = broker.appender([config.log.topic])
@@ -416,6 +423,9 @@ class Worker:
             self._queue.recovered()
         self._emitted.count(outgoing.emission)
         for session, count in outgoing.sent:
+            if self._on_emitted is not None:
+                for block, ruling in islice(session.ready, count):
+                    self._on_emitted(block.records, ruling)
             self._let_go(session, count)
 
     def _refuse(self, partitions: Sequence[Partition], error: BrokerError) -> None:

@@ -84,10 +84,13 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
     assert "run: SIGTERM, stopping" in [read_line(line)["msg"] for line in said.splitlines()]
 
 
-def test_a_port_in_use_ends_it_before_a_broker_is_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["http.listen", "http.pages"])
+def test_a_port_in_use_ends_it_before_a_broker_is_asked(tmp_path: Path, key: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as broker:
         listen, bootstrap = (f"127.0.0.1:{one.getsockname()[1]}" for one in (taken, broker))
-        words = [*_RUN, *setting(f"http.listen={listen}", f"kafka.bootstrap={bootstrap}")]
+        http = {"http.listen": "none", key: listen}
+        given = [f"{name}={value}" for name, value in http.items()]
+        words = [*_RUN, *setting(*given, f"kafka.bootstrap={bootstrap}")]
         ran = subprocess.run(
             words, cwd=tmp_path, capture_output=True, text=True, timeout=_DEADLINE_S, check=False
         )
@@ -96,7 +99,7 @@ def test_a_port_in_use_ends_it_before_a_broker_is_asked(tmp_path: Path) -> None:
             broker.accept()
     (said,) = last_words(ran.stderr)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert said == f"http.listen is '{listen}'; the service cannot listen there (Address already in use)"
+    assert said == f"{key} is '{listen}'; the service cannot listen there (Address already in use)"
 
 
 _FIRST_PROCESS = """

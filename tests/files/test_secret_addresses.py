@@ -81,6 +81,8 @@ _COMMANDS = [
     "dedup in.jsonl {} --keep last -o o",
     "lint --set {}",
     "lint --set http.listen={}",
+    "lint --set http.pages={}",
+    "lint --set http.pages={}:8081",
     "lint --set near.method={}",
     "lint --set near.window.messages={}",
     "lint --set exact.fields={}",

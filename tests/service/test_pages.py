@@ -12,8 +12,13 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
+from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import MAX_CONNECTIONS, HealthServer
-from twinsieve.pipeline.settings.model import HttpSettings
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
+from twinsieve.pipeline.settings.model import HttpSettings, Settings
+from twinsieve.pipeline.watch.log_tail import LogTail
 from twinsieve.stages.errors import UsageError
 
 _TIMEOUT_S = 60
@@ -151,15 +156,65 @@ def test_an_address_that_is_not_there_is_named(listen: str, shown: str) -> None:
         _Pages(listen)
 
 
-def test_connections_that_say_nothing_keep_nobody_out_and_are_few(pages: _Pages) -> None:
+def _probe(port: int, path: str) -> int:
+    asked = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)
+    try:
+        asked.request("GET", path)
+        return asked.getresponse().status
+    finally:
+        asked.close()
+
+
+@pytest.fixture(params=["/healthz", "/"], ids=["probes", "status pages"])
+def socket_of(request: pytest.FixtureRequest, pages: _Pages) -> Iterator[tuple[int, str]]:
+    """The port of each socket of a process, and a page on it."""
+    if request.param == "/healthz":
+        yield pages.server.port, "/healthz"
+        return
+    metrics = Metrics(SystemClock())
+    figures = StatusFigures(Settings(), metrics, SystemClock(), str, str)
+    server = StatusServer(("127.0.0.1", 0), StatusPages(figures, LogTail(), None))
+    yield server.port, "/"
+    server.close()
+
+
+def test_connections_that_say_nothing_keep_nobody_out_and_are_few(socket_of: tuple[int, str]) -> None:
+    port, path = socket_of
     before = threading.active_count()
     idle = []
     try:
         for _ in range(MAX_CONNECTIONS + 4):
-            idle.append(socket.create_connection(("127.0.0.1", pages.server.port), timeout=30))
+            idle.append(socket.create_connection(("127.0.0.1", port), timeout=30))
             idle[-1].sendall(b"GET /heal")
-        assert pages.ask("/healthz")[:2] == (200, b"ok\n")
+        assert _probe(port, path) == 200
         assert threading.active_count() - before <= MAX_CONNECTIONS + 1
     finally:
         for connection in idle:
             connection.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "FETCH"])
+def test_other_methods_are_not_allowed(pages: _Pages, method: str) -> None:
+    status, body, headers = pages.ask("/healthz", method)
+    assert (status, body, headers["Allow"]) == (405, b"method not allowed; use GET or HEAD\n", "GET, HEAD")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"<script>alert(1)</script>\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\n\r\n", 505),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n", 431),
+    ],
+)
+def test_what_is_no_request_is_refused_without_repeating_it(
+    socket_of: tuple[int, str], request_line: bytes, status: int
+) -> None:
+    with socket.create_connection(("127.0.0.1", socket_of[0]), timeout=_TIMEOUT_S) as raw:
+        raw.sendall(request_line)
+        answer = raw.makefile("rb").read()
+    assert str(status).encode() in answer
+    assert b"script" not in answer
+    assert b"xxx" not in answer
+    assert b"Python" not in answer

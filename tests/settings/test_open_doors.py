@@ -59,6 +59,17 @@ def test_pages_on_all_addresses_are_told(listen: str, warned: bool) -> None:
     assert _keys(listen=listen) == ["http.listen"] * warned
 
 
+def test_texts_for_every_user_of_the_machine_are_told() -> None:
+    http = {"pages": "127.0.0.1:8081", "texts": True}
+    (found,) = open_doors(Settings.model_validate({"http": http}))
+    assert found == (
+        "http.texts",
+        "is true: every user of this machine can read posts at http://127.0.0.1:8081; set it to false where "
+        "that is too much",
+    )
+    assert open_doors(Settings.model_validate({"http": http | {"texts": False}})) == []
+
+
 @pytest.mark.parametrize(
     ("mode", "warned"),
     [

@@ -126,6 +126,15 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("http: {listen: 'localhost:http'}\n", "1:16: http.listen is 'localhost:http'; write host:port, as in 127.0.0.1:8080, or none"),
         ("http: {listen: '127.0.0.1:99999'}\n", "1:16: http.listen is '127.0.0.1:99999'; write host:port, as in 127.0.0.1:8080, or none"),
         ("http: {listen: ':8080'}\n", "1:16: http.listen is ':8080'; write host:port, as in 127.0.0.1:8080, or none"),
+        ("http: {pages: 8081}\n", "1:15: http.pages is '8081'; write 127.0.0.1:8081, or none"),
+        ("http: {pages: 'http://127.0.0.1:8081/'}\n",
+         "1:15: http.pages is 'http://127.0.0.1:8081/'; write 127.0.0.1:8081, or none"),
+        ("http: {pages: '127.0.0.1:8080'}\n",
+         "1:15: http.pages is '127.0.0.1:8080', which has the port of http.listen; choose another one"),
+        ("http: {texts: true}\n",
+         "1:15: http.texts is true, but http.pages is none, so no page would show texts; set http.pages: "
+         "127.0.0.1:8081, or http.texts: false"),
+        ("http: {pages: '127.0.0.1:8081', texts: some}\n", "1:40: http.texts is 'some', which is neither true nor false"),
         ("near: {distances: {8: 13}, method: hamming}\n", "1:23: near.distances.8 is '13'; it is at most 12"),
         ("near: {distances: {8: 9}, method: hamming}\n",
          "1:23: near.distances.8 is 9; tables go to 7; write near.candidates: scan"),
@@ -533,3 +542,27 @@ def test_punctuation_goes_without_idf(tmp_path: Path) -> None:
         "1:40: features.weights is tfidf, but features of punctuation have no IDF; use none, tf or position",
         "1:57: features.idf_file is set, but features of punctuation have no IDF; remove it",
     ]
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "[::]", "192.0.2.1", "pages.example", "127.0.0.2", "[::ffff:127.0.0.1]", "*"]
+)
+def test_status_pages_on_another_host_than_loopback_are_refused_at_their_line(
+    tmp_path: Path, host: str
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(f"app: a\nhttp:\n  pages: '{host}:9000'\n")
+    with pytest.raises(ConfigError) as refused:
+        load_settings(path)
+    assert str(refused.value) == (
+        f"{path}:3:10: http.pages is '{host}:9000'; these pages have no login, so they are for this machine "
+        "alone: write 127.0.0.1:9000 (or localhost, or [::1]), and reach them from elsewhere by "
+        "`ssh -L 9000:127.0.0.1:9000 HOST`"
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
+def test_status_pages_may_listen_on_loopback(tmp_path: Path, host: str) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(f"http: {{pages: '{host}:9000', texts: true}}\n")
+    assert load_settings(path).http.pages_address == (host.strip("[]"), 9000)

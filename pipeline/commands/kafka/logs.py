@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from click.exceptions import Exit
 
 from twinsieve.pipeline.basics.printable import acts
-from twinsieve.stages.errors import SieveError, without_secrets
+from twinsieve.pipeline.watch.log_text import message_of, shortened
+from twinsieve.stages.errors import SieveError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
@@ -33,7 +34,6 @@ _MAX_TRACE = 8_000
 _NEEDS_SOMEBODY = 3
 """Exit code if a new start would fail in the same way until an operator follows the advice of the last
 record."""
-_LAST_WORD, _FIRST_WORD = re.compile(r"\S*\Z"), re.compile(r"\A\S*")
 _BARE = re.compile(r"[A-Za-z0-9_.:+-]+")
 
 
@@ -56,10 +56,10 @@ class LineFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "app": self._app,
             "logger": record.name,
-            "msg": _shown(_message(record), _MAX_MESSAGE),
+            "msg": shortened(message_of(record), _MAX_MESSAGE),
         }
         if record.exc_info:
-            fields["trace"] = _shown(self.formatException(record.exc_info), _MAX_TRACE)
+            fields["trace"] = shortened(self.formatException(record.exc_info), _MAX_TRACE)
         if self._json:
             return "{" + ", ".join(f'"{key}": {self._quoted(text)}' for key, text in fields.items()) + "}"
         return " ".join(
@@ -71,24 +71,6 @@ class LineFormatter(logging.Formatter):
         if quoted.isprintable():
             return quoted
         return "".join(f"\\u{ord(char):04x}" if acts(char) else char for char in quoted)
-
-
-def _message(record: logging.LogRecord) -> str:
-    """The message of a record; only its template if the values do not fit it, so that no record is lost."""
-    try:
-        return record.getMessage()
-    except Exception as error:  # noqa: BLE001 - formatting values of a library may raise any error
-        return f"{record.msg} (its values do not fit: {type(error).__name__})"
-
-
-def _shown(text: str, most: int) -> str:
-    """The text without the secrets in addresses. A text longer than `most` is cut to its head and its tail,
-    because the tail of a traceback has the error."""
-    if len(text) <= most:
-        return without_secrets(text)
-    # Cut between words, because a part of an address would not be recognized, and its secret would remain.
-    head, tail = _LAST_WORD.sub("", text[: most // 2]), _FIRST_WORD.sub("", text[-(most // 2) :])
-    return without_secrets(f"{head}… {len(text) - most:,} characters left out …{tail}")
 
 
 def _for_this_log(record: logging.LogRecord) -> bool:

@@ -1,0 +1,1 @@
+"""What `run` remembers of itself for its status pages."""

@@ -1,0 +1,154 @@
+"""The status pages of a process, and what stands on them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from tests.memory.broker import ManualClock
+from tests.service.running import wait_for
+from twinsieve.pipeline.broker.input_position import InputPosition
+from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.service import status_pages
+from twinsieve.pipeline.service.figures import StatusFigures
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
+from twinsieve.pipeline.settings.model import HttpSettings, Settings
+from twinsieve.pipeline.watch.drops import Drop
+from twinsieve.pipeline.watch.log_tail import LogTail
+
+_TIMEOUT_S = 60
+
+
+def pages_listening(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Ports of the status pages of services that are started from now on."""
+    ports: list[int] = []
+
+    class Listening(StatusServer):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)  # type: ignore[arg-type]
+            ports.append(self.port)
+
+    monkeypatch.setattr(status_pages, "StatusServer", Listening)
+    return ports
+
+
+def first_port(ports: list[int]) -> int:
+    wait_for(lambda: bool(ports), "status pages")
+    return ports[0]
+
+
+def ask(
+    port: int, path: str, method: str = "GET", *, to: str = "127.0.0.1", headers: dict[str, str] | None = None
+) -> tuple[int, bytes, http.client.HTTPMessage]:
+    """Status, body and headers of an answer. headers: instead of those that are sent anyway"""
+    asked = http.client.HTTPConnection(to, port, timeout=_TIMEOUT_S)
+    try:
+        asked.putrequest(method, path, skip_host=headers is not None)
+        for name, value in (headers or {}).items():
+            asked.putheader(name, value)
+        asked.endheaders()
+        answer = asked.getresponse()
+        return answer.status, answer.read(), answer.msg
+    finally:
+        asked.close()
+
+
+def status_json(port: int, after: int | None = None) -> Any:
+    status, body, _ = ask(port, "/status.json" + (f"?after={after}" if after is not None else ""))
+    assert status == 200, body
+    return json.loads(body)
+
+
+def leaves(values: Any, above: str = "") -> dict[str, Any]:
+    """All values by their path, as `window.hours`."""
+    if not isinstance(values, dict):
+        return {above: values}
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= leaves(value, f"{above}.{name}" if above else name)
+    return found
+
+
+class Shown(HTMLParser):
+    """What a page shows. figures: values of its figures by their path, None for one that is not known"""
+
+    def __init__(self, html: bytes) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[str] = []
+        self.text = ""
+        self.drops: list[int] = []
+        self.last = 0
+        self.figures: dict[str, float | None] = {}
+        self.feed(html.decode())
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        given = dict(attrs)
+        if tag == "data":
+            value = given.get("value")
+            name, number = given["data-name"] or "", None if value is None else float(value)
+            assert self.figures.setdefault(name, number) == number, f"{name} is shown with two values"
+        if tag == "article":
+            self.drops.append(int(given["data-number"] or 0))
+        if given.get("id") == "drops":
+            self.last = int(given["data-last"] or 0)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def shown(port: int, query: str = "") -> Shown:
+    status, body, _ = ask(port, f"/{query}")
+    assert status == 200, body
+    return Shown(body)
+
+
+class FewDrops:
+    """Drops that a test names."""
+
+    def __init__(self) -> None:
+        self.drops: list[Drop] = []
+
+    def add(self, kept: str, dropped: str, **changes: object) -> None:
+        number = len(self.drops) + 1
+        leader = InputPosition(Partition("posts", 0), number)
+        drop = Drop(number, number, 0, leader, "near", "similarity", 0.9, leader, dropped, leader_text=kept)
+        for name, value in changes.items():
+            setattr(drop, name, value)
+        self.drops.append(drop)
+
+    def newer(self, after: int) -> list[Drop]:
+        return [drop for drop in reversed(self.drops) if drop.changed > after]
+
+
+class Served:
+    """A server whose drops and log a test chooses. asked: number of requests that were answered by a page"""
+
+    def __init__(self, listen: str = "127.0.0.1:0", *, texts: bool = True) -> None:
+        address = HttpSettings(pages=listen).pages_address
+        assert address is not None
+        clock = ManualClock()
+        metrics = Metrics(clock)
+        metrics.set_info("weibo", "both")
+        self.tail, self.drops = LogTail(), FewDrops()
+        self.asked = 0
+        self.metrics, self.why_not_ready = metrics, ""
+        figures = StatusFigures(Settings(), metrics, clock, lambda: self.why_not_ready, str)
+        made = StatusPages(figures, self.tail, self.drops if texts else None, self._ask)  # type: ignore[arg-type]
+        self.server = StatusServer(address, made)
+        self.port = self.server.port
+
+    def _ask(self) -> None:
+        self.asked += 1
+
+    def log(self, message: str, *values: object, level: int = logging.WARNING) -> None:
+        self.tail.handle(logging.LogRecord("twinsieve", level, "", 0, message, values, None))
