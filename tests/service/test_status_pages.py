@@ -249,6 +249,12 @@ def test_page_of_another_process_has_another_mark(served: Served) -> None:
         other.server.close()
 
 
+def test_answer_that_came_while_the_page_was_made_is_of_no_time_ago(served: Served) -> None:
+    served.metrics.role.labels("index").state("working")
+    served.metrics.answered.set({("index",): status_json(served.port)["time_s"] + 0.003})
+    assert "broker answered0 s ago" in shown(served.port).text
+
+
 def test_page_needs_no_script(served: Served) -> None:
     html = ask(served.port, "/")[1]
     assert b'<noscript><meta http-equiv="refresh" content="5"></noscript>' in html
