@@ -13,13 +13,23 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import DEVNULL
 
+from tests.broker.server import free_ports
+from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.pages import chromium
 from tests.pages.chromium import Browser
 from tests.pages.pictures import need_fonts, small_png
+from tests.service.running import Service
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.settings.model import Settings
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SEED = 7
@@ -109,11 +119,72 @@ def _labels(scene: Scene) -> bytes:
     return browser.window()
 
 
+@contextmanager
+def _shown_service(scene: Scene) -> Iterator[Browser]:
+    """The status page of a service on the broker in memory, a quarter of a minute after its first post."""
+    (port,) = free_ports(1)
+    cluster = MemoryCluster(SystemClock())
+    cluster.create(NewTopic("posts", 2))
+    settings = Settings.model_validate(
+        {
+            "app": "example",
+            "profile": "microblog",
+            "topics": {"auto_create": True},
+            "state": {"dir": tempfile.mkdtemp(dir=scene.folder)},
+            "http": {"listen": "none", "pages": f"127.0.0.1:{port}", "texts": True},
+        }
+    )
+    posts, stop, browser = scene.folder / scene.posts(), threading.Event(), scene.browser
+    service = Service(settings, cluster, member="worker-1")
+    writer = threading.Thread(target=_write, args=(posts, cluster, stop))
+    writer.start()
+    try:
+        time.sleep(15)
+        browser.open(f"http://127.0.0.1:{port}/", width=_WIDTH)
+        browser.wait(lambda: "kept" in browser.text("#drops"), "drops")
+        yield browser
+        browser.leave()
+    finally:
+        stop.set()
+        writer.join()
+        service.end()
+
+
+def _write(posts: Path, cluster: MemoryCluster, stop: threading.Event) -> None:
+    """Write 200 posts a second to both partitions, until the event or the last post."""
+    append = MemoryBroker(cluster).appender().append
+    with open(posts, "rb") as lines:
+        for number, line in enumerate(lines):
+            messages = Messages()
+            messages.add(None, line.rstrip())
+            append(Partition("posts", number % 2), messages)
+            if stop.wait(0.005):
+                return
+
+
+def _status(scene: Scene) -> bytes:
+    with _shown_service(scene) as browser:
+        return browser.picture(height=1_250)
+
+
+def _drops(scene: Scene) -> bytes:
+    """The latest drops beside their leaders."""
+    with _shown_service(scene) as browser:
+        browser.resize(_WIDTH, 620)
+        # The newest have no texts of leaders yet.
+        script = "return [...document.querySelectorAll('article')].filter((one) => one.querySelector('del, ins'))[0]"
+        browser.wait(lambda: browser.evaluate(script), "a pair that differs")
+        browser.evaluate(script.replace("return", "") + ".scrollIntoView()")
+        return browser.window()
+
+
 SHOTS: dict[str, Callable[[Scene], bytes]] = {
     "audit": _audit,
     "tune": _tune,
     "tune-labels": _labels,
     "tune-judged": _judged,
+    "status": _status,
+    "status-drops": _drops,
 }
 """What takes each picture, by the name of its file."""
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.pages.chromium import Browser
 from tests.pages.hostile import TEXTS, UNBREAKABLE
-from tests.service.status_pages import Served, shown
+from tests.service.running import Service
+from tests.service.status_pages import Served, first_port, pages_listening, shown
+from tests.service.stepped import unlike
 from twinsieve.pipeline.basics.printable import beginning
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.watch.drops import MAX_TEXT
 
 
@@ -18,6 +27,12 @@ def served() -> Iterator[Served]:
     made = Served()
     yield made
     made.server.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_long_pauses(served: Served, browser: Browser) -> None:
+    """The page asks ten times as often; its server is there for as long as the browser."""
+    browser.hurry()
 
 
 def _address(served: Served) -> str:
@@ -32,6 +47,12 @@ def _text(browser: Browser, selector: str) -> str:
 
 def _count(browser: Browser, selector: str) -> int:
     return int(browser.evaluate("return document.querySelectorAll(arguments[0]).length", selector))
+
+
+def _require_no_others_than_refused(browser: Browser) -> None:
+    """Fail if there was another problem than requests that nobody answered."""
+    browser.leave()
+    assert [problem for problem in browser.problems() if "net::ERR_" not in problem] == []
 
 
 def _add_hostile(served: Served) -> None:
@@ -63,6 +84,7 @@ def test_hostile_texts_that_come_later_are_inert(browser: Browser, served: Serve
 def test_page_updates_by_itself(browser: Browser, served: Served) -> None:
     served.drops.add("kept one", "dropped one", why_leader="not read yet")
     browser.open(_address(served))
+    browser.evaluate("document.body.dataset.seen = 'yes'")
     assert "not read yet" in _text(browser, "#drop-1")
     total = '[data-name="messages.by_verdict.near.total"]'
     assert _text(browser, total) == "0"
@@ -77,6 +99,7 @@ def test_page_updates_by_itself(browser: Browser, served: Served) -> None:
     order = "return [...document.querySelectorAll('article')].map((each) => each.id)"
     assert browser.evaluate(order) == ["drop-2", "drop-1"]
     assert "worker: it failed" in _text(browser, "#figures")
+    assert browser.evaluate("return document.body.dataset.seen") == "yes", "the page was loaded again"
     # Nothing is sent twice.
     asked = served.asked
     browser.wait(lambda: served.asked > asked + 1, "more refreshes")
@@ -117,7 +140,7 @@ def test_page_says_when_the_process_is_gone(browser: Browser, served: Served) ->
     browser.wait(lambda: served.asked > 1, "a refresh")
     served.server.close()
     browser.wait(lambda: "these figures are old" in _text(browser, "#stale"), "the remark")
-    assert [one for one in browser.problems() if "ERR_CONNECTION_REFUSED" not in one] == []
+    _require_no_others_than_refused(browser)
 
 
 def test_page_of_a_process_that_started_again_is_loaded_again(browser: Browser, served: Served) -> None:
@@ -130,6 +153,39 @@ def test_page_of_a_process_that_started_again_is_loaded_again(browser: Browser, 
         again.drops.add("kept again", "dropped again")
         browser.wait(lambda: "dropped again" in _text(browser, "#drops"), "the drops of the new process")
         assert "dropped one" not in _text(browser, "#drops")
+        _require_no_others_than_refused(browser)
     finally:
         again.server.close()
-        browser.problems()
+
+
+def test_page_of_a_service_shows_what_comes_in(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = pages_listening(monkeypatch)
+    cluster = MemoryCluster(SystemClock())
+    cluster.create(NewTopic("posts", 1))
+    settings = Settings.model_validate(
+        {
+            "app": "t",
+            "topics": {"auto_create": True},
+            "state": {"dir": str(tmp_path / "state")},
+            "http": {"listen": "none", "pages": "127.0.0.1:0", "texts": True},
+            "near": {"window": {"messages": 1_000}},
+            "exact": {"window": {"messages": 1_000}},
+        }
+    )
+    service = Service(settings, cluster, member="one")
+    try:
+        browser.open(f"http://127.0.0.1:{first_port(ports)}/")
+        assert _count(browser, "article") == 0
+        messages = Messages()
+        for text in (unlike(1), TEXTS["script"] + unlike(2), unlike(1), TEXTS["script"] + unlike(2)):
+            messages.add(None, json.dumps({"text": text}).encode())
+        MemoryBroker(cluster).appender().append(Partition("posts", 0), messages)
+        browser.wait(lambda: _count(browser, "article") == 2, "both drops")
+        browser.wait(lambda: _text(browser, "#drops").count(unlike(1)) == 2, "the text of a leader")
+        browser.require_inert()
+        browser.require_layout()
+        browser.leave()
+    finally:
+        service.end()
