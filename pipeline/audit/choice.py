@@ -17,6 +17,8 @@ class Choice:
     position: number of its row, INPUT:LINE, or topic[partition]@offset; id_: its id; leader: the same of its
         leader, or its id
     search: equal characters in its text or its leader's, in upper or lower case
+
+    A number may have zeros in front.
     raises: UsageError for a position that is neither a number nor INPUT:LINE
     """
 
@@ -27,7 +29,7 @@ class Choice:
 
     def __post_init__(self) -> None:
         if self.position is not None and not _is_number(self.position):
-            source, _, line = self.position.replace("]@", "]:").rpartition(":")
+            source, line = _split(self.position)
             if not source or not _is_number(line):
                 raise UsageError(
                     f"--position {self.position!r}: name the row by its number, or as INPUT:LINE, as in "
@@ -47,8 +49,7 @@ class Choice:
         if self.id_ is not None and message.id != self.id_:
             return False
         if self.leader is not None and (
-            leader is None
-            or (self.leader not in (str(leader.position), leader.id) and not _names(self.leader, leader))
+            leader is None or not (leader.id == self.leader or _stands_at(leader, self.leader))
         ):
             return False
         if self.search is None:
@@ -62,18 +63,18 @@ class Choice:
         return ", ".join(f"{name} {value!r}" for name, value in asked.items() if value is not None)
 
 
-def _stands_at(message: Place, position: str) -> bool:
-    if _is_number(position):
-        return str(message.position) == str(int(position))
-    return _names(position, message)
+def _stands_at(place: Place, text: str) -> bool:
+    """Whether the text is the number of this row, INPUT:LINE, or topic[partition]@offset."""
+    if _is_number(text):
+        return place.position == int(text)
+    source, line = _split(text)
+    return _is_number(line) and place.source == source and place.line == int(line)
 
 
-def _names(text: str, place: Place) -> bool:
-    """Whether the text is INPUT:LINE of this place, or topic[partition]@offset."""
-    return place.source is not None and text in (
-        f"{place.source}:{place.line}",
-        f"{place.source}@{place.line}",
-    )
+def _split(text: str) -> tuple[str, str]:
+    """Source and line of INPUT:LINE or topic[partition]@offset."""
+    source, _, line = text.replace("]@", "]:").rpartition(":")
+    return source, line
 
 
 def _is_number(text: str) -> bool:
