@@ -111,7 +111,7 @@ def command(
     topic: TopicFlags,
     flags: SettingsFlags,
     as_json: bool,
-) -> None:
+) -> int:
     """Show what FILE, written by `dedup --duplicates`, says was dropped, or an app on Kafka.
 
     Without FILE the duplicates topic of the app is read whose settings -c names. Texts of leaders are fetched
@@ -120,13 +120,14 @@ def command(
     First the counts by stage and similarity, and the share of dropped rows over the run, then the kept
     messages for which most others were dropped, each with the drop that is least alike to it. --leader takes
     the number of a row, or an id. --search finds equal characters, in upper or lower case. What --csv,
-    --parquet and --html write holds posts: such a file has mode 0600.
+    --parquet and --html write holds posts: such a file has mode 0600. The exit code is 1 if no drop has the
+    --position or --id that is asked for.
     """
     from twinsieve.pipeline.audit.choice import Choice
     from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
     from twinsieve.pipeline.audit.page import page, page_sizes
     from twinsieve.pipeline.files.source import STDIN, is_stream
-    from twinsieve.pipeline.files.write import place_all, refuse_clashes
+    from twinsieve.pipeline.files.write import STDOUT, place_all, refuse_clashes
     from twinsieve.stages.errors import UsageError, shown
 
     choice = Choice(position, id_, leader, search)
@@ -136,15 +137,18 @@ def command(
         raise click.UsageError("FILE is read without settings, --since and --limit; these are for Kafka")
     inputs = [*([file] if file is not None else []), *([kept_apart] if kept_apart is not None else [])]
     written = reports.by_flag()
-    refuse_clashes(inputs, written)
+    refuse_clashes(inputs, ({"--json": STDOUT} if as_json else {}) | written)
     _refuse_endings(reports)
     lists = not choice.is_open and not as_json and not any(written.values())
     summarises = not any(written.values()) and not lists
-    if file is not None and (summarises or as_json or reports.html is not None) and is_stream(file):
+    counts = summarises or as_json or reports.html is not None
+    if file is not None and counts and is_stream(file):
         named = "stdin" if file == STDIN else shown(file)
         raise UsageError(f"{named} is read twice; name a file")
-    if as_json and "-" in written.values():
-        raise click.UsageError("--json prints on stdout too; name a file for the other output")
+    if kept_apart is not None and not counts:
+        raise click.UsageError(
+            "--kept-apart adds reasons to the summary, --html and --json; ask for one, or leave it out"
+        )
 
     with ExitStack() as stack:
         source = stack.enter_context(_source(file, topic, flags))
@@ -159,12 +163,13 @@ def command(
                     f"{shown(source.name)}: has no such drop: the message was kept, not readable, or not "
                     "seen; --leader lists what was dropped for a kept one"
                 )
-            return
+                return 1
+            return 0
         outputs = {flag: stack.enter_context(_output(flag, name)) for flag, name in written.items() if name}
         writers = [stack.enter_context(writer) for writer in _writers(outputs)]
         reasons = _reasons(kept_apart)
         count = None
-        if summarises or as_json or reports.html is not None:
+        if counts:
             sizes = Sizes(top) if reports.html is None else page_sizes(top)
             found = findings_of(chosen, sizes, reasons)
             if not as_json or reports.html is not None:
@@ -186,6 +191,7 @@ def command(
     for flag, name in written.items():
         if name is not None and not outputs[flag].is_stream:
             say_error(f"{name}: {count:,} drops; it holds posts, so its mode is 0600")
+    return 0
 
 
 class _FileDrops:
@@ -297,7 +303,10 @@ def _print_drop(drop: Drop) -> None:
 def _summarise(found: Findings, missing: str) -> None:
     """missing: stands for the text of a leader that is not known"""
     console = report()
-    console.print(_counts(found.totals))
+    if found.drops:
+        console.print(_counts(found.totals))
+    else:
+        click.echo("0 dropped")
     if found.rate.rows:
         console.print(_rate(found.rate))
     if found.clusters:

@@ -211,7 +211,11 @@ def test_parquet_without_pyarrow_is_refused_with_the_package(
         (("--html", "x.html.zst"), "--html x.html.zst: is not written compressed; leave .zst out"),
         (("--csv", "x", "--html", "x"), "--html x: is also --csv (x)"),
         (("--csv", ""), "--csv: the name is empty"),
-        (("--csv", "-", "--json"), "--json prints on stdout too; name a file for the other output"),
+        (("--csv", "-", "--json"), "--csv -: is also --json (-); name another file"),
+        (("--csv", "/dev/stdout", "--json"), "--csv /dev/stdout: is also --json (-)"),
+        (("--html", "/dev/fd/1", "--json"), "--html /dev/fd/1: is also --json (-)"),
+        (("--csv", "x.csv", "--kept-apart", "a.jsonl"), "--kept-apart adds reasons to the summary"),
+        (("--leader", "1", "--kept-apart", "a.jsonl"), "--kept-apart adds reasons to the summary"),
         (("--csv", "no/such/folder.csv"), "no/such/folder.csv: cannot be written"),
         (
             ("--position", "posts.jsonl"),
@@ -251,8 +255,8 @@ def test_drops_are_found_by_place_id_leader_and_text(run: Run, tmp_path: Path) -
 
     def shown(*words: str) -> list[str]:
         found = run("audit", path, *words)
-        assert found.code == 0
         is_missing = found.out == "0 drops; 0 shown\n" and bool({"--id", "--position"} & set(words))
+        assert found.code == (1 if is_missing else 0)
         assert ("has no such drop" in found.err) == is_missing
         *lines, last = found.out.splitlines()
         places = [line.partition(" (id ")[0] for line in lines if not line.startswith(" ")]
