@@ -87,6 +87,11 @@ def command(
 
     if (pairs_file is None) == (judged is None):
         raise click.UsageError("name PAIRS, or labels with --judged")
+    if judged is not None:
+        of_pairs = {"--at": least_similarity, "--rows": rows, "--wrong": wrong, "--stats": stats}
+        for flag, value in of_pairs.items():
+            if value is not None:
+                raise click.UsageError(f"{flag} needs PAIRS; --judged does not use it, so leave it out")
     settings = flags.settings(on_files=True)
     if judged is not None:
         _show_judged(input_, judged, settings, spelt.dialect_of([input_], settings))
@@ -129,8 +134,13 @@ def _show_judged(input_: str, judged: str, settings: Settings, dialect: Dialect)
     from twinsieve.pipeline.evaluate.judged import judge_pairs, judged_tables, names_in, read_judged
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+    from twinsieve.stages.errors import UsageError, shown
 
     pairs = read_judged(path_here("--judged", judged))
+    if not pairs:
+        raise UsageError(
+            f"{shown(judged)}: has no labelled pair; write a line for each pair below the header"
+        )
     texts = read_named_texts(
         path_here("INPUT", input_),
         names_in(pairs),

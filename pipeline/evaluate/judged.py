@@ -13,7 +13,9 @@ from statistics import NormalDist
 from rich.table import Table
 from rich.text import Text
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.evaluate.row_names import is_by_number
 from twinsieve.pipeline.evaluate.truth import read_lines
 from twinsieve.pipeline.messages.columns import similarity_at
 from twinsieve.stages.contract import Batch, Kind, SieveConfig, Window
@@ -111,18 +113,29 @@ def read_judged(path: Path) -> list[JudgedPair]:
     """The pairs of a tab-separated file with a header and the columns later_id, earlier_id, label, and
     optionally set. Other columns are ignored.
 
-    raises: UsageError, which names path and line, for another format; FileError if the file cannot be read
+    raises: UsageError, which names path and line, for another format, and for a pair of a row with itself;
+        FileError if the file cannot be read
     """
     lines = read_lines(path)
     names = lines[0].split("\t") if lines else []
     missing = [name for name in _COLUMNS if name not in names]
     if missing:
         raise UsageError(f"{path}:1: the header lacks {', '.join(missing)}; separate its columns with tabs")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"{path}:1: the header has the column {twice!r} twice; remove one")
     pairs = []
     for number, line in enumerate(lines[1:], start=2):
-        cells = dict(zip(names, line.split("\t"), strict=False))
-        if len(cells) < len(names) or cells["label"] not in LABELS:
-            raise UsageError(f"{path}:{number}: expected {len(names)} columns, the label one of {LABELS}")
+        values = line.split("\t")
+        if len(values) != len(names):
+            raise UsageError(
+                f"{path}:{number}: {len(values)} columns, expected {len(names)}, as in the header"
+            )
+        cells = dict(zip(names, values, strict=True))
+        if cells["label"] not in LABELS:
+            raise UsageError(f"{path}:{number}: label {cells['label']!r} is not one of {', '.join(LABELS)}")
+        if cells["later_id"] == cells["earlier_id"]:
+            raise UsageError(f"{path}:{number}: both ids are {cells['later_id']!r}; a pair has two rows")
         pairs.append(JudgedPair(cells.get("set", ""), cells["later_id"], cells["earlier_id"], cells["label"]))
     return pairs
 
@@ -152,9 +165,12 @@ def batch_of_pairs(pairs: Sequence[JudgedPair], texts: Mapping[str, str], scheme
     for pair in pairs:
         for name in (pair.later, pair.earlier):
             if name not in texts:
+                what, advice = "row", ""
+                if not is_by_number(name):
+                    what, advice = "id", ", and its field of ids with --id-field"
                 raise UsageError(
-                    f"a labelled pair names id {name!r}, which is not in the input; give the labels of "
-                    "this input, and its field of ids with --id-field"
+                    f"a labelled pair names {what} {name!r}, which is not in the input; give the labels of "
+                    f"this input{advice}"
                 )
     both = [texts[name] for pair in pairs for name in (pair.earlier, pair.later)]
     return batch_of(*Scheme(scheme).read(both), scopes=[1 + row // 2 for row in range(len(both))])
@@ -183,9 +199,11 @@ def judged_tables(verdicts: Sequence[JudgedVerdict]) -> list[Table]:
     for name in ("set", "dropped " + "/".join(LABELS), "precision", "recall of same"):
         by_set.add_column(name, justify="left" if name == "set" else "right")
     sets = sorted({verdict.pair.set for verdict in verdicts})
-    for name in [*sets, *(["all"] if len(sets) > 1 else [])]:
-        some = [verdict for verdict in verdicts if name in ("all", verdict.pair.set)]
-        by_set.add_row(name or "all", _labels(some, dropped=True), str(precision(some)), str(recall(some)))
+    groups = [(name, [verdict for verdict in verdicts if verdict.pair.set == name]) for name in sets]
+    for name, some in [*groups, *([("all", list(verdicts))] if len(sets) > 1 else [])]:
+        # A set may be called anything, also "all".
+        shown = printable(name) or ("all" if len(sets) == 1 else "(no set)")
+        by_set.add_row(Text(shown), _labels(some, dropped=True), str(precision(some)), str(recall(some)))
     bands = Table(title=Text("dropped, by similarity"), title_justify="left")
     for name in ("similarity", "/".join(LABELS), "precision"):
         bands.add_column(name, justify="right")

@@ -22,17 +22,22 @@ def row_name(number: int) -> str:
     return f"row:{number}"
 
 
+def is_by_number(name: str) -> bool:
+    """Whether the name names a row by its number.
+
+    >>> is_by_number("row:17"), is_by_number("p17")
+    (True, False)
+    """
+    return _BY_NUMBER.fullmatch(name) is not None
+
+
 def fits_labels(message_id: str) -> bool:
     r"""Whether an id can stand in a file of labels: one line of tab-separated text, and no name by number.
 
     >>> [fits_labels(name) for name in ("p17", "帖子 5", "a\tb", "row:3", "x" * 300)]
     [True, True, False, False, False]
     """
-    return (
-        message_id.isprintable()
-        and len(message_id) <= _MOST_CHARACTERS
-        and not _BY_NUMBER.fullmatch(message_id)
-    )
+    return message_id.isprintable() and len(message_id) <= _MOST_CHARACTERS and not is_by_number(message_id)
 
 
 class NamedTexts:
@@ -57,7 +62,7 @@ class NamedTexts:
             return
         for row, message_id, text in zip(columns.rows, columns.ids, columns.texts, strict=True):
             own = id_text(message_id)
-            if own in self._missing and not _BY_NUMBER.fullmatch(own):
+            if own in self._missing and not is_by_number(own):
                 self._take(own, text)
             by_number = row_name(before + row + 1)
             if by_number in self._missing:

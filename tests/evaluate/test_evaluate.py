@@ -156,6 +156,56 @@ def test_judged_pairs_without_text_or_with_another_label_are_refused(tmp_path: P
         read_judged(path)
 
 
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (["later_id\tearlier_id\tlabel\tlabel", "b\ta\tsame\tsame"], "1: the header has the column 'label' twice"),
+        (["later_id\tearlier_id\tlabel", "b\ta\tsame", "b\ta"], "3: 2 columns, expected 3, as in the header"),
+        (["later_id\tearlier_id\tlabel", "b\tx\ta\tsame"], "2: 4 columns, expected 3, as in the header"),
+        (
+            ["later_id\tearlier_id\tlabel", "b\ta\tSame\x1b"],
+            r"2: label 'Same\x1b' is not one of same, different, unsure",
+        ),
+        (["later_id\tearlier_id\tlabel", "b\tb\tsame"], "2: both ids are 'b'; a pair has two rows"),
+        (["later_id\tearlier_id\tlabel"], " has no labelled pair; write a line for each pair below the header"),
+        (["later_id\tearlier_id\tlabel", "b\tz\tsame"], "'z', which is not in the input; give the labels of this "
+        "input, and its field of ids with --id-field"),
+        (["later_id\tearlier_id\tlabel", "b\trow:9\tsame"], "'row:9', which is not in the input; give the labels "
+        "of this input\n"),
+    ],
+)  # fmt: skip
+def test_labels_that_cannot_be_meant_are_refused_with_their_line(
+    run: Run, files: tuple[Path, Path], tmp_path: Path, lines: list[str], says: str
+) -> None:
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("\n".join([*lines, ""]))
+    found = run("evaluate", files[0], "--judged", labels)
+    assert (found.code, found.out) == (2, "")
+    assert says in found.err
+
+
+@pytest.mark.parametrize("words", [("--at", "0.9"), ("--rows", "2"), ("--wrong", "w"), ("--stats", "s")])
+def test_labels_refuse_what_only_pairs_use(
+    run: Run, files: tuple[Path, Path], tmp_path: Path, words: tuple[str, str]
+) -> None:
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("later_id\tearlier_id\tlabel\nb\ta\tsame\n")
+    found = run("evaluate", files[0], "--judged", labels, *words)
+    assert (found.code, found.out) == (2, "")
+    assert f"{words[0]} needs PAIRS; --judged does not use it" in found.err
+
+
+def test_a_set_may_have_any_name(run: Run, files: tuple[Path, Path], tmp_path: Path) -> None:
+    labels = tmp_path / "labels.tsv"
+    lines = [JUDGED_HEADER, "all\tb\ta\tsame", "\tc\ta\tsame", "\x1b[2J\te\td\tdifferent"]
+    labels.write_text("\n".join([*lines, ""]))
+    found = run("evaluate", files[0], "--judged", labels, "--set", "near.differences=off")
+    rows = [line.split("│")[1:3] for line in found.out.splitlines() if line.startswith("│")][:4]
+    assert [(name.strip(), counts.strip()) for name, counts in rows] == [
+        ("(no set)", "1/0/0"), (r"\x1b[2J", "0/1/0"), ("all", "1/0/0"), ("all", "2/1/0"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["posts.csv", "posts.json", "posts.parquet", "posts.tsv.gz"])
 def test_every_format_gives_the_report_that_json_lines_give(
     files: tuple[Path, Path], tmp_path: Path, run: Run, name: str

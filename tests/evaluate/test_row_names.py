@@ -94,6 +94,6 @@ def test_evaluate_takes_labels_of_rows_without_ids(run: Run, tmp_path: Path) -> 
     assert "│ all │                         1/0/0 │ 1.000" in ran.out
     labels.write_text("later_id\tearlier_id\tlabel\nrow:5\trow:1\tsame\n")
     assert (
-        "a labelled pair names id 'row:5', which is not in the input"
+        "a labelled pair names row 'row:5', which is not in the input"
         in run("evaluate", posts, "--judged", labels).err
     )
