@@ -37,6 +37,7 @@ _FORMULA = tuple("=+-@＝＋－＠")
 _BLOCK_CHARACTERS = 1 << 20
 _BLOCK_ROWS = 8192
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 class DropWriter(Protocol):
@@ -54,8 +55,11 @@ class DropWriter(Protocol):
 
 
 def moment(time_ms: int) -> datetime:
-    """The time in UTC. time_ms: ms since 1970, from year 1 to 9999"""
-    return _EPOCH + timedelta(milliseconds=time_ms)
+    """The time in UTC, or the first moment of year 1 for an earlier one: a part of the time may begin there.
+
+    time_ms: ms since 1970, until year 9999
+    """
+    return _EPOCH + timedelta(milliseconds=max(time_ms, _FIRST_MS))
 
 
 class CsvDrops:

@@ -194,3 +194,10 @@ def test_page_of_chosen_drops_names_the_choice(run: Run, tmp_path: Path) -> None
     found, _ = page(run, path, "--leader", "p1", "--search", "<B>")
     assert "only drops with leader 'p1', text '<B>'" in found.text
     assert len(re.findall(r"near: 0.9 alike to", found.text)) == 5
+
+
+def test_a_part_of_the_time_may_begin_before_year_1(run: Run, tmp_path: Path) -> None:
+    first, last = -62_135_596_800_000, 253_402_300_799_999
+    path = write_rows(tmp_path / "d.jsonl", [row(n + 2, 1, time_ms=(first, last)[n % 2]) for n in range(9)])
+    shown, _ = page(run, path)
+    assert ["1-01-01", "5"] in shown.rows
