@@ -20,6 +20,7 @@ cases:
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ _REASONS = {
     "unique": tuple(rule.words for rule in Rule if rule),
     "unreadable": tuple(str(reason) for reason in DeadLetterReason),
 }
+_MOST_DAYS = 365_250
+"""So much time, a thousand years, may pass in a case at most."""
 _KEYS = ("name", "why", "settings", "in", "out")
 _TOP_KEYS = ("settings", "cases")
 
@@ -82,6 +85,13 @@ class Message:
 
     content: str | dict[str, Raw] | bytes
     after_ms: int
+
+    @property
+    def in_words(self) -> str:
+        """The message for people: its text, or its JSON."""
+        if isinstance(self.content, bytes):
+            return self.content.decode("utf-8", "backslashreplace")
+        return self.content if isinstance(self.content, str) else json.dumps(self.content, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +189,9 @@ def _messages(tree: Tree, written: list[Raw], path: KeyPath) -> tuple[list[Messa
                 advances = True
             except ValueError as error:
                 tree.find(place, f"advance {error}")
+            if after_ms > _MOST_DAYS * 86_400_000:
+                tree.find(place, f"more than {_MOST_DAYS:,} days would have passed by then; advance by less")
+                after_ms = 0
         elif set(item) == {"raw"} and isinstance(item["raw"], str):
             messages.append(Message(item["raw"].encode("utf-8", "surrogatepass"), after_ms))
         elif item.keys() & {"advance", "raw"}:

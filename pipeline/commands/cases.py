@@ -6,7 +6,7 @@ import os
 
 import click
 
-from twinsieve.pipeline.basics.printable import printable
+from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
 
@@ -63,13 +63,9 @@ def command(files: tuple[str, ...], flags: SettingsFlags) -> int:
         if case.why:
             click.echo(printable(f"  why: {case.why}"))
         for one in wrong:
-            shown = _shortened(str(case.messages[one.number - 1].content))
+            shown = beginning(case.messages[one.number - 1].in_words, _SHOWN_CHARACTERS)
             click.echo(printable(f"  {case.expected_at[one.number - 1]}: message {one.number}, {shown}"))
             click.echo(printable(f"  - {one.expected}"))
             click.echo(printable(f"  + {one.found}"))
     click.echo(f"cases: {len(results) - failed:,} hold, {failed:,} fail")
     return 1 if failed else 0
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -166,6 +166,26 @@ def test_time_passes_and_windows_have_the_ages_of_run(run: Run, tmp_path: Path) 
     assert run("test", write(tmp_path / "c.yaml", [near_default, without, own_time])).code == 0
 
 
+def test_no_more_time_passes_than_fits(run: Run, tmp_path: Path) -> None:
+    far, farther = {"advance": "99999999999d"}, {"advance": "365249d"}
+    path = tmp_path / "c.yaml"
+    write(path, [one(["a text", far, "b text", dict(far)], ["unique", "unique"])])
+    assert findings(run, path) == [
+        f"{line}: more than 365,250 days would have passed by then; advance by less"
+        for line in ("5:5", "7:5")
+    ]
+    assert run("test", write(path, [one(["a text", farther, "b text"], ["unique", "unique"])])).code == 0
+    write(path, [one(["a text", farther, {"advance": "25h"}, "b text"], ["unique", "unique"])])
+    assert len(findings(run, path)) == 1
+
+
+def test_a_failing_message_is_shown_as_it_would_be_written(run: Run, tmp_path: Path) -> None:
+    messages = ["a text", {"text": "帖子 it's", "id": "b"}, {"raw": "{\u202e"}]
+    found = run("test", write(tmp_path / "c.yaml", [one(messages, ["near", "near", "near"])]))
+    shown = [line.partition(": message ")[2] for line in found.out.splitlines() if ": message " in line]
+    assert shown == ["1, a text", '2, {"text": "帖子 it\'s", "id": "b"}', r"3, {\u202e"]
+
+
 def test_texts_go_into_the_field_that_the_settings_name(run: Run, tmp_path: Path) -> None:
     of_json = one(["a text of some length", {"a": {"b": "A text of some length!"}}], ["unique", "exact of 1"])
     of_json["settings"] = {"input": {"text_field": ["a.b"]}}
