@@ -58,6 +58,8 @@ def pair_panel(entry: Mapping[str, Any]) -> Group:
 
     if "distance" in entry:
         degree = f"{entry['distance']} bits apart"
+    elif "shared" in entry:
+        degree = f"{entry['shared']} hashes in common"
     elif entry["stage"] == "exact":
         degree = "equal but for what the profile drops"
     else:

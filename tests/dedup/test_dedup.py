@@ -227,6 +227,17 @@ def test_examples_are_shown_where_all_drops_are_copies_and_with_quiet(tmp_path: 
     assert run("dedup", source, "-q", "-o", tmp_path / "out", *SMALL).err == ""
 
 
+def test_examples_say_how_many_hashes_are_in_common(tmp_path: Path, run: Run) -> None:
+    rows = [{"id": 1, "text": _POST}, {"id": 2, "text": _POST + "另外还有一些别的话"}]
+    source = write_rows(tmp_path / "in.jsonl", rows)
+    signatures = setting("near.method=signatures", "near.signature.share=2")
+    files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "dropped")
+    ran = run("dedup", source, "-q", *files, "--examples", "1", *SMALL, *signatures)
+    (dropped,) = read_lines(tmp_path / "dropped")
+    shown = f"near: #2 (2) repeats #1 (1), {dropped['shared']} hashes in common"
+    assert (ran.code, ran.err.splitlines()[0]) == (0, shown)
+
+
 def test_scopes_never_meet_and_fields_decide(tmp_path: Path, run: Run) -> None:
     rows = [
         {"id": 1, "text": _POST, "u": {"t": "a"}},
