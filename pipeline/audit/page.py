@@ -16,14 +16,15 @@ MOST_CLUSTERS = 200
 """So many clusters a page shows at most, whatever is asked: each may hold five texts."""
 _LISTED = 1_000
 _SAMPLES = 4
-_PARTS = 60
+PARTS = 60
+"""Parts of the drop rate, so many at most."""
 _WIDTH, _HEIGHT = 7.0, 2.4
 _LABELS = 7
 
 
 def page_sizes(clusters: int) -> Sizes:
     """What the page needs. clusters: how many were asked for"""
-    return Sizes(min(clusters, MOST_CLUSTERS), samples=_SAMPLES, parts=_PARTS, listed=_LISTED)
+    return Sizes(min(clusters, MOST_CLUSTERS), samples=_SAMPLES, parts=PARTS, listed=_LISTED)
 
 
 def page(found: Findings, *, name: str, asked: str, kept_apart: str | None) -> bytes:
@@ -34,7 +35,7 @@ def page(found: Findings, *, name: str, asked: str, kept_apart: str | None) -> b
     """
     totals, rate = found.totals, found.rate
     rows = totals.extent.rows
-    clustered = sum(cluster.drops for cluster in found.clusters)
+    clusters = found.clusters[:MOST_CLUSTERS]
     return render(
         "audit.html",
         script="audit.js",
@@ -58,8 +59,8 @@ def page(found: Findings, *, name: str, asked: str, kept_apart: str | None) -> b
         rate_plot=_rate_plot(found),
         time_plot=_time_plot(found),
         reasons=_reasons(found),
-        clusters=[_cluster(cluster, totals.drops) for cluster in found.clusters],
-        clustered=clustered,
+        clusters=[_cluster(cluster, totals.drops) for cluster in clusters],
+        clustered=sum(cluster.drops for cluster in clusters),
         listed=[_drop(drop) for drop in found.listed],
     ).html
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -125,7 +125,8 @@ def command(
     """
     from twinsieve.pipeline.audit.choice import Choice
     from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
-    from twinsieve.pipeline.audit.page import page, page_sizes
+    from twinsieve.pipeline.audit.page import PARTS, page, page_sizes
+    from twinsieve.pipeline.files.format import refuse_empty_names
     from twinsieve.pipeline.files.source import STDIN, is_stream
     from twinsieve.pipeline.files.write import STDOUT, place_all, refuse_clashes
     from twinsieve.stages.errors import UsageError, shown
@@ -136,6 +137,7 @@ def command(
     elif topic.since is not None or topic.limit is not None or flags.any_given:
         raise click.UsageError("FILE is read without settings, --since and --limit; these are for Kafka")
     inputs = [*([file] if file is not None else []), *([kept_apart] if kept_apart is not None else [])]
+    refuse_empty_names(inputs)
     written = reports.by_flag()
     refuse_clashes(inputs, ({"--json": STDOUT} if as_json else {}) | written)
     _refuse_endings(reports)
@@ -171,6 +173,8 @@ def command(
         count = None
         if counts:
             sizes = Sizes(top) if reports.html is None else page_sizes(top)
+            if as_json:
+                sizes = replace(sizes, clusters=top, parts=PARTS)
             found = findings_of(chosen, sizes, reasons)
             if not as_json or reports.html is not None:
                 found = source.with_leaders(found)

@@ -239,3 +239,14 @@ def test_a_number_may_have_zeros_in_front_and_no_word_is_a_missing_number(run: R
         (("--position", "posts.jsonl:010"), 1),
     ):
         assert run("audit", drops, *words).out.endswith(f"{listed} drops; {listed} shown\n"), words
+
+
+def test_json_is_the_same_beside_a_page(run: Run, tmp_path: Path) -> None:
+    drops = write_rows(tmp_path / "d.jsonl", [row(n, n - 1000) for n in range(1001, 1301)])
+    alone = run("audit", drops, "--json", "--top", "250")
+    beside = run("audit", drops, "--json", "--top", "250", "--html", tmp_path / "d.html")
+    assert alone.code == beside.code == 0
+    assert alone.out == beside.out
+    said = json.loads(alone.out)
+    assert (len(said["clusters"]), len(said["rate"])) == (250, 60)
+    assert (tmp_path / "d.html").read_text().count("1 drops, 0.3%") == 200

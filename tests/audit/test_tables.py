@@ -211,6 +211,7 @@ def test_parquet_without_pyarrow_is_refused_with_the_package(
         (("--html", "x.html.zst"), "--html x.html.zst: is not written compressed; leave .zst out"),
         (("--csv", "x", "--html", "x"), "--html x: is also --csv (x)"),
         (("--csv", ""), "--csv: the name is empty"),
+        (("--kept-apart", ""), "an input's name is empty"),
         (("--csv", "-", "--json"), "--csv -: is also --json (-); name another file"),
         (("--csv", "/dev/stdout", "--json"), "--csv /dev/stdout: is also --json (-)"),
         (("--html", "/dev/fd/1", "--json"), "--html /dev/fd/1: is also --json (-)"),
