@@ -139,7 +139,7 @@ def command(
     inputs = [*([file] if file is not None else []), *([kept_apart] if kept_apart is not None else [])]
     refuse_empty_names(inputs)
     written = reports.by_flag()
-    refuse_clashes(inputs, ({"--json": STDOUT} if as_json else {}) | written)
+    refuse_clashes(inputs, ({"--json": STDOUT} if as_json else {}) | written, config=flags.config)
     _refuse_endings(reports)
     lists = not choice.is_open and not as_json and not any(written.values())
     summarises = not any(written.values()) and not lists

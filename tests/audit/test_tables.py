@@ -243,6 +243,16 @@ def test_misuse_is_said_and_writes_nothing(
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
 
 
+def test_the_settings_of_an_app_are_not_written_over(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "app").write_text("app: mine\n")
+    found = run(
+        "audit", "-c", tmp_path / "app", "--csv", tmp_path / "app", "--set", "kafka.bootstrap=127.0.0.1:1"
+    )
+    assert found.code == 2
+    assert "is also the settings file" in found.err
+    assert (tmp_path / "app").read_text() == "app: mine\n"
+
+
 @pytest.mark.parametrize("words", [("--json",), ("--html", "x.html"), ("--csv", "x.csv", "--json")])
 def test_a_stream_is_refused_where_it_is_read_twice(run: Run, words: tuple[str, ...]) -> None:
     found = run("audit", "-", *words)
