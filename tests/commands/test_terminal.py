@@ -17,6 +17,9 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.terminal import diff
 from twinsieve.pipeline.generate.stream import generate
 
+BIDI_CONTROL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""All characters with this property, by PropList.txt of Unicode 17.0."""
+
 
 def _seen_on_a_terminal(root: Path, *arguments: str | Path) -> tuple[int, str]:
     """Exit code, and what a terminal on stderr got."""
@@ -96,7 +99,11 @@ def test_what_is_printed_moves_no_cursor(text: str) -> None:
     assert not any(
         ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000 for char in shown
     )
-    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
+    assert not set(shown) & set(BIDI_CONTROL + "\u2028\u2029")
+
+
+def test_marks_of_direction_are_escaped() -> None:
+    assert printable(BIDI_CONTROL) == "".join(f"\\u{ord(char):04x}" for char in BIDI_CONTROL)
 
 
 @given(st.text("甲乙丙 abc", max_size=30), st.text("甲乙丙 abc", max_size=30))

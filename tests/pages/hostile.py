@@ -42,6 +42,7 @@ TEXTS: dict[str, str] = {
     "prototype": '{"__proto__": {"x": 1}, "constructor": {"prototype": 1}} __proto__',
     # Characters that act.
     "right-to-left override": "invoice \u202egpj.exe\u202c\u202e and on",
+    "arabic letter mark": "12 \u061c- 3\u061c a",
     "open isolates": "a \u2066 b \u2067 c \u2068 d \u202a e \u202b",
     "closed isolates": "\u2069\u2069\u202c\u202c out of the box",
     "controls": "".join(map(chr, [*range(1, 32), *range(127, 160)])),
