@@ -64,7 +64,12 @@ def test_extras_that_a_page_installs_exist(root: Path, page: Path) -> None:
         assert set(names.split(",")) <= set(extras)
 
 
-@pytest.mark.parametrize("page", [page for page in DOCUMENTS if _on_files(page)], ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    # Those of the tour are run by test_tour.py.
+    [page for page in DOCUMENTS if _on_files(page) and page.name != "TOUR.md"],
+    ids=name_of,
+)
 def test_the_commands_of_a_page_run(
     page: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
