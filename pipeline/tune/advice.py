@@ -208,8 +208,8 @@ def _more_labels(dropped: Share, labels: int) -> str:
         while _half_width((low + high) / 2, of) > half:
             of += 1
         more = math.ceil((of - dropped.of) * labels / dropped.of / 10) * 10
-        told.append(f"to ± {half:g} by about {more:,} more labels")
-    return f"the interval of precision would narrow {', '.join(told)}"
+        told.append(f"to ± {half:g} with about {more:,} more labels")
+    return f"the interval of precision narrows {', '.join(told)}"
 
 
 def _half_width(share: float, of: int) -> float:

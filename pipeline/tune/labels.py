@@ -48,7 +48,7 @@ def distinct_labels(pairs: Sequence[JudgedPair]) -> Labels:
     notes = []
     if len(kept) < len(pairs):
         notes.append(
-            f"{len(pairs) - len(kept):,} of {len(pairs):,} labels are of a pair that has one; it counts once"
+            f"{len(pairs) - len(kept):,} of {len(pairs):,} labels repeat a pair; each pair counts once"
         )
     if contradictory:
         notes.append(f"pairs labelled same and different count as unsure: {contradictory:,}")

@@ -214,7 +214,7 @@ def test_the_lines_tell_the_interval_and_how_many_labels_would_narrow_it() -> No
         "recall 1.000 (90% interval 0.934 to 1.000): 38 of 38 pairs labelled same are dropped",
     ]
     told = next(line for line in advice.lines if "more labels" in line)
-    counts = re.findall(r"to ± ([\d.]+) by about ([\d,]+) more labels", told)
+    counts = re.findall(r"to ± ([\d.]+) with about ([\d,]+) more labels", told)
     assert [float(half) for half, _ in counts] == list(NARROW)
     middle = (low + high) / 2
     for half, count in counts:
@@ -247,7 +247,7 @@ def test_a_pair_counts_once_and_two_labels_of_it_are_unsure() -> None:
         ("e", "f", "different"),
     ]
     assert found.notes == [
-        "3 of 6 labels are of a pair that has one; it counts once",
+        "3 of 6 labels repeat a pair; each pair counts once",
         "pairs labelled same and different count as unsure: 1",
     ]
     assert labels("a b same", "a c same").notes == []
@@ -385,7 +385,7 @@ def test_labels_of_one_side_are_said_beside_the_table(
     advice, out = tuned(run, tmp_path, posts, labels)
     assert advice["yaml"] is None
     assert advice["reason"].startswith("no recommendation: no pair is labelled different")
-    assert advice["lines"] == ["2 of 42 labels are of a pair that has one; it counts once"]
+    assert advice["lines"] == ["2 of 42 labels repeat a pair; each pair counts once"]
     assert f"{advice['reason']}\n{advice['lines'][0]}\n" in out
 
 
