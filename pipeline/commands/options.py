@@ -198,21 +198,17 @@ class SettingsFlags:
             found.append(Override(key.strip(), text.strip(), f"--set {key.strip()}"))
         return found
 
-    def settings(self, *, on_files: bool, instead: dict[str, str] | None = None) -> Settings:
+    def settings(self, *, on_files: bool) -> Settings:
         """The settings from file, environment and flags.
 
         on_files: whether the input is files; then windows have no age limit unless one is set
-        instead: texts of keys, which count instead of what flags give for these keys
         raises: ConfigError
         """
         from twinsieve.pipeline.files.address import path_here
-        from twinsieve.pipeline.settings.load import Override, load_settings
+        from twinsieve.pipeline.settings.load import load_settings
 
         path = path_here("-c", self.config) if self.config is not None else None
-        instead = instead or {}
-        overrides = [override for override in self.overrides() if override.key not in instead]
-        overrides += [Override(key, text, f"--set {key}") for key, text in instead.items()]
-        return load_settings(path, os.environ, overrides, on_files=on_files)
+        return load_settings(path, os.environ, self.overrides(), on_files=on_files)
 
 
 settings_options = gathered(
