@@ -2,9 +2,9 @@
 
     python -m bench.status_pages [--refreshes 60] [--pairs 5] [--messages 100000]
 
-Refresh: a page with 1,000 drops asks for what is new. Five drops came since it last did, as many as are taken
-a second, and the texts of their leaders. CPU of the process that serves, all of it. Also the whole page as it
-is opened, and the same as JSON.
+Refresh: a page with 1,000 drops asks for what is new: as many drops as are taken a second, and the texts of
+their leaders. CPU of the process that serves, all of it. Also the whole page as it is opened, and the same as
+JSON.
 Judging: one process with both roles on a broker of its own, which is full at the start; without pages, and
 with pages, texts and a client that opens the page and refreshes it each second. In turn, so many pairs; above
 1 the process with pages was faster. CPU is that of the process, from its start on. The machine's speed
@@ -124,7 +124,7 @@ def refreshes(count: int) -> None:
             taken.append(cpu_ms)
             sizes.append(len(body))
         print(
-            f"a refresh with {A_SECOND:.0f} new drops of {MOST_DROPS:,}: median {median(taken):.2f} ms of "
+            f"a refresh with {A_SECOND:.0f} new of {MOST_DROPS:,} drops: median {median(taken):.2f} ms of "
             f"CPU, largest {max(taken):.2f} ms, {median(sizes):,.0f} bytes ({count} refreshes)"
         )
     server.close()

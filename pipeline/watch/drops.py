@@ -1,8 +1,8 @@
 """The latest dropped messages beside their leaders, for the status pages (`http.texts`).
 
 The worker hands over what it has emitted and waits for nothing: texts are read out of messages only when a
-page asks. At most a few drops a second are taken, so that a page can follow, and a fast stream is no slower
-for it.
+page asks. One drop a second is taken in the long run, so that a page and the look-up of leaders can follow,
+and a fast stream is no slower for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from twinsieve.stages.contract import NO_LEADER, Kind
 MOST_DROPS = 1_000
 MAX_TEXT = 1_000
 """The most characters of a text that are kept."""
-A_SECOND = 5.0
+A_SECOND = 1.0
 """Drops that are taken a second, in the long run."""
 _AT_ONCE = 100
 """Drops that are taken at once after a quiet time."""

@@ -1,8 +1,8 @@
 """Reads the texts of leaders from the input topics, in a thread of its own, while somebody looks at a page.
 
 A process holds no text of a leader: the worker has passed it on long ago, and the index keeps its body. So
-the message is read again where it stands. A look-up may take the broker a whole fetch, therefore there are
-few of them.
+the message is read again where it stands. A look-up costs a whole fetch, some 10 ms of CPU, so there are few
+of them while the process is busy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _log = logging.getLogger("twinsieve")
 _LOOKED_S = 10.0
 """A page counts as looked at for this long after it was asked for."""
 _BETWEEN_S = 0.1
-"""Pause after each look-up, so that they take no more than a tenth of the process."""
+_BUSY_S = 1.0
+"""Pauses before look-ups. With the longer one they take a hundredth of a core."""
+_BUSY_DROPS = 5
 _POLL_S = 0.2
 _POLLS = 25
 _MOST_TEXTS = 1_000
@@ -88,7 +90,11 @@ class LeaderTexts:
         """Look leaders up until nobody looks at a page. raises: BrokerError"""
         with ExitStack() as stack:
             reader: Reader | None = None
-            while not self._closed.wait(_BETWEEN_S):
+            passed = self._drops.passed
+            pause_s = _BETWEEN_S
+            while not self._closed.wait(pause_s):
+                before, passed = passed, self._drops.passed
+                pause_s = _pause_s(passed - before)
                 if self._clock.monotonic_s() - self._asked_s > _LOOKED_S:
                     self._asked.clear()
                     return
@@ -141,3 +147,12 @@ class LeaderTexts:
                     return "", _GONE
                 return self._read(records.values[0] if self._part == "value" else records.keys[0])
         return "", _SILENT
+
+
+def _pause_s(dropped: int) -> float:
+    """Length of the next pause, after so many drops in the last one.
+
+    >>> _pause_s(5), _pause_s(6)
+    (0.1, 1.0)
+    """
+    return _BUSY_S if dropped > _BUSY_DROPS else _BETWEEN_S

@@ -15,10 +15,10 @@ class Rates:
     """Keeps a reading each five seconds, of the last five minutes.
 
     >>> rates = Rates()
-    >>> for second, count in ((0, 0), (60, 300), (70, 500)):
+    >>> for second, count in ((0, 0), (70, 300), (80, 500)):
     ...     rates.read(second, {"unique": count})
-    >>> rates.per_s(70, {"unique": 500})["unique"]
-    (20.0, 8.333333333333334, 7.142857142857143)
+    >>> rates.per_s(80, {"unique": 500})["unique"]
+    (20.0, 6.25, 6.25)
     """
 
     def __init__(self) -> None:

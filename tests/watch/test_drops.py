@@ -106,12 +106,12 @@ def test_few_drops_a_second_are_taken_and_all_of_a_slow_stream() -> None:
     for _ in range(20):
         worker.emit([post("a")] * 1_000)
     assert len(worker.drops.newer(0)) == 100
-    worker.clock.sleep(2.0)
+    worker.clock.sleep(10.0)
     worker.emit([post(str(number)) for number in range(50)])
     assert [drop.text for drop in worker.drops.newer(0)[:11]] == [*map(str, range(49, 39, -1)), "a"]
-    for _ in range(30):
+    for _ in range(150):
         worker.clock.sleep(1.0)
-        worker.emit([post("slow")] * 5)
+        worker.emit([post("slow")])
     assert [drop.text for drop in worker.drops.newer(0)].count("slow") == 150
     assert worker.drops.passed == 20_200
 
