@@ -81,12 +81,15 @@ def command(
     from twinsieve.pipeline.evaluate.tables import report_tables
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
+    from twinsieve.pipeline.files.source import STDIN
     from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
     from twinsieve.pipeline.settings.values import read_similarity
 
     if (pairs_file is None) == (judged is None):
         raise click.UsageError("name PAIRS, or labels with --judged")
+    if input_ == STDIN and STDIN in (pairs_file, judged):
+        raise click.UsageError("stdin cannot be both INPUT and what it is compared with; name a file for one")
     if judged is not None:
         of_pairs = {"--at": least_similarity, "--rows": rows, "--wrong": wrong, "--stats": stats}
         for flag, value in of_pairs.items():

@@ -34,8 +34,10 @@ def path_here(use: str, name: str) -> Path:
     """The path of a file that must be on this machine.
 
     use: name of the file's purpose for the error text
-    raises: UsageError for an address
+    raises: UsageError for an address, and for an empty name, which a Path would take for this folder
     """
+    if not name:
+        raise UsageError(f"{use}: the name is empty; name a file")
     if is_address(name):
         raise UsageError(f"{use} {shown(name)}: must be a local file; fetch it first")
     return Path(name)

@@ -195,6 +195,26 @@ def test_labels_refuse_what_only_pairs_use(
     assert f"{words[0]} needs PAIRS; --judged does not use it" in found.err
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("evaluate", "-", "--judged", "-"), "stdin cannot be both INPUT and what it is compared with"),
+        (("evaluate", "-", "-"), "stdin cannot be both INPUT and what it is compared with"),
+        (("evaluate", "", "pairs.tsv"), "INPUT: the name is empty; name a file"),
+        (("evaluate", "posts.jsonl", "--judged", ""), "--judged: the name is empty; name a file"),
+        (("test", ""), "FILE: the name is empty; name a file"),
+        (("lint", "-c", ""), "the name is empty; name a file"),
+        (("explain", "a", "b", "-c", ""), "-c: the name is empty; name a file"),
+    ],
+)
+def test_inputs_without_a_name_and_stdin_twice_are_refused(
+    run: Run, words: tuple[str, ...], says: str
+) -> None:
+    found = run(*words)
+    assert (found.code, found.out) == (2, "")
+    assert says in found.err
+
+
 def test_a_set_may_have_any_name(run: Run, files: tuple[Path, Path], tmp_path: Path) -> None:
     labels = tmp_path / "labels.tsv"
     lines = [JUDGED_HEADER, "all\tb\ta\tsame", "\tc\ta\tsame", "\x1b[2J\te\td\tdifferent"]
