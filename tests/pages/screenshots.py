@@ -102,7 +102,7 @@ def _clusters(scene: Scene) -> bytes:
     browser = scene.browser
     browser.open(scene.audit_page(), width=_WIDTH)
     browser.resize(_WIDTH, 620)
-    browser.evaluate("document.querySelector('article').scrollIntoView(); scrollBy(0, -60)")
+    browser.evaluate("document.querySelector('article').scrollIntoView(); scrollBy(0, -46)")
     return browser.window()
 
 
