@@ -132,10 +132,9 @@ def command(
     refuse_empty_names(list(inputs))
     names = expand(list(inputs) or ["-"], [stats, report_file]).names
     dialect = spelt.dialect_of(names, settings)
-    if report_file == STDOUT:
-        raise click.UsageError("--report -: the table goes to stdout; name a file for the page")
     read = [*names, *(name for name in (judged, pairs_file) if name is not None)]
-    refuse_clashes(read, {"--report": report_file, "--stats": stats}, settings=settings, config=flags.config)
+    written = {"the table": STDOUT, "--report": report_file, "--stats": stats}
+    refuse_clashes(read, written, settings=settings, config=flags.config)
     refuse_endings_of_reports({"--stats": stats})
     refuse_other_endings("HTML", ("HTML",), {"--report": report_file})
     refuse_packed_endings({"--report": report_file})

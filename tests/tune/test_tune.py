@@ -128,7 +128,8 @@ def test_labels_are_counted_as_evaluate_counts_them(run: Run, tmp_path: Path, po
         (("{posts}", "--report", "{missing}/tune.html"), "tune.html: cannot be written"),
         (("{posts}", "--report", "tune.csv"), "--report tune.csv: looks like csv, but holds HTML"),
         (("{posts}", "--report", "tune.html.gz"), "--report tune.html.gz: is not written compressed"),
-        (("{posts}", "--report", "-"), "--report -: the table goes to stdout; name a file"),
+        (("{posts}", "--stats", "/dev/stdout"), "--stats /dev/stdout: is also the table (-); name another"),
+        (("{posts}", "--report", "-"), "--report -: is also the table (-); name another file"),
         (("{posts}", "--label-pairs", "501"), "'--label-pairs'"),
         (("{posts}", "--rows", "0"), "'--rows'"),
     ],
@@ -142,7 +143,7 @@ def test_what_cannot_be_tried_is_said(
     names |= {name: tmp_path / f"{name}.tsv" for name in ("foreign",)}
     names["foreign"].write_text("later\tearlier\tsimilarity\tkind\nb\ta\t0.9\tnear\n")
     names["twice"] = write_rows(tmp_path / "twice.jsonl", [{"id": id_, "text": "x" * 9} for id_ in "aab"])
-    names["labels"].write_text("later_id\tearlier_id\tlabel\nnobody\tnobody\tsame\n")
+    names["labels"].write_text("later_id\tearlier_id\tlabel\nnobody\tsomebody\tsame\n")
     page = () if "--report" in arguments else ("--report", tmp_path / "tune.html")
     ran = run("tune", *(word.format(**names) for word in arguments), *page)
     assert ran.code in (1, 2)
