@@ -6,10 +6,10 @@ Refresh: a page with 1,000 drops asks for what is new: as many drops as are take
 their leaders. CPU of the process that serves, all of it. Also the whole page as it is opened, and the same as
 JSON.
 Judging: one process with both roles on a broker of its own, which is full at the start; without pages, and
-with pages, texts and a client that opens the page and refreshes it each second. In turn, so many pairs; above
-1 the process with pages was faster. The rate leaves out the first quarter of the messages, in which the page
-is opened and the client that reads leaders connects, once a process. CPU is that of the process, from its
-start on. The machine's speed drifts, so quote the median ratios. `--pairs 0`: no judging.
+with pages, texts and a client that opens the page and refreshes it each second. These run in turn, `--pairs`
+times; above 1 the process with pages was faster. The rate leaves out the first quarter of the messages, in
+which the page is opened and the client that reads leaders connects, once a process. CPU is that of the
+process, from its start on. The machine's speed drifts, so quote the median ratios. `--pairs 0`: no judging.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Stream:
         self._offset = 0
 
     def drop(self, count: int) -> None:
-        """Drop so many posts and set the texts of their leaders."""
+        """Drop this number of posts, and set the texts of their leaders."""
         for post, kept in itertools.islice(self._pairs, count):
             self._offset += 2
             verdicts = Verdicts.blank(1, fill={"kinds": Kind.NEAR, "matched": 9, "compared": 10})

@@ -2,7 +2,7 @@
 
     python -m bench.tune_labels [--draws 20] [--rules]
 
-Each judged set in turn: so many of its pairs are drawn by a seed, `advise` gets their labels and the points
+Each judged set in turn: 60 or 130 of its pairs are drawn by a seed, `advise` gets their labels and the points
 that `tune` has for them, and the other pairs of the set judge the settings in its YAML. After a draw without
 a recommendation, the settings of a user without settings are judged. Pooled: all sets of one draw together.
 
@@ -148,7 +148,7 @@ def points_of(name: str, drawn: Sequence[int], *, without: str = "") -> list[Poi
 
 
 def outcome(name: str, count: int, seed: int, rule: Rule, *, without_profile: bool) -> Outcome:
-    """What the settings that are recommended by so many labels do to the other pairs."""
+    """What the settings that `advise` recommends by these labels do to the other pairs."""
     pairs = pairs_of(name)
     drawn = sorted(random.Random(f"{name} {count} {seed}").sample(range(len(pairs)), count))
     points = points_of(name, drawn, without=PROFILES[name] if without_profile else "")

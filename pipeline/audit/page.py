@@ -17,7 +17,7 @@ MOST_CLUSTERS = 200
 _LISTED = 1_000
 _SAMPLES = 4
 PARTS = 60
-"""Parts of the drop rate, so many at most."""
+"""The largest number of parts of the drop rate."""
 _WIDTH, _HEIGHT = 7.0, 2.4
 _LABELS = 7
 

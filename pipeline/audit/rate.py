@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from twinsieve.pipeline.audit.drops import Drop
 
 _MOST_TIMES = 1 << 14
-"""At most so many times are held to find out which range most of them cover."""
+"""The largest number of times that are held to find the range which most of them cover."""
 _TAIL = 0.005
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
 _SPANS_MS = (
@@ -195,7 +195,7 @@ class RateCounter:
 
 
 def _round_width(rows: int, first: int, parts: int) -> int:
-    """The smallest of 1, 2, 5, 10, 20, … such that so many rows make no more parts than wanted."""
+    """The smallest of 1, 2, 5, 10, 20, … with which the rows make no more parts than wanted."""
     width, step = 1, 0
     while (first - 1 + rows - 1) // width - (first - 1) // width + 1 > parts:
         step += 1

@@ -27,7 +27,7 @@ from twinsieve.stages.errors import UsageError
 MOST_DROPS = 100_000
 _CHUNK = 500
 _BACK = 1_000
-"""A search from the newest message on goes back by so many offsets at a time."""
+"""Offsets that a search from the newest message goes back in one step."""
 _CLOSE = 200
 """Two leaders that are no farther apart are read in one go."""
 _NO_LIMIT = 1 << 62
@@ -46,7 +46,7 @@ class TopicDrops:
     """The drops of a duplicates topic that are read: the same ones at each reading.
 
     since_ms: only messages from the first one on whose timestamp is not earlier; None: all
-    most: only about so many of the newest ones
+    most: the number of newest messages to read, about
     tell: called with the number of records that were read, now and then
     raises: UsageError if the app has no such topic; BrokerError if it does not exist, or no broker answers
     """

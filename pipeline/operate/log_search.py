@@ -25,7 +25,7 @@ from twinsieve.stages.contract import Verdicts
 from twinsieve.stages.errors import StateError
 
 _NEAR = 64
-"""A search by halves ends with reading so many records."""
+"""A search by halves stops at this number of records, and reads them."""
 _HINTED = 512
 """So many blocks from the message's timestamp on are read first. Most messages are judged soon after they
 were written."""

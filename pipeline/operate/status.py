@@ -23,7 +23,7 @@ from twinsieve.pipeline.operate.input_topics import described_inputs
 from twinsieve.pipeline.settings.model import Settings
 
 _NEWEST = 64
-"""The newest decision is looked for among so many offsets: markers of transactions stand between."""
+"""Number of last offsets in which the newest decision is searched: markers of transactions stand between."""
 _READ_S = 5.0
 _POLL_S = 0.2
 _MOST_RECORDS = 1_000
@@ -34,7 +34,7 @@ class InputStatus:
     """One input partition.
 
     committed: offset up to which everything came out; None if no worker has ever committed one in this topic
-    end: last stable offset; waiting: offsets between the two, at most so many messages
+    end: last stable offset; waiting: offsets between the two; there are at most as many messages
     since_ms: timestamp of the first message that waits, ms since 1970; None if none waits or it is not known
     worker: name of the member that has the partition; None if nobody has it
     recreated: whether the committed offset belongs to an earlier topic of the same name, which was deleted;

@@ -150,7 +150,7 @@ class LeaderTexts:
 
 
 def _pause_s(dropped: int) -> float:
-    """Length of the next pause, after so many drops in the last one.
+    """Length of the next pause. dropped: number of drops during the last one.
 
     >>> _pause_s(5), _pause_s(6)
     (0.1, 1.0)

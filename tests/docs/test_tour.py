@@ -1,4 +1,4 @@
-"""The commands on files of docs/TOUR.md print what stands below them."""
+"""The demo of README.md and the commands on files of docs/TOUR.md print what the pages show."""
 
 from __future__ import annotations
 
@@ -32,7 +32,29 @@ def test_commands_print_what_the_page_shows(
             assert main(shlex.split(line)[1:]) == 0, line
             outputs = capfd.readouterr()
             printed += outputs.out + outputs.err
-        lines = iter([_plain(line) for line in printed.splitlines()])
-        # Each shown line stands in what was printed, behind the one before it.
-        for line in shown.splitlines():
-            assert line == "…" or _plain(line) in lines, line
+        _require(shown, printed)
+
+
+def test_the_demo_prints_what_the_readme_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shown = re.search(r"^```\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    monkeypatch.setenv("COLUMNS", "160")
+    posts, settings = str(tmp_path / "posts.jsonl.gz"), str(ROOT / "config" / "microblog.yaml")
+    assert main(["generate", "--messages", "20000", "--seed", "7", "-o", posts]) == 0
+    outputs = ["-o", str(tmp_path / "unique.jsonl"), "--duplicates", str(tmp_path / "dropped.jsonl")]
+    assert main(["dedup", posts, "-c", settings, *outputs, "--examples", "5"]) == 0
+    printed = capfd.readouterr()
+    _require(shown[1], printed.out + printed.err)
+
+
+def _require(shown: str, printed: str) -> None:
+    """Each shown line stands in what was printed, behind the one before it. An ellipsis stands for more lines,
+    and at the end of a line for the rest of it."""
+    lines = iter([_plain(line) for line in printed.splitlines()])
+    for line in shown.splitlines():
+        begin = re.sub(r"…\)?$", "", _plain(line)).rstrip()
+        is_cut = begin != _plain(line)
+        found = (other == begin or (is_cut and other.startswith(begin)) for other in lines)
+        assert not begin or any(found), line
