@@ -9,6 +9,7 @@ from typing import Any
 from twinsieve.pipeline.basics.printable import beginning
 from twinsieve.pipeline.files.rows import split_lines
 from twinsieve.pipeline.files.source import InputSource
+from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.spelling import decoded
 from twinsieve.stages.errors import UsageError, shown
@@ -75,8 +76,7 @@ class Drop:
             return "exact: equal"
         if self.measure == "similarity":
             return f"near: {self.likeness:.4g} alike"
-        unit = "bits apart" if self.measure == "distance" else "hashes in common"
-        return f"near: {self.likeness:g} {unit}"
+        return f"near: {self.likeness:g} {LIKENESS_WORDS[self.measure]}"
 
     @property
     def closeness(self) -> tuple[bool, float]:

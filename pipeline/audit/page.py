@@ -9,6 +9,7 @@ from twinsieve.pipeline.audit.findings import Findings, Sizes
 from twinsieve.pipeline.audit.rate import RowPart
 from twinsieve.pipeline.audit.table import moment
 from twinsieve.pipeline.audit.totals import HUNDREDTHS
+from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
 from twinsieve.pipeline.pages.plots import COLOURS, figure, style, svg_of
 from twinsieve.pipeline.pages.render import render, svg_image
 
@@ -165,9 +166,7 @@ def _near_plot(found: Findings) -> str | None:
             scale = HUNDREDTHS if measure == "similarity" else 1
             counts = [likeness[measure, unit] for unit in units]
             axes.bar([unit / scale for unit in units], counts, width=0.9 / scale, align="edge")
-            axes.set_xlabel(
-                {"similarity": "similarity", "distance": "bits apart", "shared": "hashes in common"}[measure]
-            )
+            axes.set_xlabel(LIKENESS_WORDS[measure])
             axes.set_ylabel("near drops")
             _whole_numbers(axes.yaxis)
             if measure == "similarity":

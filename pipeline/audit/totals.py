@@ -11,6 +11,7 @@ import mmh3
 from twinsieve.pipeline.audit.drops import Drop, Place
 from twinsieve.pipeline.audit.leaders import LeaderCounts
 from twinsieve.pipeline.audit.rate import Extent
+from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
 
 HUNDREDTHS = 100
 _TEN_THOUSANDTHS = 10_000
@@ -158,5 +159,4 @@ def _unit(drop: Drop) -> int:
 def _in_words(measure: str, unit: int) -> str:
     if measure == "similarity":
         return f"near, from {unit / HUNDREDTHS:g}"
-    words = "bits apart" if measure == "distance" else "hashes in common"
-    return f"near, {unit}{' or more' if unit == _MOST_UNITS else ''} {words}"
+    return f"near, {unit}{' or more' if unit == _MOST_UNITS else ''} {LIKENESS_WORDS[measure]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from twinsieve.pipeline.basics.printable import alike_at_start, parts_of
+from twinsieve.pipeline.basics.printable import alike_at_ends, parts_of
 
 _MAX_COMPARED = 800
 """The most characters of each side that are shown between what both begin and end with."""
@@ -37,8 +37,7 @@ def excerpt(left: str, right: str) -> list[Piece]:
     >>> [(len(piece.left), piece.hidden_left) for piece in excerpt("a" * 1000, "a" * 1000 + "b")]
     [(80, 0), (0, 840), (80, 0), (0, 0)]
     """
-    begin = alike_at_start(left, right)
-    end = alike_at_start(left[begin:][::-1], right[begin:][::-1])
+    begin, end = alike_at_ends(left, right)
     middle_left, middle_right = left[begin : len(left) - end], right[begin : len(right) - end]
     pieces = list(_shortened(left[:begin]))
     for part in parts_of(middle_left, middle_right, _MAX_COMPARED):

@@ -51,15 +51,14 @@ class Part:
 def parts_of(left: str, right: str, most: int = _MAX_COMPARED) -> list[Part]:
     """The first `most` characters of both texts as parts that are alike or not, in order.
 
-    What both begin and end with is found in any texts. Of what lies between, so many characters are compared
-    that texts made to be slow cost no more than others; the rest is one part that is not alike.
+    The common beginning and end are always found. Between them only a limited number of characters is
+    compared, so that texts made to be slow cost no more than others; the rest is one part that is not alike.
 
     >>> [(part.left, part.right) for part in parts_of("12 dead", "13 dead")]
     [('1', '1'), ('2', '3'), (' dead', ' dead')]
     """
     left, right = left[:most], right[:most]
-    begin = alike_at_start(left, right)
-    end = alike_at_start(left[begin:][::-1], right[begin:][::-1])
+    begin, end = alike_at_ends(left, right)
     middle_left, middle_right = left[begin : len(left) - end], right[begin : len(right) - end]
     compared = _comparable(middle_left, middle_right)
     near_left, near_right = middle_left[:compared], middle_right[:compared]
@@ -70,6 +69,16 @@ def parts_of(left: str, right: str, most: int = _MAX_COMPARED) -> list[Part]:
         *_joined([*parts, Part(middle_left[compared:], middle_right[compared:], same=False)]),
         *([Part(left[len(left) - end :], left[len(left) - end :], same=True)] if end else []),
     ]
+
+
+def alike_at_ends(left: str, right: str) -> tuple[int, int]:
+    """Numbers of characters with which both texts begin and end; the two parts do not overlap.
+
+    >>> alike_at_ends("12 dead", "13 dead"), alike_at_ends("aaa", "aaaa")
+    ((1, 5), (3, 0))
+    """
+    begin = alike_at_start(left, right)
+    return begin, alike_at_start(left[begin:][::-1], right[begin:][::-1])
 
 
 def alike_at_start(left: str, right: str) -> int:

@@ -56,10 +56,11 @@ def pair_panel(entry: Mapping[str, Any]) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    if "distance" in entry:
-        degree = f"{entry['distance']} bits apart"
-    elif "shared" in entry:
-        degree = f"{entry['shared']} hashes in common"
+    from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
+
+    counted = next((measure for measure in ("distance", "shared") if measure in entry), None)
+    if counted is not None:
+        degree = f"{entry[counted]} {LIKENESS_WORDS[counted]}"
     elif entry["stage"] == "exact":
         degree = "equal but for what the profile drops"
     else:

@@ -54,6 +54,10 @@ def ten_thousandths(
     return matched * SIMILARITY_SCALE // compared
 
 
+LIKENESS_WORDS = {"similarity": "similarity", "distance": "bits apart", "shared": "hashes in common"}
+"""What a likeness counts, in words, by the name of its measure (`likeness_of`)."""
+
+
 def likeness_of(verdicts: Verdicts, row: int) -> tuple[str, float]:
     """How similar a dropped row and its leader are: the name of the measure, and its value.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from twinsieve.pipeline.basics.times import shown_time
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _SPANS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0))
@@ -50,7 +50,7 @@ def moment(seconds: float) -> str:
     >>> moment(0)
     '1970-01-01 00:00:00 UTC'
     """
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return shown_time(int(seconds * 1000))
 
 
 def _short(number: float, unit: str) -> str:
