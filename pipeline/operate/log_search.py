@@ -148,7 +148,7 @@ class LogSearch:
         return None
 
     def _before(self, wanted: Wanted, begin: int, high: int) -> Judged | Asked | Unfound:
-        """As `find`, for a message that came out before the log offset `high`."""
+        """The result of `find` for a message that came out before the log offset `high`."""
         while True:
             reached = self._gallop(wanted, begin, high)
             if reached is None:

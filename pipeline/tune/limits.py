@@ -25,7 +25,7 @@ VALUES = {
 }
 """The values that are tried, as `Differences` has them: those of the profiles, and values around them."""
 LEAST_GAIN = 0.01
-"""A limit is changed only for so much of the measure. Smaller gains do not last on other pairs of a set."""
+"""Least gain of the measure for which a limit changes. Smaller gains do not last on other pairs of a set."""
 
 
 @dataclass(slots=True)

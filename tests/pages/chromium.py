@@ -232,7 +232,7 @@ class Browser:
         return list(self._told())
 
     def require_calm(self) -> None:
-        """Fail with what was wrong since the last call, if anything was."""
+        """Fail with the problems since the last call, if there are any."""
         problems = self.problems()
         assert problems == [], "\n".join(problems)
 
