@@ -20,11 +20,9 @@ from tests.service.scraped import Scraped, listening
 from tests.service.stepped import edited, unlike
 from tests.service.test_changed_settings import with_section
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition, Records
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service import run as service
-from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
 
@@ -32,13 +30,6 @@ LOG = Partition("t.fingerprints", 0)
 LOOK_S = 5.0
 RING = 4
 OUTPUTS = ("posts.unique", "posts.duplicates", "posts.dead")
-
-
-@pytest.fixture
-def cluster() -> MemoryCluster:
-    made = MemoryCluster(SystemClock())
-    made.create(NewTopic("posts", 2))
-    return made
 
 
 @pytest.fixture

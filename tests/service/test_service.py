@@ -8,10 +8,8 @@ import pytest
 
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, FatalError, Messages, Partition
-from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import (
     ExactSettings,
     ExactWindowSettings,
@@ -22,13 +20,6 @@ from twinsieve.pipeline.settings.model import (
     TopicSettings,
     WindowSettings,
 )
-
-
-@pytest.fixture
-def cluster() -> MemoryCluster:
-    made = MemoryCluster(SystemClock())
-    made.create(NewTopic("posts", 2))
-    return made
 
 
 @pytest.fixture

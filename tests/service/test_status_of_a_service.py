@@ -16,19 +16,10 @@ from tests.service.scraped import Scraped, listening
 from tests.service.status_pages import ask, first_port, leaves, pages_listening, shown, status_json
 from tests.service.stepped import edited, unlike
 from tests.service.test_status_figures import EQUAL
-from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition
-from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 
 OUTPUTS = ("posts.unique", "posts.duplicates", "posts.dead")
-
-
-@pytest.fixture
-def cluster() -> MemoryCluster:
-    made = MemoryCluster(SystemClock())
-    made.create(NewTopic("posts", 2))
-    return made
 
 
 @pytest.fixture
