@@ -12,7 +12,6 @@ from tests.memory.clients import MemoryReader
 from tests.memory.consumer import MemoryConsumer
 from tests.service.running import Service, came_out, wait_for
 from tests.service.test_service import POSTS, produce
-from tests.service.test_service import cluster as cluster
 from tests.service.test_service import settings as settings
 from twinsieve.pipeline.broker.records import AbortableError, Partition, PollResult
 from twinsieve.pipeline.service import loop as service_loop
