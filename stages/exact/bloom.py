@@ -9,11 +9,13 @@ memory gives the same answers (tests/stages/exact).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Window
-from twinsieve.stages.exact.bloom_kernel import CURSOR_LIVE, bloom_bytes, new_bloom
+from twinsieve.stages.exact.bloom_kernel import CURSOR_LIVE, GENERATION_FIRST_KEPT, bloom_bytes, new_bloom
 from twinsieve.stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, bloom_sizing
 from twinsieve.stages.exact.sections import SectionReader, Sections
 
@@ -46,17 +48,35 @@ class BloomGenerations:
         return bloom_bytes(self.sizing)
 
     def to_sections(self) -> Sections:
-        """The state as named arrays, copies: `parameters`; `generations` and `bits` of live generations."""
+        """The state as named arrays: `parameters`, `generations`, and `0.bits` of the oldest live generation,
+        and so on.
+
+        Only the bits of the newest generation are a copy. Those of the others do not change until their
+        generation leaves the window and a new one takes its memory; after that, `sealed` has another name.
+        """
         rows = self._live_rows()
-        return {
+        bits = self.bloom.bits.reshape(self.sizing.rows, -1)
+        sections: Sections = {
             "parameters": self._parameters(),
             "generations": self.bloom.generations[rows],
-            "bits": self.bloom.bits.reshape(self.sizing.rows, -1)[rows],
         }
+        for number, row in enumerate(rows.tolist()):
+            is_newest = number == len(rows) - 1
+            sections[f"{number}.bits"] = bits[row].copy() if is_newest else bits[row]
+        return sections
+
+    def sealed(self) -> dict[str, str]:
+        """Names for the full generations: by number in `to_sections`, a name that no other content ever has."""
+        first = self.bloom.generations[self._live_rows(), GENERATION_FIRST_KEPT].tolist()
+        return {str(number): f"bloom-{kept}" for number, kept in enumerate(first[:-1])}
 
     @classmethod
     def from_sections(
-        cls, sections: Sections, window: Window, error_rate: float, generations: int = GENERATIONS
+        cls,
+        sections: Mapping[str, NDArray[np.generic]],
+        window: Window,
+        error_rate: float,
+        generations: int = GENERATIONS,
     ) -> BloomGenerations:
         """The filters from a saved state. raises: StateError if it has other settings or is damaged"""
         loaded = cls(window, error_rate, generations)
@@ -67,11 +87,12 @@ class BloomGenerations:
         live = len(columns)
         if live > sizing.rows:
             raise reader.damaged(f"there are {live} generations where {sizing.rows} are possible")
-        bits = reader.array("bits", np.uint8, (live, sizing.stride))
         if not _are_in_order(columns, sizing.capacity):
             raise reader.damaged("generations are not in order")
         loaded.bloom.generations[:live] = columns
-        loaded.bloom.bits.reshape(sizing.rows, -1)[:live] = bits
+        bits = loaded.bloom.bits.reshape(sizing.rows, -1)
+        for number in range(live):
+            bits[number] = reader.array(f"{number}.bits", np.uint8, (sizing.stride,))
         loaded.bloom.cursor[CURSOR_LIVE] = live
         return loaded
 

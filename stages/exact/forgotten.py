@@ -13,6 +13,8 @@ exact stage. If that message is kept, its tag is removed from here, and it is th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,7 +85,7 @@ class Forgotten:
         return {"tags": self._tags.copy(), "kept": self._kept.copy(), "times": self._times.copy()}
 
     @classmethod
-    def from_sections(cls, sections: Sections) -> Forgotten:
+    def from_sections(cls, sections: Mapping[str, NDArray[np.generic]]) -> Forgotten:
         """The tags from a saved state. raises: StateError if it is damaged"""
         loaded = cls()
         if not sections:

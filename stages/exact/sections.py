@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,54 @@ from twinsieve.stages.errors import NEW_STATE, StateError
 
 Sections = dict[str, NDArray[np.generic]]
 """Named arrays: a saved part of the state."""
+
+
+class SavedSections(Mapping[str, NDArray[np.generic]]):
+    """The sections of a saved state, some of which are read only when they are asked for.
+
+    here: sections that were read
+    elsewhere: by a prefix of names (`trie.0`), a function that reads the sections with this prefix. The
+        result of the last call is kept, so that a large part is in memory only while it is taken over
+    prefix: names are given without it
+    """
+
+    def __init__(
+        self, here: Sections, elsewhere: Mapping[str, Callable[[], Sections]], prefix: str = ""
+    ) -> None:
+        self._here = here
+        self._elsewhere = elsewhere
+        self._prefix = prefix
+        self._last: tuple[str, Sections] = ("", {})
+
+    def within(self, part: str) -> SavedSections:
+        """The sections of one part of the state, such as `bloom`, under their names in that part."""
+        return SavedSections(self._here, self._elsewhere, f"{self._prefix}{part}.")
+
+    def _found(self, name: str) -> NDArray[np.generic] | None:
+        name = self._prefix + name
+        if name in self._here:
+            return self._here[name]
+        for prefix, read in self._elsewhere.items():
+            if name.startswith(prefix + "."):
+                if self._last[0] != prefix:
+                    self._last = (prefix, read())
+                return self._last[1].get(name[len(prefix) + 1 :])
+        return None
+
+    def __getitem__(self, name: str) -> NDArray[np.generic]:
+        found = self._found(name)
+        if found is None:
+            raise KeyError(self._prefix + name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return self._found(str(name)) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (name[len(self._prefix) :] for name in self._here if name.startswith(self._prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class SectionReader:

@@ -14,6 +14,7 @@ marisa trie that never changes again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -174,8 +175,17 @@ class TrieTiers:
             sections |= {f"{number}.{name}": part for name, part in tier_to_sections(tier).items()}
         return sections
 
+    def sealed(self) -> dict[str, str]:
+        """Names for the tiers: by number in `to_sections`, a name that no other content ever has."""
+        return {
+            str(number): f"tier-{tier.oldest_kept}-{tier.newest_kept}"
+            for number, tier in enumerate(self.tiers)
+        }
+
     @classmethod
-    def from_sections(cls, sections: Sections, window: Window, sizes: TierSizes | None = None) -> TrieTiers:
+    def from_sections(
+        cls, sections: Mapping[str, NDArray[np.generic]], window: Window, sizes: TierSizes | None = None
+    ) -> TrieTiers:
         """The tiers from a saved state. raises: StateError if it has other settings or is damaged"""
         loaded = cls(window, sizes)
         reader = SectionReader("trie", sections)

@@ -7,7 +7,8 @@ save and load between batches do not change them.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -26,14 +27,19 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
-from twinsieve.stages.exact.sections import Sections
+from twinsieve.stages.exact.sections import SavedSections, Sections
 from twinsieve.stages.exact.trie import TrieTiers
 from twinsieve.stages.judge.chunk_judge import ChunkJudge, chunk_rows, near_bytes, no_bloom, no_trie_hits
+from twinsieve.stages.judge.frozen import Frozen, SavedParts
+from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk, kept_messages
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
 from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
+
+IMAGE = "image"
+"""Name of the part that holds the memory of the near stage."""
 
 
 class BatchSieve:
@@ -52,6 +58,11 @@ class BatchSieve:
         self._bloom = self._filters.bloom if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
+        self._no_leaders = np.zeros(0, np.int64)
+        """numbers of the kept messages in the ring that were forgotten as leaders"""
+        self.on_kept: Callable[[int, KeptMessages], None] | None = None
+        """Called after each chunk with what was kept, and with the number of its first message. Messages that
+        the near window has passed by then are left out."""
         # The trie gets the kept rows of a chunk only after the chunk. Until then the ring must hold all of
         # them, so a chunk is not longer than the ring.
         rows = chunk_rows(config)
@@ -98,7 +109,8 @@ class BatchSieve:
         tags: uint64[n], the first halves of the messages' digests, with their scopes mixed in
         """
         near, exact = self._chunk_judge, self.config.exact
-        near.ring.forget(positions)
+        held = self._no_leaders[self._no_leaders >= near.ring.kept - near.ring.size]
+        self._no_leaders = np.concatenate([held, near.ring.forget(positions)])
         if exact.method == "none":
             return
         # A forgotten message may have a later copy that was also kept. That copy stays the leader of this
@@ -147,6 +159,7 @@ class BatchSieve:
                 meanwhile=meanwhile if low == 0 else None,
             )
             self._seal(chunk)
+            self._hand_out(chunk)
             if len(self._forgotten):
                 self._forgotten.lead_again(chunk.digests[self._chunk_judge.kept_rows()[0], 0])
             low = high
@@ -157,6 +170,19 @@ class BatchSieve:
         # What the ring still holds when the chunk ends, it finds by itself.
         before = self._chunk_judge.ring.first_kept_after(len(chunk.lengths))
         return ExactIndex(self._bloom, TrieHits(*self._tiers.find(chunk.digests, before)))
+
+    def _hand_out(self, chunk: Chunk) -> None:
+        if self.on_kept is None:
+            return
+        ring = self._chunk_judge.ring
+        rows, kept_indices = self._chunk_judge.kept_rows()
+        held = kept_indices >= ring.kept - ring.capacity
+        rows, kept_indices = rows[held], kept_indices[held]
+        if len(rows):
+            times = ring.columns.times[kept_indices % ring.capacity]
+            by_text = self.config.near.method == "text"
+            messages = kept_messages(chunk, rows, times, self.config.layout, text=by_text)
+            self.on_kept(int(kept_indices[0]), messages)
 
     def _seal(self, chunk: Chunk) -> None:
         if self._tiers is None:
@@ -194,40 +220,94 @@ class BatchSieve:
         """
         return self._chunk_judge.count_pushed_out(bands)
 
+    def freeze(self) -> Frozen:
+        """The state as it is now, without the messages that were handed to `on_kept`.
+
+        It takes milliseconds: only what is small is copied.
+        """
+        sections, parts = self._exact_state()
+        near = self._near_state()
+        return Frozen(
+            self.config.scheme_id,
+            _parameters(self.config),
+            near | sections,
+            parts,
+            int(near["near.range"][0]),
+            int(near["near.range"][1]),
+        )
+
+    def _near_state(self) -> Sections:
+        """The small sections of the near stage, as copies.
+
+        near.range: (number of the oldest kept message in the ring, number of the next one)
+        near.counters: as in the ring; near.forgotten: numbers of messages that lead no more
+        """
+        ring = self._chunk_judge.ring
+        return {
+            "near.range": np.array([ring.kept - ring.size, ring.kept]),
+            "near.counters": ring.columns.counters.copy(),
+            "near.forgotten": self._no_leaders.copy(),
+        }
+
+    def _exact_state(self) -> tuple[Sections, dict[str, Callable[[], Sections]]]:
+        """(small sections of the exact stage; its parts by name). The former name the latter."""
+        sections: Sections = {}
+        parts: dict[str, Callable[[], Sections]] = {}
+        for prefix, part in self._exact_parts():
+            if part is None:
+                continue
+            sealed = {} if isinstance(part, Forgotten) else part.sealed()
+            inside: dict[str, Sections] = {name: {} for name in sealed.values()}
+            for name, array in part.to_sections().items():
+                number, _, local = name.partition(".")
+                if number in sealed:
+                    inside[sealed[number]][local] = array
+                else:
+                    sections[f"{prefix}.{name}"] = array
+            for number, name in sealed.items():
+                sections[f"part.{prefix}.{number}"] = np.frombuffer(name.encode(), np.uint8)
+                parts[name] = partial(self._sections_of_part, name, inside[name])
+        return sections, parts
+
+    def _sections_of_part(self, name: str, sections: Sections) -> Sections:
+        """`sections` of a part that is still inside its window. raises: StateError"""
+        if self._filters is not None and name not in self._filters.sealed().values():
+            raise StateError(
+                f"{name}: the exact window passed it before it was written; the disk is too slow for a window "
+                "this small"
+            )
+        return sections
+
+    def image(self) -> Sections:
+        """The memory of the near stage, not copied. Write it before the next call of `judge` or `apply`."""
+        return self._chunk_judge.to_sections()
+
     def save(self, stream: BinaryIO) -> None:
         """Write the whole state that verdicts depend on to the stream."""
-        sections = self._chunk_judge.to_sections() | self._exact_sections()
+        sections, parts = self._exact_state()
+        sections |= self._near_state()
+        for name, read in parts.items():
+            sections |= {f"{name}/{local}": array for local, array in read().items()}
+        sections |= {f"{IMAGE}/{local}": array for local, array in self.image().items()}
         write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
-
-    def freeze(self) -> Callable[[BinaryIO], None]:
-        """A function that saves the state as it is now.
-
-        It can be called later and from any thread, while the sieve judges more batches. It holds a copy of
-        the state (`stats().bytes_used` bytes).
-        """
-        sections = {name: array.copy() for name, array in self._chunk_judge.to_sections().items()}
-        sections |= self._exact_sections()
-        config = self.config
-        return lambda stream: write_state(stream, config.scheme_id, _parameters(config), sections)
 
     def _exact_parts(self) -> list[tuple[str, BloomGenerations | TrieTiers | Forgotten | None]]:
         return [("bloom", self._filters), ("trie", self._tiers), ("forgotten", self._forgotten)]
 
-    def _exact_sections(self) -> Sections:
-        """The state of the exact stage, as copies, so that later batches do not change them."""
-        return {
-            f"{prefix}.{name}": array
-            for prefix, part in self._exact_parts()
-            if part is not None
-            for name, array in part.to_sections().items()
-        }
-
     @classmethod
-    def load(cls, stream: BinaryIO, config: SieveConfig, *, forget_exact: bool = False) -> BatchSieve:
+    def load(
+        cls,
+        stream: BinaryIO,
+        config: SieveConfig,
+        *,
+        parts: SavedParts | None = None,
+        forget_exact: bool = False,
+    ) -> BatchSieve:
         """The saved sieve. The configuration must have the same methods, exact window and scheme.
 
         The similarity, the rules on differences and the near window may be other ones; they apply from the
         next message on.
+        stream: what `save` or `Frozen.write` wrote; after the latter, `parts` has the rest
         forget_exact: the settings of the exact stage may differ too, and the exact stage begins empty
         raises: StateError, which says what differs or is damaged, and what to do
         """
@@ -236,24 +316,68 @@ class BatchSieve:
             parameters = {name: value for name, value in parameters.items() if name not in _OF_EXACT}
         sections = read_state(stream, config.scheme_id, parameters)
         sieve = cls(config)
+        source = _InOneStream(sections) if parts is None else parts
         try:
-            sieve._chunk_judge.restore(sections)
+            sieve._restore_near(sections, source)
             if not forget_exact:
-                sieve._restore_exact(sections)
+                sieve._restore_exact(sections, source)
         except (KeyError, ValueError) as error:
             raise StateError(f"state does not hold what it should ({error}); {NEW_STATE}") from error
         return sieve
 
-    def _restore_exact(self, sections: Sections) -> None:
+    def _restore_near(self, sections: Sections, parts: SavedParts) -> None:
+        near = self._chunk_judge
+        oldest, kept = sections["near.range"].tolist()
+        oldest = max(oldest, kept - near.ring.capacity)
+        counters = sections["near.counters"].astype(np.int64)
+        image = parts.image()
+        if image is not None:
+            near.restore(image)
+        else:
+            near.ring.begin_at(oldest)
+        for first, messages in parts.kept_messages():
+            skipped = min(max(0, near.ring.kept - first), len(messages))
+            self._keep_again(first + skipped, messages.slice(skipped, len(messages)), kept)
+        if near.ring.kept != kept:
+            raise StateError(
+                f"state: kept messages {near.ring.kept} to {kept} are missing; {NEW_STATE}, or restore the "
+                "files from a copy"
+            )
+        near.ring.resume(counters)
+        self._no_leaders = sections["near.forgotten"].astype(np.int64)
+        near.ring.forget_again(self._no_leaders)
+        if image is None:
+            near.link_parts()
+
+    def _keep_again(self, first: int, messages: KeptMessages, end: int) -> None:
+        """Keep messages again, the first of which has the number `first`; those from `end` on are left out."""
+        messages = messages.slice(0, min(len(messages), max(0, end - first)))
+        near = self._chunk_judge
+        if len(messages) and first != near.ring.kept:
+            raise StateError(
+                f"state: kept messages {near.ring.kept} to {first} are missing; {NEW_STATE}, or restore the "
+                "files from a copy"
+            )
+        for low in range(0, len(messages), self._chunk_rows):
+            part = messages.slice(low, min(low + self._chunk_rows, len(messages)))
+            near.keep_again(as_chunk(part, self.config.layout))
+
+    def _restore_exact(self, sections: Sections, parts: SavedParts) -> None:
         exact = self.config.exact
+        named = {
+            name.removeprefix("part."): partial(parts.sections, array.tobytes().decode())
+            for name, array in sections.items()
+            if name.startswith("part.")
+        }
+        saved = SavedSections(sections, named)
         if self._filters is not None:
             self._filters = BloomGenerations.from_sections(
-                _part(sections, "bloom"), exact.window, exact.error_rate
+                saved.within("bloom"), exact.window, exact.error_rate
             )
             self._bloom = self._filters.bloom
         if self._tiers is not None:
-            self._tiers = TrieTiers.from_sections(_part(sections, "trie"), exact.window)
-        self._forgotten = Forgotten.from_sections(_part(sections, "forgotten"))
+            self._tiers = TrieTiers.from_sections(saved.within("trie"), exact.window)
+        self._forgotten = Forgotten.from_sections(saved.within("forgotten"))
 
     def to_bytes(self) -> bytes:
         """The saved state as bytes."""
@@ -297,9 +421,25 @@ def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np
     return pool, places_of(has_details).astype(np.int32)
 
 
-def _part(sections: Sections, prefix: str) -> Sections:
-    start = len(prefix) + 1
-    return {name[start:]: array for name, array in sections.items() if name.startswith(prefix + ".")}
+class _InOneStream:
+    """The parts of a sieve that `BatchSieve.save` wrote into one stream (`SavedParts`)."""
+
+    def __init__(self, sections: Sections) -> None:
+        self._sections = sections
+
+    def sections(self, name: str) -> Sections:
+        prefix = f"{name}/"
+        return {
+            local.removeprefix(prefix): array
+            for local, array in self._sections.items()
+            if local.startswith(prefix)
+        }
+
+    def image(self) -> Sections:
+        return self.sections(IMAGE)
+
+    def kept_messages(self) -> Iterable[tuple[int, KeptMessages]]:
+        return ()
 
 
 _OF_EXACT = frozenset({"exact.method", "exact.window.messages", "exact.window.age_ms", "exact.error_rate"})

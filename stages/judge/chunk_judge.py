@@ -41,12 +41,12 @@ from twinsieve.stages.near.propose import (
 from twinsieve.stages.near.signatures import link_all, new_part_chains, part_chain_bytes
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.window.bucket_table import BucketTable
-from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept
+from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept, own_buckets
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import resize_chains
-from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse
+from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse, keep_all
 from twinsieve.stages.window.tags import TagIndex
 
 _NEAR_CODES = {
@@ -164,7 +164,7 @@ class ChunkJudge:
             self._propose(chunk)
         work = Workspace(self._matches, self._spare, self._scratch[0], self._kept)
         decide(chunk, self._index, exact, self._params, work, outcome)
-        self._insert(chunk)
+        self._insert(chunk, *self.kept_rows(), lambda: filled_buckets(self._kept))
 
     @property
     def _index(self) -> NearIndex:
@@ -206,13 +206,34 @@ class ChunkJudge:
 
         self._on_threads(propose_shard, rows)
 
-    def _insert(self, chunk: Chunk) -> None:
-        rows, kept = self._kept.kept_rows, self._kept.kept_indices
-        count = int(self._kept.counts[0])
-        if count == 0 or self._params.near in (params.NEAR_NONE, params.NEAR_SIGNATURES) or self._scan:
+    def keep_again(self, chunk: Chunk) -> None:
+        """Keep all rows of a chunk again, in the order in which another sieve kept them.
+
+        chunk: as `judge.kept_messages.as_chunk` makes it; its times are stream times
+        """
+        count, first = len(chunk.lengths), self.ring.kept
+        self.ring.reserve(int(chunk.starts[-1]), count)
+        keep_all(self.ring.columns, chunk)
+        rows, kept = np.arange(count, dtype=np.int32), np.arange(first, first + count)
+        self._insert(chunk, rows, kept, lambda: self._own_buckets(chunk))
+
+    def _own_buckets(self, chunk: Chunk) -> NDArray[np.int64]:
+        found = np.zeros(len(chunk.probes) * (self.buckets.bands + self.buckets.tables), np.int64)
+        return found[: own_buckets(chunk, self.buckets, found)]
+
+    def _insert(
+        self,
+        chunk: Chunk,
+        rows: NDArray[np.int32],
+        kept: NDArray[np.int64],
+        buckets_to_fill: Callable[[], NDArray[np.int64]],
+    ) -> None:
+        """Insert kept rows into the candidate index. rows, kept: row and kept index of each"""
+        count = len(rows)
+        if count == 0 or self._params.near == params.NEAR_NONE or self._by_parts or self._scan:
             return
         if self._text:
-            self._table.reserve(filled_buckets(self._kept))
+            self._table.reserve(buckets_to_fill)
         shards = len(self._scratch)
         tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
 
@@ -256,6 +277,10 @@ class ChunkJudge:
         if self._has_tables:
             heads, links = sections["chains.heads"], sections["chains.next"]
             self.chains = resize_chains(heads, links, self.chains, kept, size)
+        self.link_parts()
+
+    def link_parts(self) -> None:
+        """Rebuild the index of the method signatures from the ring, after a restore."""
         if self._by_parts:
             link_all(self.part_chains, self.ring.columns)
 

@@ -47,11 +47,11 @@ from twinsieve.stages.pairs.all_pairs import Search, all_pairs
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.bucket_table import BucketTable
-from twinsieve.stages.window.buckets import bucket_of, insert_kept
+from twinsieve.stages.window.buckets import bucket_of, insert_kept, own_buckets
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import _resize
-from twinsieve.stages.window.ring import Ring, keep
+from twinsieve.stages.window.ring import Ring, keep, keep_all
 from twinsieve.stages.window.tags import _insert_ring
 
 typeof: Any = _typeof  # untyped in Numba
@@ -169,6 +169,7 @@ def _compile_index() -> None:
     kept, buckets = given.work.kept, given.index.buckets
     _compile(propose, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
     _compile(insert_kept, given.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, buckets)
+    _compile(own_buckets, given.chunk, buckets, kept.kept_indices)
     _compile(clear, kept)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
     _compile(bag_bound, given.chunk.bags, 0, 0, given.chunk.bags, 0, 0)
@@ -196,6 +197,7 @@ def _compile_exact() -> None:
     digest = digests[0, 0]
     _compile(judge_exact, given.chunk, 0, ring, given.exact, given.params, given.outcome)
     _compile(keep, ring, given.chunk, 0)
+    _compile(keep_all, ring, given.chunk)
     _compile(add_kept, given.work.kept, given.chunk, 0, 0, given.index.buckets, True)
     _compile(find_places, bloom, digest, digest, 0)
     _compile(bloom_prefetch, bloom, 0)

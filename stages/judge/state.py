@@ -24,9 +24,9 @@ from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.header import StateHeader
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
-_HEADER = StateHeader(b"TWINSIEV", (3, FORMAT_VERSION), "a twinsieve state", NEW_STATE)
+_HEADER = StateHeader(b"TWINSIEV", (FORMAT_VERSION,), "a twinsieve state", NEW_STATE)
 _LENGTH = struct.Struct("<Q")
 _START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
 

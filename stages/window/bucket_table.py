@@ -7,6 +7,7 @@ saved states do not depend on them either. With small pages, ten messages take 1
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,14 +50,14 @@ class BucketTable:
         # Indices of the first entries of filled buckets, ascending; None after the move to large pages.
         self._filled: NDArray[np.int64] | None = np.zeros(0, np.int64)
 
-    def reserve(self, filled: NDArray[np.int64]) -> None:
-        """Prepare writing to these buckets. If too many are filled then (SMALL_SHARE), move to large pages.
+    def reserve(self, buckets_to_fill: Callable[[], NDArray[np.int64]]) -> None:
+        """Prepare writing to buckets. If too many are filled then (SMALL_SHARE), move to large pages.
 
-        filled: int64[n], indices of the first entries of the buckets, in any order
+        buckets_to_fill: returns int64[n], indices of their first entries, in any order
         """
         if self._filled is None:
             return
-        together = np.union1d(self._filled, filled)
+        together = np.union1d(self._filled, buckets_to_fill())
         if len(together) * mmap.PAGESIZE * SMALL_SHARE > self._count * 8:
             self._move(self._filled // WAYS)
         else:
@@ -70,7 +71,7 @@ class BucketTable:
         """
         if len(entries) == self._count:
             filled = _filled_buckets(entries)
-            self.reserve(filled)
+            self.reserve(lambda: filled)
             _rows(self.buckets.entries)[filled // WAYS] = _rows(entries)[filled // WAYS]
             return
         sizes = bucket_counts(window, self._load)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.intrinsics import GOLDEN, prefetch
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.window.chunk import Chunk
 
 WAYS = 8
@@ -103,6 +103,22 @@ def own_probe(table: int, buckets: Buckets) -> np.int64:
     if table < buckets.bands:
         return table
     return buckets.bands + ((table - buckets.bands) << buckets.weak)
+
+
+@kernel
+def own_buckets(chunk: Chunk, buckets: Buckets, found: NDArray[np.int64]) -> int:
+    """Write the buckets in which the rows of a chunk are inserted. returns: their number
+
+    found: int64[rows * (bands + tables)], indices of the first entries of the buckets
+    """
+    count = ZERO
+    for row in range(len(chunk.probes)):
+        for table in range(buckets.bands + buckets.tables):
+            probe = own_probe(table, buckets)
+            if chunk.probes[row] > probe:
+                found[count] = bucket_of(chunk, np.int64(row), probe, buckets)
+                count += 1
+    return count
 
 
 @kernel(callee=True)

@@ -67,9 +67,6 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
     key_lengths = np.diff(bodies.starts).astype(np.int32)
     lengths = np.where(bodies.exact_only, -key_lengths, bodies.body_lengths).astype(np.int32)
     own = np.where(bodies.own_lengths < bodies.body_lengths, bodies.own_lengths, -1).astype(np.int32)
-    codes = _CODES[np.clip(lengths, 0, MAX_CODED_LENGTH)]
-    by_simhash = prints.has_simhash & (lengths >= layout.simhash_from)
-    probes = layout.bands + by_simhash * (layout.tables << layout.weak)
     digests = prints.digests
     if scoped:
         digests = digests ^ batch.scopes[:, None]
@@ -85,8 +82,8 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
         bodies.starts,
         lengths,
         own,
-        codes,
-        np.where(bodies.exact_only, 0, probes).astype(np.int32),
+        length_codes_of(lengths),
+        probes_of(~bodies.exact_only, lengths, prints.has_simhash, layout),
         prints.bags.view(np.uint64),
         prints.signatures,
         prints.band_keys,
@@ -98,6 +95,26 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
         prints.sketch_rows,
         prints.tallies,
     )
+
+
+def length_codes_of(lengths: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """uint8[n]: the length code of each length; 0 for exact-only rows. lengths: as in `Chunk`"""
+    return _CODES[np.clip(lengths, 0, MAX_CODED_LENGTH)]
+
+
+def probes_of(
+    is_near: NDArray[np.bool_],
+    lengths: NDArray[np.int32],
+    has_simhash: NDArray[np.bool_],
+    layout: BandLayout,
+) -> NDArray[np.int32]:
+    """int32[n]: number of look-ups of each row in the buckets.
+
+    is_near: False for exact-only rows, which have no look-ups; lengths: as in `Chunk`
+    """
+    by_simhash = has_simhash & (lengths >= layout.simhash_from)
+    probes = layout.bands + by_simhash * (layout.tables << layout.weak)
+    return np.where(is_near, probes, 0).astype(np.int32)
 
 
 def rows(chunk: Chunk, low: int, high: int) -> Chunk:

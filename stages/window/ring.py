@@ -147,15 +147,31 @@ class Ring:
         """int64[size]: slots of all entries, oldest first."""
         return np.arange(self.kept - self.size, self.kept, dtype=np.int64) % self.capacity
 
-    def forget(self, positions: NDArray[np.int64]) -> None:
+    def forget(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Make sure that the near stage finds no entry with these positions any more.
 
         Their length becomes 0; the near stage skips such entries like exact-only ones.
+        returns: their kept indices
         """
         if len(self.columns.lengths) != self.capacity:
-            return
+            return np.zeros(0, np.int64)
         slots = self.live_slots()
-        self.columns.lengths[slots[np.isin(self.columns.positions[slots], positions)]] = 0
+        forgotten = np.flatnonzero(np.isin(self.columns.positions[slots], positions))
+        self.columns.lengths[slots[forgotten]] = 0
+        return forgotten + (self.kept - self.size)
+
+    def forget_again(self, kept_indices: NDArray[np.int64]) -> None:
+        """Forget entries in a restored ring; those that it does not hold are skipped."""
+        held = kept_indices[(kept_indices >= self.kept - self.size) & (kept_indices < self.kept)]
+        self.columns.lengths[held % self.capacity] = 0
+
+    def begin_at(self, kept_index: int) -> None:
+        """Let this empty ring begin with the message of this number."""
+        self.columns.counters[[KEPT, OLDEST]] = kept_index
+
+    def resume(self, counters: NDArray[np.int64]) -> None:
+        """Take over stream time from the counters of the ring that this one was restored from."""
+        self.columns.counters[[STREAM_TIME, FIRST_TIME]] = counters[[STREAM_TIME, FIRST_TIME]]
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """By tag: position of its newest entry, for those of `tags` that are in the ring."""
@@ -272,6 +288,14 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
         _store_text(ring, chunk, row, slot)
     counters[KEPT] = kept + 1
     return slot
+
+
+@kernel
+def keep_all(ring: RingColumns, chunk: Chunk) -> None:
+    """Keep all rows of a chunk; the times of the chunk are stream times. `Ring.reserve` comes before it."""
+    for row in range(len(chunk.lengths)):
+        ring.counters[STREAM_TIME] = chunk.times[row]
+        keep(ring, chunk, row)
 
 
 @kernel(callee=True)

@@ -22,9 +22,9 @@ _LAYOUT = BandLayout(24, 4, tables=6, grams="chars")
 """The default when the states were written."""
 
 
-def state_file(method: str, version: int = FORMAT_VERSION) -> Path:
-    """Where the state of a method is, in this format version or an older one."""
-    return FOLDER / f"state_version_{version}_{method}.bin"
+def state_file(method: str) -> Path:
+    """Where the state of a method is, in the format version that is read."""
+    return FOLDER / f"state_version_{FORMAT_VERSION}_{method}.bin"
 
 
 def config_of(method: str, window: int) -> SieveConfig:

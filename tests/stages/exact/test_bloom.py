@@ -309,13 +309,31 @@ def test_a_saved_and_loaded_filter_goes_on_as_if_nothing_had_happened(
         assert (array == other.seen.to_sections()[name]).all()
 
 
-def test_saved_sections_are_copies() -> None:
+def test_a_later_insertion_changes_no_saved_section() -> None:
     seen = BloomGenerations(Window(100), 1e-3)
-    add(seen, _KEYS[:10])
+    add(seen, _KEYS[:20])
     sections = seen.to_sections()
-    bits = sections["bits"].copy()
-    add(seen, _KEYS[10:20], 10, np.zeros(10, dtype=np.int64))
-    assert (sections["bits"] == bits).all()
+    before = {name: array.copy() for name, array in sections.items()}
+    assert list(seen.sealed()) == ["0"]
+    add(seen, _KEYS[20:30], 20, np.zeros(10, dtype=np.int64))
+    for name, array in before.items():
+        assert (sections[name] == array).all(), name
+
+
+def test_a_full_generation_keeps_its_name_and_its_bits_until_the_window_has_passed_it() -> None:
+    seen = BloomGenerations(Window(100), 1e-3)
+    saved: dict[str, NDArray[np.generic]] = {}
+    left: set[str] = set()
+    keys = _random(600, seed=4)
+    for start in range(0, len(keys), 5):
+        add(seen, keys[start : start + 5], start, np.zeros(5, dtype=np.int64))
+        sealed, sections = seen.sealed(), seen.to_sections()
+        assert not left & set(sealed.values()), "a name is never used again"
+        left |= set(saved) - set(sealed.values())
+        for number, name in sealed.items():
+            bits = sections[f"{number}.bits"]
+            assert (saved.setdefault(name, bits.copy()) == bits).all()
+    assert len(saved) > 40
 
 
 @pytest.mark.parametrize(
@@ -347,8 +365,8 @@ def _counted(sections: Sections) -> Sections:
 
 
 _DAMAGES: dict[str, Callable[[Sections], Sections]] = {
-    "bits missing": lambda sections: {name: sections[name] for name in sections if name != "bits"},
-    "bits cut": lambda sections: sections | {"bits": sections["bits"][:, :-1]},
+    "bits missing": lambda sections: {name: sections[name] for name in sections if name != "1.bits"},
+    "bits cut": lambda sections: sections | {"1.bits": sections["1.bits"][:-1]},
     "no columns": lambda sections: sections | {"generations": np.array(7)},
     "another order": lambda sections: sections | {"generations": sections["generations"][::-1].copy()},
     "another count": _counted,
