@@ -18,6 +18,7 @@ from tests.configs import emit_config, index_config, worker_config
 from tests.memory.broker import CrashError, LocalClock, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
 from tests.model.history import Cause, History
+from tests.stored import hash_sieves, snapshots_at
 from tests.twins import HashSieve, Later, TinyScheme
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import moved
@@ -26,12 +27,9 @@ from twinsieve.pipeline.broker.ports import Broker, Hook, no_hook
 from twinsieve.pipeline.broker.records import AbortableError, FatalError, Header, Messages, Partition
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore
-from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import InputSettings, Settings
-from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.wire.frame import What, scheme_hash
 from twinsieve.pipeline.wire.ruling import decode_ruling
 from twinsieve.pipeline.worker.backoff import Refused
@@ -467,14 +465,12 @@ class Process:
 
     def _make_index(self) -> Index:
         config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)
-        store = SnapshotStore(file_system(self.snapshots), "app", keep=2) if self.snapshots else None
+        store = snapshots_at(self.snapshots) if self.snapshots else None
         return Index(
             self._broker,
             self.clock,
             config,
-            Sieves(
-                self.sieve, lambda stream: self.sieve().load(stream), lambda stream: self.sieve().load(stream)
-            ),
+            hash_sieves(self.sieve),
             store,
             self.background(),
             self._call_hook,

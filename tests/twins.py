@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -22,6 +23,9 @@ from twinsieve.stages.contract import (
     SieveStats,
     Verdicts,
 )
+from twinsieve.stages.exact.sections import Sections
+from twinsieve.stages.judge.frozen import Frozen, SavedParts
+from twinsieve.stages.judge.kept_messages import KeptMessages
 
 
 def hash64(text: str) -> int:
@@ -84,6 +88,7 @@ class HashSieve:
         self._digests: Counter[int] = Counter()
         self._leading: Counter[int] = Counter()
         self.judged = 0
+        self.on_kept: Callable[[int, KeptMessages], None] | None = None
 
     def judge(self, batch: Batch) -> Verdicts:
         self.judged += len(batch)
@@ -148,18 +153,26 @@ class HashSieve:
         """None, since each message is compared with all."""
         return 0
 
-    def freeze(self) -> Callable[[BinaryIO], None]:
-        kept = orjson.dumps(self.kept)
+    def freeze(self) -> FrozenHashes:
+        return FrozenHashes("", {}, {}, {}, 0, 0, orjson.dumps(self.kept))
 
-        def write(stream: BinaryIO) -> None:
-            stream.write(kept)
+    def image(self) -> Sections:
+        return {}
 
-        return write
-
-    def load(self, stream: BinaryIO) -> HashSieve:
+    def load(self, stream: BinaryIO, _files: SavedParts | None = None) -> HashSieve:
         self.kept = [tuple(each) for each in orjson.loads(stream.read())]
         self._count_anew()
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenHashes(Frozen):
+    """The state of a `HashSieve`, all of which stands in the manifest."""
+
+    content: bytes = b""
+
+    def write(self, stream: BinaryIO) -> None:
+        stream.write(self.content)
 
 
 class Later(Executor):

@@ -41,10 +41,12 @@ from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase,
 from twinsieve.pipeline.index.ends import Ends, recorded_behind_snapshots, snapshots_missing
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
-from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.index.snapshot_writer import Restored, Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
+from twinsieve.pipeline.pieces import Watch, no_watch
+from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import (
     ForeignSchemeError,
@@ -131,9 +133,6 @@ class Index:
         self._topics = InternalTopics(self._admin, clock, names, config.check_s / 2)
         infos = self._topics.infos
         self._ids = (infos[config.log.topic].topic_id, infos[config.decisions.topic].topic_id)
-        self.snapshots = SnapshotWriter(
-            store, self._ids, config.scheme, background, clock, config.snapshot_every_s, watch
-        )
         self.notices: list[str] = []
         """Problems for the operator; the caller logs and removes them."""
         self.clocks = ClockWatch(broker.clock, clock)
@@ -149,12 +148,15 @@ class Index:
         self.rebalances = 0
         self._inputs = InputTopics(self._admin, clock, config, self.notices)
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
-        self.state, decisions_at = restore_point(
-            store, self._ids, config.scheme, sieves, log_begins, self.notices, watch
+        restored = restore_point(store, self._ids, config.scheme, sieves, log_begins, self.notices, watch)
+        self.state = restored.state
+        self._journal = _journal(store, sieves, restored)
+        self.snapshots = SnapshotWriter(
+            store, self._journal, self._ids, config.scheme, background, clock, config.snapshot_every_s, watch
         )
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
-        self.follower = Follower(self._reader, self.state, config, self._ids[0], decisions_at)
+        self.follower = Follower(self._reader, self.state, config, self._ids[0], restored.decisions_from)
         self._applied = 0
         self._waited_s = 0.0
         self._writer: DecisionWriter | None = None
@@ -300,6 +302,8 @@ class Index:
     def abandon(self) -> None:
         """Close everything, without a snapshot, because after an error the state may be ahead of the
         record."""
+        if self._journal is not None:
+            self._journal.close()
         if self._writer is not None:
             self._writer.transactor.close()
         self._reader.close()
@@ -537,3 +541,14 @@ class Index:
                 f"{' and '.join(map(str, before))}: records that snapshots hold could not be deleted "
                 f"({error}); tried again after the next snapshot"
             )
+
+
+def _journal(store: SnapshotStore | None, sieves: Sieves, restored: Restored) -> Journal | None:
+    """The journal of a restored sieve, which gets all that the sieve keeps from now on."""
+    if store is None:
+        return None
+    sieve = restored.state.sieve
+    kept = sieve.stats().kept
+    journal = Journal(store.storage, sieves.scheme_id, sieves.window, kept, restored.files, noun="snapshot")
+    sieve.on_kept = journal.take
+    return journal

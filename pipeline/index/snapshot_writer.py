@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import (
-    Moved,
-    Snapshot,
-    SnapshotReader,
-    SnapshotStore,
-    UnreadableError,
-    Watch,
-    no_watch,
-)
+from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
 from twinsieve.pipeline.index.state import IndexState, Judge
+from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
+from twinsieve.pipeline.pieces.journal import Cut, Journal
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile
+from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.judge.frozen import SavedParts
 
 _SETTLE_S = 3.0
 """Time without a snapshot after an index has begun to judge, so that it first judges the waiting blocks."""
@@ -46,8 +44,9 @@ class SnapshotResult(NamedTuple):
 
 
 class SnapshotWriter:
-    """Writes frozen states of an index in the background; without a store it writes none.
+    """Writes snapshots of an index in the background; without a store it writes none.
 
+    store, journal: the snapshots, and the files of the sieve that they name; both or none
     background: executes one write at a time while the index continues
     every_s: the next snapshot is due when the oldest block that a restore would have to replay is this old
     watch: called for written bytes, but only while the caller waits for the end of a write
@@ -58,6 +57,7 @@ class SnapshotWriter:
     def __init__(
         self,
         store: SnapshotStore | None,
+        journal: Journal | None,
         ids: tuple[bytes, bytes],
         scheme: bytes,
         background: Executor,
@@ -66,6 +66,7 @@ class SnapshotWriter:
         watch: Watch = no_watch,
     ) -> None:
         self._store = store
+        self._journal = journal
         self._ids = ids
         self._scheme = scheme
         self._background = background
@@ -87,6 +88,10 @@ class SnapshotWriter:
         self._reported_s = 0.0
         self._running: Future[SnapshotResult] | None = None
         self._written: dict[int, int] = {}
+        self._counted = 0
+        """Bytes of the journal that are in the log line of a snapshot already."""
+        self.pause_s = 0.0
+        """Seconds for which judging stopped at the last snapshot."""
         self.stored_ms: int | None = None
         self.failures = 0
 
@@ -131,14 +136,22 @@ class SnapshotWriter:
     def begin(self, state: IndexState, decisions_from: int) -> None:
         """Freeze the state and begin to write it. The state must be committed, and no write may be
         running."""
-        if self._store is None:
+        if self._store is None or self._journal is None:
             return
         self._began_s = self._clock.monotonic_s()
-        ledger = ledger_to_bytes(state.ledger)
-        sieve = state.sieve.freeze()
         self._unstored_s, self._unfrozen_s = self._unfrozen_s, None
-        snapshot = Snapshot(state.next_offset, decisions_from, *self._ids, self._scheme, ledger, sieve)
-        self._running = self._background.submit(self._write, self._store, snapshot)
+        try:
+            cut = self._journal.cut(state.sieve.freeze(), state.sieve.image)
+        except StateError as error:
+            self._running = Future()
+            self._running.set_exception(error)
+            return
+        snapshot = Snapshot(
+            state.next_offset, decisions_from, *self._ids, self._scheme, ledger_to_bytes(state.ledger),
+            cut.frozen.write,
+        )  # fmt: skip
+        self.pause_s = self._clock.monotonic_s() - self._began_s
+        self._running = self._background.submit(self._write, self._store, self._journal, snapshot, cut)
 
     def finished(self, *, wait: bool = False) -> SnapshotResult | None:
         """The result of the last write, returned once; None while it is running, or if there is none. raises:
@@ -172,14 +185,22 @@ class SnapshotWriter:
         self._reported_s = now_s + _REPORT_EVERY_S
         return str(error) if self._failing <= 1 else f"{error}; the last {self._failing} tries failed"
 
-    def _write(self, store: SnapshotStore, snapshot: Snapshot) -> SnapshotResult:
-        stored = store.write(snapshot, self._moved)
+    def _write(self, store: SnapshotStore, journal: Journal, snapshot: Snapshot, cut: Cut) -> SnapshotResult:
+        files = journal.write(cut, store.newest_files(snapshot.log_id), self._moved)
+        stored = store.write(replace(snapshot, files=tuple(files)), self._moved)
+        # The snapshot is stored. What is in the way of deleting old files is in the way of the next one too.
+        with suppress(Exception):
+            journal.announced(files, store.named_files())
         kept = store.kept_offsets(snapshot.log_id)
         # A snapshot replaces an earlier one at the same log offset.
         self._written[snapshot.next_offset] = snapshot.decisions_from
         self._written = {offset: start for offset, start in self._written.items() if offset in kept}
         took_s = self._clock.monotonic_s() - self._began_s
-        log_line = f"snapshot stored at block {snapshot.next_offset} bytes={stored.size} seconds={took_s:.1f}"
+        size, self._counted = stored.size + journal.written - self._counted, journal.written
+        log_line = (
+            f"snapshot stored at block {snapshot.next_offset} bytes={size} files={len(files)} "
+            f"seconds={took_s:.1f} pause_ms={1000 * self.pause_s:.1f}"
+        )
         oldest = kept[-1] if kept else None
         return SnapshotResult(oldest, self._written.get(kept[-1]) if kept else None, log_line)
 
@@ -192,13 +213,29 @@ class SnapshotWriter:
 class Sieves:
     """Functions that make sieves.
 
-    fresh: an empty sieve; load: the sieve in a snapshot's stream (StateError if it does not fit the settings)
+    fresh: an empty sieve; load: the sieve in a snapshot's stream and files (StateError if it does not fit the
+        settings)
     salvage: a sieve with those parts of a snapshot's sieve that fit the settings; it may be empty
+    scheme_id: fingerprint scheme of the sieves; window: their near window in messages
     """
 
     fresh: Callable[[], Judge]
-    load: Callable[[BinaryIO], Judge]
-    salvage: Callable[[BinaryIO], Judge]
+    load: Callable[[BinaryIO, SavedParts], Judge]
+    salvage: Callable[[BinaryIO, SavedParts], Judge]
+    scheme_id: str
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Result of `restore_point`.
+
+    decisions_from: offset of the next decision; files: the files that hold the sieve of the state
+    """
+
+    state: IndexState
+    decisions_from: int = 0
+    files: tuple[StateFile, ...] = ()
 
 
 def restore_point(
@@ -209,9 +246,8 @@ def restore_point(
     log_begins: int,
     notices: list[str],
     watch: Watch = no_watch,
-) -> tuple[IndexState, int]:
-    """The state of the newest snapshot that can be used, or an empty one, and the offset of its next
-    decision.
+) -> Restored:
+    """The state of the newest snapshot that can be used, or an empty one.
 
     A snapshot under other settings is skipped as long as the log is complete, because the log can restore
     everything. If the beginning of the log was deleted, the snapshot's ledger is used all the same, and those
@@ -221,13 +257,12 @@ def restore_point(
     raises: StateError if no snapshot can be read and the beginning of the log was deleted
     """
     unreadable = 0
-    for snapshot in store.read(ids[0], watch) if store is not None else ():
+    for snapshot in store.read(ids[0]) if store is not None else ():
         try:
             if isinstance(snapshot, UnreadableError):
                 raise snapshot
-            return _state(
-                snapshot, ids[1], scheme, sieves, log_begins, notices
-            ), snapshot.stamp.decisions_from
+            with SavedFiles(snapshot.storage, snapshot.files, sieves.scheme_id, watch) as files:
+                return _restored(snapshot, files, ids[1], scheme, sieves, log_begins, notices)
         except StateError as error:
             unreadable += isinstance(error, UnreadableError)
             notices.append(str(error))
@@ -242,17 +277,18 @@ def restore_point(
             f"there is no snapshot, and the log before block {log_begins} was deleted: copies of messages in "
             "the deleted blocks are emitted again"
         )
-    return IndexState(sieves.fresh(), Ledger()), 0
+    return Restored(IndexState(sieves.fresh(), Ledger()))
 
 
-def _state(
+def _restored(
     snapshot: SnapshotReader,
+    files: SavedFiles,
     decisions_id: bytes,
     scheme: bytes,
     sieves: Sieves,
     log_begins: int,
     notices: list[str],
-) -> IndexState:
+) -> Restored:
     """The state in a snapshot. raises: UnreadableError if the snapshot is damaged; StateError if it does not
     fit"""
     try:
@@ -260,19 +296,23 @@ def _state(
             raise StateError("a snapshot is ignored: it belongs to another decisions topic")
         if snapshot.stamp.scheme != scheme:
             raise StateError("a snapshot is ignored: it was written with another fingerprint scheme")
-        sieve = _sieve(snapshot, sieves, log_begins, notices)
+        sieve, held = _sieve(snapshot, files, sieves, log_begins, notices)
     except UnreadableError:
         raise
     except Exception:
         # Damage may cause any error. If the snapshot is damaged, `ledger` raises UnreadableError instead.
         snapshot.ledger()
         raise
-    return IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)
+    state = IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)
+    return Restored(state, snapshot.stamp.decisions_from, held)
 
 
-def _sieve(snapshot: SnapshotReader, sieves: Sieves, log_begins: int, notices: list[str]) -> Judge:
+def _sieve(
+    snapshot: SnapshotReader, files: SavedFiles, sieves: Sieves, log_begins: int, notices: list[str]
+) -> tuple[Judge, tuple[StateFile, ...]]:
+    """The sieve in a snapshot, and the files that hold it."""
     try:
-        return sieves.load(snapshot.sieve())
+        return sieves.load(snapshot.sieve(), files), tuple(snapshot.files)
     except StateError as error:
         if isinstance(error, UnreadableError) or not log_begins:
             raise
@@ -281,4 +321,7 @@ def _sieve(snapshot: SnapshotReader, sieves: Sieves, log_begins: int, notices: l
             f"{error}; only those parts of the snapshot are restored that fit the settings, because the log "
             f"before block {log_begins} was deleted"
         )
-        return sieves.salvage(snapshot.sieve())
+        with files.again() as again:
+            sieve = sieves.salvage(snapshot.sieve(), again)
+        near = [file for file in snapshot.files if file.holds is not Holds.PART]
+        return sieve, tuple(near) if sieve.stats().kept else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from twinsieve.pipeline.wire.block import Block, RowKind
 from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
+from twinsieve.stages.exact.sections import Sections
+from twinsieve.stages.judge.frozen import Frozen
+from twinsieve.stages.judge.kept_messages import KeptMessages
 
 
 class Judge(Protocol):
@@ -34,8 +37,14 @@ class Judge(Protocol):
     def pushed_out(self, bands: int) -> int:
         """How many messages of the near window are hardly found any more. bands: how many this call reads"""
 
-    def freeze(self) -> Callable[[BinaryIO], None]:
-        """A function that writes the current state to a stream. It may be called later, and in any thread."""
+    def freeze(self) -> Frozen:
+        """The state as it is now, without the messages that were handed to `on_kept`."""
+
+    def image(self) -> Sections:
+        """The memory of the near stage, not copied."""
+
+    on_kept: Callable[[int, KeptMessages], None] | None
+    """Called with the messages that were kept, and the number of the first one."""
 
 
 @dataclass(slots=True)

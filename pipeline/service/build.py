@@ -24,12 +24,14 @@ from twinsieve.pipeline.index.config import (
     IndexConfig,
 )
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore, Watch, no_watch
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
+from twinsieve.pipeline.pieces import Watch, no_watch
+from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.pipeline.settings.proposal import proposal_for
@@ -42,6 +44,7 @@ from twinsieve.pipeline.worker.worker import OnEmitted, Worker
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
 
 ALIVE_S = 120.0
@@ -171,7 +174,7 @@ class Builder:
         """
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
-        store = SnapshotStore(file_system(settings.state.dir), settings.app, settings.state.keep, store_error)
+        store = SnapshotStore(state_storage(settings), settings.state.keep)
         # The client must not compress: rulings, the messages of an index, are already compressed.
         plain = settings.kafka.model_copy(update={"compression": "none"})
         with ExitStack() as stack:
@@ -183,8 +186,10 @@ class Builder:
                 config,
                 Sieves(
                     lambda: BatchSieve(sieve),
-                    partial(BatchSieve.load, config=sieve),
+                    lambda stream, files: BatchSieve.load(stream, sieve, parts=files),
                     partial(_salvage, sieve),
+                    self.scheme.scheme_id,
+                    sieve.near.window.messages,
                 ),
                 store,
                 self.background,
@@ -196,11 +201,17 @@ class Builder:
         return index
 
 
-def _salvage(config: SieveConfig, saved: BinaryIO) -> BatchSieve:
+def state_storage(settings: Settings) -> Storage:
+    """The folder with the snapshots of the app. raises: UsageError if nothing serves its address"""
+    files, folder = file_system(settings.state.dir)
+    return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error)
+
+
+def _salvage(config: SieveConfig, saved: BinaryIO, files: SavedParts) -> BatchSieve:
     """A sieve with the near stage of the saved one and an empty exact stage. If the near stage does not fit
     the configuration either, the whole sieve is empty."""
     try:
-        return BatchSieve.load(saved, config, forget_exact=True)
+        return BatchSieve.load(saved, config, parts=files, forget_exact=True)
     except StateError:
         return BatchSieve(config)
 

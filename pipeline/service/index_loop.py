@@ -10,9 +10,9 @@ from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
 from twinsieve.pipeline.index.config import MAX_BLOCKS
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.index.snapshot_store import Moved
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
+from twinsieve.pipeline.pieces import Moved
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -139,8 +139,9 @@ class IndexLoop(Loop):
         if self._moved_from is None or now_s - before_s >= _LOG_EVERY_S:
             rate = (moved.done - before) / max(now_s - before_s, 0.001)
             _log.info(
-                "index: %s a snapshot, byte %d of %d, %.0f bytes a second, %s left",
-                *(moved.doing, moved.done, moved.size, rate, _left_s(moved.size - moved.done, rate)),
+                "index: %s a snapshot, byte %d of %s, %.0f bytes a second, %s left",
+                *(moved.doing, moved.done, moved.size or "unknown", rate),
+                _left_s(moved.size - moved.done, rate) if moved.size else "unknown",
             )
             self._moved_from = moved.done, now_s
 

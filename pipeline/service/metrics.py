@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
-from twinsieve.pipeline.index.snapshot_store import Moved
+from twinsieve.pipeline.pieces import Moved
 from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, OptionalGauge
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep

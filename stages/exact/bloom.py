@@ -66,7 +66,7 @@ class BloomGenerations:
         return sections
 
     def sealed(self) -> dict[str, str]:
-        """Names for the full generations: by number in `to_sections`, a name that no other content ever has."""
+        """By number in `to_sections`, names for the full generations; no other content ever has them."""
         first = self.bloom.generations[self._live_rows(), GENERATION_FIRST_KEPT].tolist()
         return {str(number): f"bloom-{kept}" for number, kept in enumerate(first[:-1])}
 

@@ -176,7 +176,7 @@ class TrieTiers:
         return sections
 
     def sealed(self) -> dict[str, str]:
-        """Names for the tiers: by number in `to_sections`, a name that no other content ever has."""
+        """By number in `to_sections`, names for the tiers; no other content ever has them."""
         return {
             str(number): f"tier-{tier.oldest_kept}-{tier.newest_kept}"
             for number, tier in enumerate(self.tiers)

@@ -273,8 +273,8 @@ class BatchSieve:
         """`sections` of a part that is still inside its window. raises: StateError"""
         if self._filters is not None and name not in self._filters.sealed().values():
             raise StateError(
-                f"{name}: the exact window passed it before it was written; the disk is too slow for a window "
-                "this small"
+                f"{name}: the exact window passed it before it was written; the disk is too slow for a "
+                "window this small"
             )
         return sections
 
@@ -350,7 +350,7 @@ class BatchSieve:
             near.link_parts()
 
     def _keep_again(self, first: int, messages: KeptMessages, end: int) -> None:
-        """Keep messages again, the first of which has the number `first`; those from `end` on are left out."""
+        """Keep messages again from number `first` on, except those from number `end` on."""
         messages = messages.slice(0, min(len(messages), max(0, end - first)))
         near = self._chunk_judge
         if len(messages) and first != near.ring.kept:

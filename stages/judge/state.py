@@ -2,7 +2,7 @@
 
     head: `stages/header.py`, magic "TWINSIEV"
     header: JSON {"scheme", "parameters", "sections": [{name, dtype, shape, bytes}]}
-    each section: zstd frame length (u64), frame with its own content checksum
+    each section: zstd frames of 16 MiB of it each: frame length (u64), frame with its own content checksum
 
 A reader refuses unknown content; each error says what to do.
 """
@@ -28,13 +28,14 @@ FORMAT_VERSION = 5
 
 _HEADER = StateHeader(b"TWINSIEV", (FORMAT_VERSION,), "a twinsieve state", NEW_STATE)
 _LENGTH = struct.Struct("<Q")
+_FRAME_BYTES = 1 << 24
 _START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
 
 
 def write_state(
     stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object], sections: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write the state to the stream. Only one section at a time is held in memory as a compressed copy."""
+    """Write the state to the stream. A compressed copy of 16 MiB at most is held in memory."""
     entries = [
         {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "bytes": array.nbytes}
         for name, array in sections.items()
@@ -43,9 +44,11 @@ def write_state(
     _HEADER.write(stream.write, header)
     compressor = zstandard.ZstdCompressor(level=1, write_checksum=True, threads=0)
     for array in sections.values():
-        frame = compressor.compress(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        stream.write(_LENGTH.pack(len(frame)))
-        stream.write(frame)
+        plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        for start in range(0, max(1, len(plain)), _FRAME_BYTES):
+            frame = compressor.compress(plain[start : start + _FRAME_BYTES].data)
+            stream.write(_LENGTH.pack(len(frame)))
+            stream.write(frame)
 
 
 def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object]) -> Sections:
@@ -99,11 +102,19 @@ def _as_set(name: str, value: object) -> str:
 
 def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
     where = f"state section {entry['name']!r}"
+    array: NDArray[Any] = np.empty(entry["bytes"], np.uint8)
+    for start in range(0, max(1, len(array)), _FRAME_BYTES):
+        _read_frame(stream, array[start : start + _FRAME_BYTES], where)
+    whole: NDArray[Any] = array.view(np.dtype(entry["dtype"])).reshape(entry["shape"])
+    return whole
+
+
+def _read_frame(stream: BinaryIO, array: NDArray[Any], where: str) -> None:
+    """Fill the array with the content of the next frame. raises: StateError"""
     raw_length = stream.read(_LENGTH.size)
     if len(raw_length) < _LENGTH.size:
         raise StateError(f"{where} is missing: the file was cut; {_START_ANEW}")
     (length,) = _LENGTH.unpack(raw_length)
-    array: NDArray[Any] = np.empty(entry["bytes"], np.uint8)
     packed: Any = _Limited(stream, length)
     try:
         reader = zstandard.ZstdDecompressor().stream_reader(packed)
@@ -116,8 +127,6 @@ def _read_section(stream: BinaryIO, entry: Mapping[str, Any]) -> NDArray[Any]:
         raise StateError(f"{where} is missing its end: the file was cut; {_START_ANEW}")
     if filled != len(array) or more:
         raise StateError(f"{where} is damaged: it holds another number of bytes than stated; {_START_ANEW}")
-    whole: NDArray[Any] = array.view(np.dtype(entry["dtype"])).reshape(entry["shape"])
-    return whole
 
 
 def _fill(reader: Any, array: NDArray[Any]) -> int:

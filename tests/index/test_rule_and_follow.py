@@ -92,7 +92,7 @@ def known(state: IndexState) -> tuple[bytes, list[tuple[int, int, int]], int]:
 def restored(state: IndexState) -> IndexState:
     """The same from a snapshot."""
     saved = BytesIO()
-    state.sieve.freeze()(saved)
+    state.sieve.freeze().write(saved)
     saved.seek(0)
     ledger = ledger_from_bytes(ledger_to_bytes(state.ledger), "here")
     return IndexState(HashSieve().load(saved), ledger, state.next_offset)

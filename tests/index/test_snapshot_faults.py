@@ -18,10 +18,12 @@ import pytest
 
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import COUNT, Deployment, base, deployment, exact_window, posts
+from tests.stored import snapshots_at
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.index import snapshot_store
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore, UnreadableError
+from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
+from twinsieve.pipeline.pieces import UnreadableError, storage
+from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
@@ -43,19 +45,16 @@ def _write(stream: BinaryIO) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> SnapshotStore:
     """Keeps two snapshots in a folder `t`."""
-    return SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
+    return snapshots_at(str(tmp_path), "t")
 
 
 class _Full:
     """A file on a full disk: the first bytes fit, the rest does not."""
 
     def __init__(self, path: str) -> None:
-        self._file = open(path, "wb")  # noqa: SIM115 (closed by __exit__)
+        self._file = open(path, "wb")  # noqa: SIM115 (closed by `close`)
 
-    def __enter__(self) -> _Full:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._file.close()
 
     def write(self, data: bytes) -> None:
@@ -68,7 +67,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_snapshot_whole(
 ) -> None:
     store.write(snapshot(1))
     with monkeypatch.context() as patch:
-        patch.setattr(snapshot_store, "private_file", _Full)
+        patch.setattr(storage, "private_file", _Full)
         with pytest.raises(StateError, match=r"No space left on device.*free space") as refused:
             store.write(snapshot(2))
     assert "\n" not in str(refused.value)
@@ -144,7 +143,7 @@ def test_a_snapshot_that_may_not_be_read_is_named(
     def refuse(path: str, mode: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
-    monkeypatch.setattr(store._files, "open", refuse)
+    monkeypatch.setattr(store.storage._files, "open", refuse)
     (found,) = store.read(LOG_ID)
     assert isinstance(found, StateError)
     assert "fix permissions" in str(found)
@@ -169,7 +168,7 @@ def test_whatever_a_store_raises_is_one_line_without_its_words(
 ) -> None:
     """They may repeat the address, or a key."""
     files, folder = file_system(f"memory://me:s3cret@bucket/{doing}")
-    store = SnapshotStore((files, folder), "t", 2, store_error)
+    store = SnapshotStore(Storage((files, f"{folder}/t"), store_error), 2)
     store.write(snapshot(1))
 
     def refuse(*_: object, **__: object) -> None:
@@ -203,7 +202,7 @@ def test_a_snapshot_is_for_its_owner_alone_from_its_first_byte_on(tmp_path: Path
         for path in ((tmp_path / "a"), *(tmp_path / "a").rglob("*")):
             seen.add((path.is_dir(), stat.S_IMODE(path.stat().st_mode)))
 
-    store = SnapshotStore(file_system(str(place)), "t", keep=2)
+    store = snapshots_at(str(place), "t")
     store.write(replace(snapshot(1), sieve=look))
     look(io.BytesIO())
     assert seen == {(True, 0o700), (False, 0o600)}
@@ -211,7 +210,7 @@ def test_a_snapshot_is_for_its_owner_alone_from_its_first_byte_on(tmp_path: Path
 
 def test_a_half_snapshot_that_another_process_writes_is_left_alone(tmp_path: Path) -> None:
     """A lock tells so: the number of a process says nothing in another container."""
-    one, other = (SnapshotStore(file_system(str(tmp_path)), "t", keep=9) for _ in range(2))
+    one, other = (snapshots_at(str(tmp_path), "t", keep=9) for _ in range(2))
 
     def interrupted(stream: BinaryIO) -> None:
         stream.write(b"sieve")
@@ -227,7 +226,7 @@ def test_two_processes_of_one_number_write_one_snapshot_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
-    one, other = (SnapshotStore(file_system(str(tmp_path)), "t", keep=9) for _ in range(2))
+    one, other = (snapshots_at(str(tmp_path), "t", keep=9) for _ in range(2))
 
     def interrupted(stream: BinaryIO) -> None:
         stream.write(b"sieve")
@@ -263,7 +262,7 @@ def test_the_sweep_takes_what_is_ours_alone(store: SnapshotStore, tmp_path: Path
 def test_a_file_is_never_made_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileExistsError):
-        snapshot_store.private_file(str(tmp_path / "link"))
+        storage.private_file(str(tmp_path / "link"))
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -291,7 +290,7 @@ def test_a_snapshot_is_on_disk_before_it_has_its_name(
 @pytest.mark.parametrize(("days", "stays"), [(0, True), (2, False)])
 def test_in_a_store_without_locks_half_snapshots_go_by_their_age(days: int, stays: bool) -> None:
     files, folder = file_system(f"memory://bucket/aged-{days}")
-    store = SnapshotStore((files, folder), "t", keep=2)
+    store = SnapshotStore(Storage((files, f"{folder}/t")), keep=2)
     store.write(snapshot(1))
     left = f"{folder}/t/index-0000000000000002-0badcafe.snapshot.0a1b.partial"
     files.pipe(left, b"half")
@@ -301,9 +300,9 @@ def test_in_a_store_without_locks_half_snapshots_go_by_their_age(days: int, stay
 
 
 def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> None:
-    mine, theirs = (SnapshotStore(file_system(str(tmp_path)), "t", keep=2) for _ in range(2))
+    mine, theirs = (snapshots_at(str(tmp_path), "t") for _ in range(2))
     seen: list[str] = []
-    mine._files.invalidate_cache = lambda *_: seen.append("asked")  # type: ignore[method-assign]
+    mine.storage._files.invalidate_cache = lambda *_: seen.append("asked")  # type: ignore[method-assign]
     assert mine.kept_offsets(LOG_ID) == []
     theirs.write(snapshot(1))
     assert mine.kept_offsets(LOG_ID) == [1]
@@ -316,7 +315,7 @@ def test_a_listing_that_a_store_remembers_is_asked_for_anew(tmp_path: Path) -> N
 def test_an_address_that_nothing_serves_is_named_by_lint_and_run(address: str, said: str) -> None:
     settings = Settings.model_validate({"state": {"dir": address}})
     with pytest.raises(UsageError, match=said):
-        SnapshotStore(file_system(settings.state.dir), "t", keep=2)
+        snapshots_at(settings.state.dir, "t")
     ((key, problem),) = cross_check(settings, {})
     assert key == "state.dir"
     assert said in problem

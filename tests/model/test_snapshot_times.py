@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.driver import INDEX, Process, World
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore
-from twinsieve.pipeline.settings.named_files import file_system
+from tests.stored import snapshots_at
 
 _EVERY_S = 10.0
 _LIFE_S = 6.0
@@ -18,7 +17,7 @@ class _Lives:
 
     def __init__(self, folder: Path) -> None:
         self.world = World(partitions=1)
-        self._store = SnapshotStore(file_system(str(folder)), "app", keep=2)
+        self._store = snapshots_at(str(folder))
         self._folder = folder
         self._number = 0
 

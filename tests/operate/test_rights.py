@@ -40,7 +40,7 @@ def test_delete_is_granted_where_the_index_trims_its_log_and_nowhere_else(
     made: list[IndexConfig] = []
     monkeypatch.setattr(service_build, "Index", lambda broker, clock, config, *rest: made.append(config))
     monkeypatch.setattr(service_build, "SnapshotStore", lambda *given: None)
-    monkeypatch.setattr(service_build, "file_system", lambda address: None)
+    monkeypatch.setattr(service_build, "state_storage", lambda settings: None)
     settings = _settings(folder)
     clock = ManualClock()
     cluster = MemoryCluster(clock)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.driver import DECISIONS, INDEX, LOG, VERDICTS, Process, World, texts
+from tests.stored import snapshots_at
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.index.snapshot_store import SnapshotReader, SnapshotStore
-from twinsieve.pipeline.settings.named_files import file_system
+from twinsieve.pipeline.index.snapshot_store import SnapshotReader
 
 TOPICS = {LOG.topic: 1, DECISIONS.topic: 1, VERDICTS: 2}
 
@@ -120,11 +120,7 @@ def test_log_and_decisions_are_deleted_behind_the_older_snapshot(tmp_path: Path)
         world.settle()
         world.clock.sleep(1.0)
     log, decisions = world.cluster.log(LOG), world.cluster.log(DECISIONS)
-    kept = list(
-        SnapshotStore(file_system(str(tmp_path)), "app", keep=2).read(
-            world.cluster.topics[LOG.topic].topic_id
-        )
-    )
+    kept = list(snapshots_at(str(tmp_path)).read(world.cluster.topics[LOG.topic].topic_id))
     oldest = kept[-1]
     assert isinstance(oldest, SnapshotReader)
     assert log.beginning == oldest.stamp.next_offset > 0

@@ -12,16 +12,16 @@ import pytest
 from tests.crash.test_crash_at_every_step import Trap, crash
 from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, crash_at, texts
 from tests.memory.broker import CrashError, MemoryBroker
+from tests.stored import hash_sieves, snapshots_at
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.follower import Follower
 from twinsieve.pipeline.index.ledger import ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
-from twinsieve.pipeline.index.snapshot_writer import Sieves, restore_point
+from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader
+from twinsieve.pipeline.index.snapshot_writer import restore_point
 from twinsieve.pipeline.index.state import IndexState
-from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.stages.errors import StateError
 
@@ -378,7 +378,7 @@ def test_retention_before_a_snapshot_does_not_explain_a_loss_behind_it(tmp_path:
     settings = with_snapshots(tmp_path)
     world = judged(**settings)
     world.kill_all()
-    store = SnapshotStore(file_system(str(tmp_path)), "app", keep=2)
+    store = snapshots_at(str(tmp_path))
     snapshots = store.read(world.cluster.topics[LOG.topic].topic_id)
     found = next(snapshots)
     assert isinstance(found, SnapshotReader)
@@ -442,13 +442,12 @@ def test_a_verdict_without_its_first_record_still_waits_for_its_message(
 def test_a_snapshot_of_another_decisions_topic_is_left_alone(tmp_path: Path) -> None:
     world = judged(**with_snapshots(tmp_path))
     world.kill_all()
-    store = SnapshotStore(file_system(str(tmp_path)), "app", keep=2)
+    store = snapshots_at(str(tmp_path))
     log_id, decisions_id = (world.cluster.topics[at.topic].topic_id for at in (LOG, DECISIONS))
-    sieves = Sieves(HashSieve, HashSieve().load, HashSieve().load)
     found = {}
     for its_id in (decisions_id, bytes(16)):
         notices: list[str] = []
-        state, decisions_at = restore_point(store, (log_id, its_id), SCHEME, sieves, 0, notices)
+        restored = restore_point(store, (log_id, its_id), SCHEME, hash_sieves(), 0, notices)
         said = any("another decisions topic" in notice for notice in notices)
-        found[its_id] = state.next_offset > 0, decisions_at > 0, said
+        found[its_id] = restored.state.next_offset > 0, restored.decisions_from > 0, said
     assert found == {decisions_id: (True, True, False), bytes(16): (False, False, True)}

@@ -36,7 +36,7 @@ from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 _MIB = 1 << 20
 _RESTORING_FACTOR = 2.4
-"""Peak of a process that restores, in sizes of its sieve (bench/snapshot_memory.py): the arrays it reads, and
+"""Peak of a process that restores, in sizes of its sieve: the arrays it reads, and
 those of an empty sieve that they replace. It holds nothing else meanwhile."""
 
 

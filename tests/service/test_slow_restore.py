@@ -6,28 +6,30 @@ import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from tests.memory.broker import MemoryBroker
 from tests.service.test_changed_settings import base, posts
 from tests.service.turned import Turned
-from tests.twins import AtOnce, HashSieve, Later
+from tests.stored import hash_sieves, snapshots_at
+from tests.twins import AtOnce, FrozenHashes, HashSieve, Later
 from twinsieve.pipeline.broker.ports import Hook
 from twinsieve.pipeline.index.index import Index
-from twinsieve.pipeline.index.snapshot_store import Moved, SnapshotStore, Watch, no_watch
-from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.index.transaction import Pace
+from twinsieve.pipeline.pieces import Moved, Watch, no_watch
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.named_files import file_system
+from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
 
 _PIECE = 64 << 10
-_PIECES = 128
+_PIECES = 256
 _WHOLE_S = 570.0
 """What 16,000,000 kept messages (5.7 GB) take at 10 MB a second."""
 
@@ -35,19 +37,13 @@ _WHOLE_S = 570.0
 class Bulky(HashSieve):
     """Its state is large, and is read and written piece by piece."""
 
-    def freeze(self) -> Callable[[BinaryIO], None]:
-        small = super().freeze()
+    def freeze(self) -> FrozenHashes:
+        random = np.random.default_rng(0).integers(0, 256, _PIECE * _PIECES, dtype=np.uint8)
+        return replace(super().freeze(), parts={"bulk": lambda: {"bytes": random}})
 
-        def write(stream: BinaryIO) -> None:
-            for _ in range(_PIECES):
-                stream.write(bytes(_PIECE))
-            small(stream)
-
-        return write
-
-    def load(self, stream: BinaryIO) -> HashSieve:
-        for _ in range(_PIECES):
-            stream.read(_PIECE)
+    def load(self, stream: BinaryIO, files: SavedParts | None = None) -> HashSieve:
+        assert files is not None
+        assert files.sections("bulk")["bytes"].nbytes == _PIECE * _PIECES
         return super().load(stream)
 
 
@@ -56,10 +52,11 @@ class BulkyBuilder(Builder):
 
     def index(self, hook: Hook, watch: Watch = no_watch, pace: Pace | None = None) -> Index:
         broker = self.connect(self.settings)
-        store = SnapshotStore(file_system(self.settings.state.dir), self.settings.app, 2)
-        sieves = Sieves(Bulky, lambda stream: Bulky().load(stream), lambda stream: Bulky().load(stream))
+        store = snapshots_at(self.settings.state.dir, self.settings.app)
         background: Executor = self.background
-        return Index(broker, self.clock, self.index_config(), sieves, store, background, hook, watch, pace)
+        return Index(
+            broker, self.clock, self.index_config(), hash_sieves(Bulky), store, background, hook, watch, pace
+        )
 
 
 class Slow:
@@ -77,7 +74,7 @@ class Slow:
 
         def opened(files: LocalFileSystem, path: str, mode: str) -> object:
             stream = plain(files, path, mode)
-            if "r" in mode:
+            if "r" in mode and not path.endswith(".snapshot"):
                 read, size = stream.read, os.path.getsize(path)
                 stream.read = lambda count=-1: self._read(read, count, size)
             return stream
@@ -139,8 +136,8 @@ def test_a_snapshot_that_is_read_for_minutes_is_told_and_healthy(
     first = _judged(settings, scheme)
     roles = _process(settings, scheme, first)
     slow = Slow(monkeypatch, roles.clock.sleep)
-    (newest,) = sorted(Path(settings.state.dir).glob("t/*.snapshot"))[-1:]
-    size = newest.stat().st_size
+    (bulk,) = Path(settings.state.dir).glob("t/bulk-*.part")
+    size = bulk.stat().st_size
     seen: list[tuple[float | None, ...]] = []
 
     def look() -> None:
@@ -203,16 +200,13 @@ def test_a_last_snapshot_that_is_written_for_minutes_is_healthy(
     roles.run_until(roles.world.done, 30.0)
     seen: list[bool] = []
 
-    def frozen(self: Bulky) -> Callable[[BinaryIO], None]:
-        def write(stream: BinaryIO) -> None:
-            for _ in range(50):
-                roles.clock.sleep(5.0)
-                seen.append(roles.index.alive)
-                stream.write(b"piece")
+    def write(self: FrozenHashes, stream: BinaryIO) -> None:
+        for _ in range(50):
+            roles.clock.sleep(5.0)
+            seen.append(roles.index.alive)
+            stream.write(b"piece")
 
-        return write
-
-    monkeypatch.setattr(Bulky, "freeze", frozen)
+    monkeypatch.setattr(FrozenHashes, "write", write)
     roles.index.stop()
     roles.index.run()
     assert len(seen) >= 100

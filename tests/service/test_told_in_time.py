@@ -17,14 +17,13 @@ import pytest
 from tests.memory.broker import ManualClock
 from tests.service.test_changed_settings import base, posts, with_section
 from tests.service.turned import Turned
+from tests.stored import journal_at, snapshots_at
 from tests.twins import AtOnce, HashSieve
 from twinsieve.pipeline.broker.records import AbortableError
-from twinsieve.pipeline.index import snapshot_store
-from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import SnapshotWriter
 from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.pieces import storage
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.named_files import file_system
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.scheme import Scheme
 
@@ -58,7 +57,7 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.full = False
-        plain = snapshot_store.private_file
+        plain = storage.private_file
 
         def made(path: str) -> BinaryIO:
             file = plain(path)
@@ -68,7 +67,7 @@ class Disk:
                 file.write(b"some")
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr(snapshot_store, "private_file", made)
+        monkeypatch.setattr(storage, "private_file", made)
 
 
 @pytest.fixture
@@ -108,8 +107,9 @@ def test_snapshots_that_fail_are_told_and_tried_again_until_they_succeed(
 def test_snapshots_that_fail_for_hours_are_told_again_now_and_then(tmp_path: Path, disk: Disk) -> None:
     disk.full = True
     clock = ManualClock()
-    store = SnapshotStore(file_system(str(tmp_path)), "t", keep=2)
-    writer = SnapshotWriter(store, (bytes(16), bytes(16)), bytes(16), AtOnce(), clock, EVERY_S)
+    store = snapshots_at(str(tmp_path))
+    journal = journal_at(store.storage)
+    writer = SnapshotWriter(store, journal, (bytes(16), bytes(16)), bytes(16), AtOnce(), clock, EVERY_S)
     state = IndexState(HashSieve())
     notices: list[str] = []
     for _ in range(60):

@@ -29,6 +29,18 @@ def test_what_an_older_version_left_is_refused_with_what_to_do(
         world.run(base(str(tmp_path)), 100)
 
 
+def test_a_snapshot_of_an_older_format_is_named_and_the_log_does(scheme: Scheme, tmp_path: Path) -> None:
+    world = restored(VERSION, tmp_path, scheme)
+    for path in (tmp_path / "t").glob("*.snapshot"):
+        content = path.read_bytes()
+        path.write_bytes(content[:4] + (3).to_bytes(2, "little") + content[6:])
+    old = world.judged()
+    assert world.run(base(str(tmp_path)), 1_000)
+    expected = "snapshot format 3, this program reads 4; delete it or run the program that wrote it"
+    assert any(expected in notice for notice in world.notices), world.notices
+    world.check_whole(old, COUNT)
+
+
 @pytest.mark.parametrize("with_snapshots", [True, False])
 @pytest.mark.parametrize("change", [None, *CHANGES])
 def test_the_program_goes_on_from_what_another_one_left(

@@ -144,14 +144,20 @@ def _live_entries(sieve: BatchSieve) -> list[list[int]]:
     ring, buckets = sieve._chunk_judge.ring, sieve._chunk_judge.buckets
     ages = (ring.kept - 1 - (buckets.entries & np.uint64((1 << 24) - 1)).astype(np.int64)) & ((1 << 24) - 1)
     held = (buckets.entries != 0) & (ages < ring.size)
-    return [row[mask].tolist() for row, mask in zip(buckets.entries.reshape(-1, 8), held.reshape(-1, 8), strict=True)]
+    return [
+        row[mask].tolist()
+        for row, mask in zip(buckets.entries.reshape(-1, 8), held.reshape(-1, 8), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("layout", [BandLayout(), BandLayout(24, 4, tables=6, grams="chars")])
 @pytest.mark.parametrize("window", [900, 1_500, 4_000])
 def test_the_index_of_a_restored_sieve_holds_the_same_entries(layout: BandLayout, window: int) -> None:
     config = SieveConfig(near=NearConfig(window=Window(1_500)), layout=layout)
-    posts = [(text * 3 if number % 5 == 0 else text, *rest) for number, (text, *rest) in enumerate(_posts(4_000, 3))]
+    posts = [
+        (text * 3 if number % 5 == 0 else text, *rest)
+        for number, (text, *rest) in enumerate(_posts(4_000, 3))
+    ]
     batch = batch_of(posts, layout=layout)  # type: ignore[arg-type]
     sieve, shelf = BatchSieve(config), Shelf()
     sieve.on_kept = shelf.take

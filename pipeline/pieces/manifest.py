@@ -1,0 +1,83 @@
+"""The files that a saved state consists of, as its manifest names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+import orjson
+
+from twinsieve.stages.errors import StateError
+
+DIGEST_SIZE = 16
+"""Bytes of the digest of a file (BLAKE2b)."""
+
+
+class Holds(StrEnum):
+    """What a file holds."""
+
+    KEPT = "kept"
+    """a run of kept messages"""
+    IMAGE = "image"
+    """the memory of a near stage, with all kept messages of its window"""
+    PART = "part"
+    """a full Bloom generation, or a sealed tier of the trie"""
+
+
+class StateFile(NamedTuple):
+    """A file of a saved state.
+
+    name: its name in the folder; holds: what it holds; size: its bytes
+    digest: of its content, so that another file of this name is noticed
+    part: name of a part, as the sieve names it; else empty
+    first, end: the kept messages from number `first` to number `end` (exclusive); 0 for a part
+    """
+
+    name: str
+    holds: Holds
+    size: int
+    digest: str
+    part: str = ""
+    first: int = 0
+    end: int = 0
+
+
+def encode_files(files: Iterable[StateFile]) -> bytes:
+    """The files as JSON."""
+    return orjson.dumps([list(file) for file in files])
+
+
+def decode_files(data: bytes) -> list[StateFile]:
+    """The files that `encode_files` wrote. raises: StateError if they are something else"""
+    try:
+        return [_decoded(*entry) for entry in orjson.loads(data)]
+    except (TypeError, ValueError) as error:
+        raise StateError(f"its list of files is damaged ({error})") from error
+
+
+def _decoded(name: str, holds: str, size: int, digest: str, part: str, first: int, end: int) -> StateFile:
+    if "/" in name or name.startswith("."):
+        raise ValueError(f"{name!r} is no name of a file")
+    return StateFile(name, Holds(holds), int(size), digest, part, int(first), int(end))
+
+
+def covering(files: Sequence[StateFile], oldest: int, end: int) -> list[StateFile] | None:
+    """The fewest of these files that hold the kept messages from `oldest` to `end`; None if some are missing.
+
+    An image can only come first, because it replaces the memory of a sieve.
+    """
+    chosen: list[StateFile] = []
+    at = oldest
+    while at < end:
+        ahead = [
+            file
+            for file in files
+            if file.first <= at < file.end <= end
+            and (file.holds is Holds.KEPT or (file.holds is Holds.IMAGE and not chosen))
+        ]
+        if not ahead:
+            return None
+        chosen.append(max(ahead, key=lambda file: (file.end, file.holds is Holds.KEPT)))
+        at = chosen[-1].end
+    return chosen

@@ -1,0 +1,137 @@
+"""`SavedFiles`: what a manifest's files hold, for `BatchSieve.load`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO, cast
+
+from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
+from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
+from twinsieve.pipeline.pieces.manifest import DIGEST_SIZE, Holds, StateFile
+from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.stages.exact.sections import Sections
+from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.judge.state import read_state
+
+
+class SavedFiles:
+    """The files of a saved state; a context manager. In a local folder they are opened at once, so that they
+    can be read to their end even if another process deletes them meanwhile.
+
+    scheme_id: fingerprint scheme that they must have
+    raises: UnreadableError if a file is missing or has another size
+    """
+
+    def __init__(
+        self, storage: Storage, files: Sequence[StateFile], scheme_id: str, watch: Watch = no_watch
+    ) -> None:
+        self._storage = storage
+        self._files = files
+        self._scheme_id = scheme_id
+        self._watch = watch
+        self._size = sum(file.size for file in files)
+        self._done = 0
+        self._opened: dict[str, BinaryIO] = {}
+        with ExitStack() as undo:
+            undo.callback(self.close)
+            if storage.is_local:
+                for file in files:
+                    self._opened[file.name] = self._open(file)
+            undo.pop_all()
+
+    def __enter__(self) -> SavedFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def again(self) -> SavedFiles:
+        """The same files, from their beginnings."""
+        return SavedFiles(self._storage, self._files, self._scheme_id, self._watch)
+
+    def close(self) -> None:
+        """Close all files."""
+        for stream in self._opened.values():
+            stream.close()
+
+    def _open(self, file: StateFile) -> BinaryIO:
+        with self._named(file):
+            stream = self._storage.open(file.name)
+            size = stream.seek(0, 2)
+            stream.seek(0)
+        if size != file.size:
+            stream.close()
+            raise UnreadableError(
+                f"{self._storage.shown(file.name)}: has {size} bytes where {file.size} were written; restore "
+                "it from a copy"
+            )
+        return stream
+
+    @contextmanager
+    def _named(self, file: StateFile) -> Iterator[None]:
+        """Context manager: an error of the store becomes an UnreadableError that names the file."""
+        name = self._storage.shown(file.name)
+        try:
+            yield
+        except UnreadableError:
+            raise
+        except FileNotFoundError:
+            raise UnreadableError(f"{name}: is missing; restore it from a copy") from None
+        except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
+            kind = self._storage.kind_of(error)
+            raise UnreadableError(f"{name}: cannot be read ({kind}); restore it from a copy") from None
+
+    def sections(self, name: str) -> Sections:
+        """The sections of a part. raises: StateError"""
+        found = next((file for file in self._files if file.holds is Holds.PART and file.part == name), None)
+        if found is None:
+            raise UnreadableError(f"{self._storage.address}: the state names no file for its part {name}")
+        return self._sections_of(found)
+
+    def image(self) -> Sections | None:
+        """The memory of the near stage, if the state has an image. raises: StateError"""
+        found = next((file for file in self._files if file.holds is Holds.IMAGE), None)
+        return None if found is None else self._sections_of(found)
+
+    def _sections_of(self, file: StateFile) -> Sections:
+        with self._named(file), self._stream_of(file) as stream:
+            watched = _Watched(stream, self._moved)
+            sections = read_state(cast("BinaryIO", watched), self._scheme_id, {})
+            if watched.digest.hexdigest() != file.digest:
+                raise damaged(self._storage.shown(file.name))
+        return sections
+
+    def kept_messages(self) -> Iterator[tuple[int, KeptMessages]]:
+        """The runs of kept messages in order. raises: StateError"""
+        for file in self._files:
+            if file.holds is not Holds.KEPT:
+                continue
+            shown = self._storage.shown(file.name)
+            with self._named(file), self._stream_of(file) as stream:
+                watched = cast("BinaryIO", _Watched(stream, self._moved))
+                for record in read_records(watched, shown, self._scheme_id, file.digest):
+                    yield record.first, messages_of(record, shown)
+
+    def _stream_of(self, file: StateFile) -> BinaryIO:
+        return self._opened.pop(file.name, None) or self._open(file)
+
+    def _moved(self, count: int) -> None:
+        self._done += count
+        self._watch(Moved("reading", self._done, self._size))
+
+
+class _Watched:
+    """A stream that reports each read, and computes the digest of what was read."""
+
+    def __init__(self, stream: BinaryIO, moved: Callable[[int], None]) -> None:
+        self._stream = stream
+        self._moved = moved
+        self.digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self.digest.update(data)
+        self._moved(len(data))
+        return data
