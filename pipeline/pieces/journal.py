@@ -9,7 +9,6 @@ sieve goes on, and the next save writes an image of its memory in place of the m
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,9 +16,11 @@ from contextlib import suppress
 from threading import BoundedSemaphore, Lock
 from typing import BinaryIO, NamedTuple, cast
 
+import mmh3
+
 from twinsieve.pipeline.pieces import Moved, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
-from twinsieve.pipeline.pieces.manifest import DIGEST_SIZE, Holds, StateFile, covering
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
@@ -266,7 +267,7 @@ class Journal:
             raise self._failed(error) from None
         self._unannounced[name] = file
         self.written += stream.count
-        return StateFile(name, Holds.PART, stream.count, stream.digest.hexdigest())
+        return StateFile(name, Holds.PART, stream.count, stream.digest.digest().hex())
 
     def _merge(self, files: Sequence[StateFile], watch: Watch) -> None:
         """Write these neighbouring pieces as one. raises: StateError, errors of the store"""
@@ -364,7 +365,7 @@ class _Counted:
         self._stream = stream
         self._watch = watch
         self.count = 0
-        self.digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+        self.digest = mmh3.mmh3_x64_128()
 
     def write(self, data: bytes) -> int:
         size = self._stream.write(data)

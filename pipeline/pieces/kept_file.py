@@ -4,22 +4,21 @@
     record: bytes (u32), messages (u32), number of the first message (u64), checksum, columns
     end: a record without messages, with the number behind the last one; its checksum is that of all records
 
-Little-endian; a checksum is BLAKE2b of 16 bytes over the rest of its record. The columns are written as
+Little-endian; a checksum is the 128-bit MurmurHash3 of the rest of its record. The columns are written as
 those of a block on the wire (docs/WIRE.md). Records are complete in themselves, so files are joined without
 decoding them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+import mmh3
 import orjson
 
 from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.manifest import DIGEST_SIZE
 from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
 from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.header import StateHeader
@@ -51,7 +50,7 @@ class KeptFile:
         self._stream = stream
         self.first = self.end = first
         self.size = 0
-        self._records = hashlib.blake2b(digest_size=DIGEST_SIZE)
+        self._records = mmh3.mmh3_x64_128()
         _HEADER.write(self._write, orjson.dumps({"scheme": scheme_id}))
 
     def add(self, record: Record) -> None:
@@ -68,7 +67,7 @@ class KeptFile:
 
     @property
     def digest(self) -> str:
-        return self._records.hexdigest()
+        return self._records.digest().hex()
 
     def _write(self, data: bytes) -> None:
         self._stream.write(data)
@@ -106,14 +105,14 @@ def read_records(stream: BinaryIO, name: str, scheme_id: str, digest: str) -> It
         raise UnreadableError(
             f"{name}: was written under fingerprint scheme {found}, not {scheme_id}; restore the right file"
         )
-    records = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    records = mmh3.mmh3_x64_128()
     while True:
         head = stream.read(_RECORD.size)
         if len(head) < _RECORD.size:
             raise damaged(name)
         size, count, first, checksum = _RECORD.unpack(head)
         if not count:
-            if checksum != records.digest() or size or stream.read(1) or records.hexdigest() != digest:
+            if checksum != records.digest() or size or stream.read(1) or records.digest().hex() != digest:
                 raise damaged(name)
             return
         data = stream.read(size) if size <= MAX_RECORD_BYTES else b""
@@ -130,5 +129,6 @@ def damaged(name: str) -> UnreadableError:
 
 
 def _checksum(record: Record) -> bytes:
-    numbers = _NUMBERS.pack(len(record.data), record.messages, record.first)
-    return hashlib.blake2b(numbers + record.data, digest_size=DIGEST_SIZE).digest()
+    hashed = mmh3.mmh3_x64_128(_NUMBERS.pack(len(record.data), record.messages, record.first))
+    hashed.update(record.data)
+    return hashed.digest()

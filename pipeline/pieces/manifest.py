@@ -10,9 +10,6 @@ import orjson
 
 from twinsieve.stages.errors import StateError
 
-DIGEST_SIZE = 16
-"""Bytes of the digest of a file (BLAKE2b)."""
-
 
 class Holds(StrEnum):
     """What a file holds."""
@@ -29,7 +26,8 @@ class StateFile(NamedTuple):
     """A file of a saved state.
 
     name: its name in the folder; holds: what it holds; size: its bytes
-    digest: of its content, so that another file of this name is noticed
+    digest: 128-bit MurmurHash3 of its content (of a piece, of its checksums), so that damage and another file
+        of this name are noticed
     part: name of a part, as the sieve names it; else empty
     first, end: the kept messages from number `first` to number `end` (exclusive); 0 for a part
     """

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
+
+import mmh3
 
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
-from twinsieve.pipeline.pieces.manifest import DIGEST_SIZE, Holds, StateFile
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import read_state
+
+_Item = TypeVar("_Item")
 
 
 class SavedFiles:
@@ -97,9 +101,10 @@ class SavedFiles:
 
     def _sections_of(self, file: StateFile) -> Sections:
         with self._named(file), self._stream_of(file) as stream:
-            watched = _Watched(stream, self._moved)
+            hashed = mmh3.mmh3_x64_128()
+            watched = _Watched(stream, self._moved, hashed.update)
             sections = read_state(cast("BinaryIO", watched), self._scheme_id, {})
-            if watched.digest.hexdigest() != file.digest:
+            if hashed.digest().hex() != file.digest:
                 raise damaged(self._storage.shown(file.name))
         return sections
 
@@ -111,8 +116,8 @@ class SavedFiles:
             shown = self._storage.shown(file.name)
             with self._named(file), self._stream_of(file) as stream:
                 watched = cast("BinaryIO", _Watched(stream, self._moved))
-                for record in read_records(watched, shown, self._scheme_id, file.digest):
-                    yield record.first, messages_of(record, shown)
+                records = read_records(watched, shown, self._scheme_id, file.digest)
+                yield from _ahead((record.first, messages_of(record, shown)) for record in records)
 
     def _stream_of(self, file: StateFile) -> BinaryIO:
         return self._opened.pop(file.name, None) or self._open(file)
@@ -122,16 +127,31 @@ class SavedFiles:
         self._watch(Moved("reading", self._done, self._size))
 
 
-class _Watched:
-    """A stream that reports each read, and computes the digest of what was read."""
+def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """The items, each of which another thread makes while the one before it is in use."""
+    with ThreadPoolExecutor(1, "twinsieve-reading") as reading:
+        coming = reading.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = reading.submit(next, items, None)
+            yield item
 
-    def __init__(self, stream: BinaryIO, moved: Callable[[int], None]) -> None:
+
+class _Watched:
+    """A stream that reports the size of each read, and hands on what was read."""
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        moved: Callable[[int], None],
+        look: Callable[[bytes], object] | None = None,
+    ) -> None:
         self._stream = stream
         self._moved = moved
-        self.digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+        self._look = look
 
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(size)
-        self.digest.update(data)
+        if self._look is not None:
+            self._look(data)
         self._moved(len(data))
         return data

@@ -7,7 +7,7 @@ save and load between batches do not change them.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -335,9 +335,7 @@ class BatchSieve:
             near.restore(image)
         else:
             near.ring.begin_at(oldest)
-        for first, messages in parts.kept_messages():
-            skipped = min(max(0, near.ring.kept - first), len(messages))
-            self._keep_again(first + skipped, messages.slice(skipped, len(messages)), kept)
+        near.keep_again(self._chunks_to_keep(parts.kept_messages(), kept))
         if near.ring.kept != kept:
             raise StateError(
                 f"state: kept messages {near.ring.kept} to {kept} are missing; {NEW_STATE}, or restore the "
@@ -349,18 +347,21 @@ class BatchSieve:
         if image is None:
             near.link_parts()
 
-    def _keep_again(self, first: int, messages: KeptMessages, end: int) -> None:
-        """Keep messages again from number `first` on, except those from number `end` on."""
-        messages = messages.slice(0, min(len(messages), max(0, end - first)))
-        near = self._chunk_judge
-        if len(messages) and first != near.ring.kept:
-            raise StateError(
-                f"state: kept messages {near.ring.kept} to {first} are missing; {NEW_STATE}, or restore the "
-                "files from a copy"
-            )
-        for low in range(0, len(messages), self._chunk_rows):
-            part = messages.slice(low, min(low + self._chunk_rows, len(messages)))
-            near.keep_again(as_chunk(part, self.config.layout))
+    def _chunks_to_keep(self, runs: Iterable[tuple[int, KeptMessages]], end: int) -> Iterator[Chunk]:
+        """What of these runs comes after the kept messages in the ring, without the messages from number
+        `end` on."""
+        ring = self._chunk_judge.ring
+        for first, messages in runs:
+            low, high = max(0, ring.kept - first), min(len(messages), end - first)
+            if low >= high:
+                continue
+            if first + low != ring.kept:
+                raise StateError(
+                    f"state: kept messages {ring.kept} to {first} are missing; {NEW_STATE}, or restore the "
+                    "files from a copy"
+                )
+            yield as_chunk(messages.slice(low, high), self.config.layout)
+            ring.expect(end - ring.kept)
 
     def _restore_exact(self, sections: Sections, parts: SavedParts) -> None:
         exact = self.config.exact

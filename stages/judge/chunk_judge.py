@@ -6,8 +6,8 @@ contain the logic. The caller passes the Bloom filter or the trie hits with each
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -164,7 +164,7 @@ class ChunkJudge:
             self._propose(chunk)
         work = Workspace(self._matches, self._spare, self._scratch[0], self._kept)
         decide(chunk, self._index, exact, self._params, work, outcome)
-        self._insert(chunk, *self.kept_rows(), lambda: filled_buckets(self._kept))
+        self._insert(chunk)
 
     @property
     def _index(self) -> NearIndex:
@@ -206,45 +206,75 @@ class ChunkJudge:
 
         self._on_threads(propose_shard, rows)
 
-    def keep_again(self, chunk: Chunk) -> None:
-        """Keep all rows of a chunk again, in the order in which another sieve kept them.
+    def keep_again(self, chunks: Iterable[Chunk]) -> None:
+        """Keep all rows of these chunks again, in the order in which another sieve kept them.
 
-        chunk: as `judge.kept_messages.as_chunk` makes it; its times are stream times
+        chunks: as `judge.kept_messages.as_chunk` makes them; their times are stream times
+        Threads fill the candidate index with a chunk while the next one is moved into the ring.
         """
-        count, first = len(chunk.lengths), self.ring.kept
-        self.ring.reserve(int(chunk.starts[-1]), count)
-        keep_all(self.ring.columns, chunk)
-        rows, kept = np.arange(count, dtype=np.int32), np.arange(first, first + count)
-        self._insert(chunk, rows, kept, lambda: self._own_buckets(chunk))
+        with ThreadPoolExecutor() as threads:
+            inserting: list[Future[None]] = []
+            for chunk in chunks:
+                count, first = len(chunk.lengths), self.ring.kept
+                self.ring.reserve(int(chunk.starts[-1]), count)
+                keep_all(self.ring.columns, chunk)
+                for each in inserting:
+                    each.result()
+                rows, kept = np.arange(count, dtype=np.int32), np.arange(first, first + count)
+                inserting = self._begin_inserting(chunk, rows, kept, threads)
+            for each in inserting:
+                each.result()
 
     def _own_buckets(self, chunk: Chunk) -> NDArray[np.int64]:
         found = np.zeros(len(chunk.probes) * (self.buckets.bands + self.buckets.tables), np.int64)
         return found[: own_buckets(chunk, self.buckets, found)]
 
-    def _insert(
-        self,
-        chunk: Chunk,
-        rows: NDArray[np.int32],
-        kept: NDArray[np.int64],
-        buckets_to_fill: Callable[[], NDArray[np.int64]],
-    ) -> None:
-        """Insert kept rows into the candidate index. rows, kept: row and kept index of each"""
-        count = len(rows)
-        if count == 0 or self._params.near == params.NEAR_NONE or self._by_parts or self._scan:
+    def _begin_inserting(
+        self, chunk: Chunk, rows: NDArray[np.int32], kept: NDArray[np.int64], threads: Executor
+    ) -> list[Future[None]]:
+        """Let threads insert kept rows into the candidate index. rows, kept: row and kept index of each"""
+        if not self._has_index:
+            return []
+        if self._text:
+            self._table.reserve(lambda: self._own_buckets(chunk))
+        insert = self._inserter(chunk, rows, kept)
+        tables = self._index_tables
+        return [threads.submit(insert, table, table + 1) for table in range(tables)]
+
+    @property
+    def _has_index(self) -> bool:
+        """Whether kept messages are inserted into a candidate index."""
+        return self._params.near != params.NEAR_NONE and not self._by_parts and not self._scan
+
+    @property
+    def _index_tables(self) -> int:
+        return self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
+
+    def _inserter(
+        self, chunk: Chunk, rows: NDArray[np.int32], kept: NDArray[np.int64]
+    ) -> Callable[[int, int], None]:
+        """A function that inserts kept rows into the tables of the candidate index from one to another."""
+        buckets, chains, count = self.buckets, self.chains, len(rows)
+
+        def insert(low: int, high: int) -> None:
+            if self._text:
+                insert_kept(chunk, rows, kept, count, low, high, buckets)
+            else:
+                link_kept(chunk, rows, kept, count, low, high, chains)
+
+        return insert
+
+    def _insert(self, chunk: Chunk) -> None:
+        rows, kept = self.kept_rows()
+        if len(rows) == 0 or not self._has_index:
             return
         if self._text:
-            self._table.reserve(buckets_to_fill)
-        shards = len(self._scratch)
-        tables = self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
-
-        def insert_shard(shard: int) -> None:
-            low, high = tables * shard // shards, tables * (shard + 1) // shards
-            if self._text:
-                insert_kept(chunk, rows, kept, count, low, high, self.buckets)
-            else:
-                link_kept(chunk, rows, kept, count, low, high, self.chains)
-
-        self._on_threads(insert_shard, count)
+            self._table.reserve(lambda: filled_buckets(self._kept))
+        insert = self._inserter(chunk, rows, kept)
+        shards, tables = len(self._scratch), self._index_tables
+        self._on_threads(
+            lambda shard: insert(tables * shard // shards, tables * (shard + 1) // shards), len(rows)
+        )
 
     def _on_threads(self, work: Any, size: int) -> None:
         """Call `work` for each shard, on threads if `size` rows are worth it. The result is the same."""

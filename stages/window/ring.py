@@ -18,7 +18,7 @@ from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.tags import TagIndex, tag_insert, tag_remove
+from twinsieve.stages.window.tags import TagIndex, tag_insert, tag_prefetch, tag_remove
 
 GRANULE = 4
 """Units of a granule. A text begins at a whole granule, so 32-bit offsets are enough for 32 GiB of text."""
@@ -37,6 +37,9 @@ _COUNTERS = 5
 _SMALL_BYTES = 1 << 16
 """Bytes of each column in small pages (`stages/pages.py`). Slots are filled in order, so a short run writes
 only to these."""
+
+_PREFETCHED_ROWS = 8
+"""The cell of a row's tag is prefetched this many rows ahead."""
 
 _MAX_TEXT_LENGTH = (2 * STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16 + TALLY_UNITS) // GRANULE
 
@@ -197,6 +200,17 @@ class Ring:
             return
         self._move_texts(size + max(size // 16, needed), tail, live)
 
+    def expect(self, messages: int) -> None:
+        """Make room in advance for this many more messages whose texts are as long as those in the ring."""
+        if not (self.use.text and self.size and messages > 0):
+            return
+        size = len(self.columns.texts) // GRANULE
+        tail = int(self.columns.offsets[self.oldest_slot])
+        live = (int(self.columns.counters[HEAD]) - tail) % size
+        expected = live + live * messages // self.size
+        if expected > size:
+            self._move_texts(expected + expected // 64, tail, live)
+
     def _move_texts(self, new_size: int, tail: int, live: int) -> None:
         """Move the stored texts, in their order, to the front of a new arena.
 
@@ -293,7 +307,11 @@ def keep(ring: RingColumns, chunk: Chunk, row: int) -> int:
 @kernel
 def keep_all(ring: RingColumns, chunk: Chunk) -> None:
     """Keep all rows of a chunk; the times of the chunk are stream times. `Ring.reserve` comes before it."""
+    mask = len(ring.tag_slots) - 1
     for row in range(len(chunk.lengths)):
+        ahead = row + _PREFETCHED_ROWS
+        if ahead < len(chunk.lengths):
+            tag_prefetch(ring.tag_slots, mask, chunk.digests[ahead, 0])
         ring.counters[STREAM_TIME] = chunk.times[row]
         keep(ring, chunk, row)
 

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,15 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 _POSTS: Rows = [(post["text"], number // 40, 0, 0) for number, post in enumerate(generate(900, seed=5))]
 
 
-@pytest.fixture(scope="module")
-def posts() -> Batch:
+@cache
+def _all_posts() -> Batch:
     """Generated posts, whose times go on."""
     return batch_of(_POSTS)
+
+
+@pytest.fixture
+def posts() -> Batch:
+    return _all_posts()
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +87,9 @@ class Life:
         """Begin again from the last manifest; the old sieve ends or is killed."""
         if not killed:
             self.journal.close()
+        # A killed process writes no more, but this one would.
+        self.journal._writer.shutdown()
+        self.sieve.on_kept = None
         del self.journal
         if self.manifest is None:
             self.at, files, self.sieve = 0, [], BatchSieve(self.config)
@@ -121,8 +130,9 @@ _EVENTS = st.lists(
     ),
 )
 def test_saves_and_deaths_at_any_time_change_no_verdict(
-    events: list[int | str], config: SieveConfig, posts: Batch, tmp_path_factory: pytest.TempPathFactory
+    events: list[int | str], config: SieveConfig, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    posts = _all_posts()
     expected = table(BatchSieve(config).judge(posts))
     folder = tmp_path_factory.mktemp("state")
     life = Life(storage_at(str(folder)), config)
