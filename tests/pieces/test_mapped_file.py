@@ -1,0 +1,101 @@
+"""Arrays in a file are used where they lie; damage is named before they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.mapped_file import map_arrays, write_arrays
+
+_RECORD = np.dtype([("bag", "<u8", (4,)), ("length", "<i4"), ("unused", "u1", (4,))])
+
+
+def _arrays() -> dict[str, NDArray[Any]]:
+    random = np.random.default_rng(3)
+    records = np.zeros(1_000, _RECORD)
+    records["bag"] = random.integers(0, 1 << 60, (1_000, 4))
+    records["length"] = np.arange(1_000)
+    return {
+        "records": records,
+        "texts": random.integers(0, 65_536, 12_345, dtype=np.uint16),
+        "nothing": np.zeros(0, np.int64),
+        "pairs": np.arange(14, dtype=np.int32).reshape(-1, 2),
+    }
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "arrays"
+    with path.open("wb") as stream:
+        write_arrays(stream, "s", {"first": 7}, _arrays())
+    return path
+
+
+def test_what_was_written_is_mapped_at_whole_pages(file: Path) -> None:
+    mapped = map_arrays(str(file), "s")
+    assert mapped.about == {"first": 7}
+    assert list(mapped.arrays) == list(_arrays())
+    for name, array in _arrays().items():
+        found = mapped.arrays[name]
+        assert found.dtype == array.dtype
+        assert np.array_equal(found, array)
+        assert found.ctypes.data % 4096 == 0
+        assert found.flags.c_contiguous
+        assert found.flags.writeable
+    assert file.stat().st_size % 4096 == 0
+
+
+def test_a_write_changes_this_process_alone(file: Path) -> None:
+    before = file.read_bytes()
+    mapped, other = map_arrays(str(file), "s"), map_arrays(str(file), "s")
+    mapped.arrays["records"]["length"][5] = 0
+    assert other.arrays["records"]["length"][5] == 5
+    assert file.read_bytes() == before
+
+
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_flipped_bit_is_named_or_harms_nothing(
+    place: float, bit: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("flipped") / "arrays"
+    with path.open("wb") as stream:
+        write_arrays(stream, "s", {}, _arrays())
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content))] ^= 1 << bit
+    path.write_bytes(content)
+    refused = []
+    try:
+        mapped = map_arrays(str(path), "s")
+    except UnreadableError as error:
+        refused.append(str(error))
+    else:
+        for name, array in _arrays().items():
+            assert np.array_equal(mapped.arrays[name], array)
+    assert all(str(path) in line and "\n" not in line for line in refused)
+
+
+@pytest.mark.parametrize("size", [0, 1, 30, 4096, -1, -4097])
+def test_a_cut_file_is_named(size: int, file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: size if size >= 0 else len(content) + size])
+    if size == -1:
+        map_arrays(str(file), "s")  # the last page is padding
+        return
+    with pytest.raises(UnreadableError, match=r"arrays: .*restore it from a copy"):
+        map_arrays(str(file), "s")
+
+
+def test_a_missing_file_another_scheme_and_a_folder_are_named(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match="scheme s, not other; restore the right file"):
+        map_arrays(str(file), "other")
+    with pytest.raises(UnreadableError, match="is missing"):
+        map_arrays(str(tmp_path / "none"), "s")
+    with pytest.raises(UnreadableError, match="cannot be mapped"):
+        map_arrays(str(tmp_path), "s")
