@@ -25,7 +25,7 @@ _SMALL: int | None = getattr(mmap, "MADV_NOHUGEPAGE", None)
 _LARGE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
-def zeros(count: int, dtype: type[np.generic], *, small_bytes: int) -> NDArray[Any]:
+def zeros(count: int, dtype: Any, *, small_bytes: int) -> NDArray[Any]:
     """`count` zeros, aligned to a page: the first `small_bytes` in small pages, the rest in large pages.
 
     The page sizes are a request, which the system may ignore. raises: MemoryError

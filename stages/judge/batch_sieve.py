@@ -176,7 +176,7 @@ class BatchSieve:
             return
         ring = self._chunk_judge.ring
         rows, kept_indices = self._chunk_judge.kept_rows()
-        held = kept_indices >= ring.kept - ring.capacity
+        held = kept_indices >= ring.kept - ring.window
         rows, kept_indices = rows[held], kept_indices[held]
         if len(rows):
             times = ring.columns.times[kept_indices % ring.capacity]
@@ -205,7 +205,7 @@ class BatchSieve:
         return SieveStats(
             kept=ring.kept,
             held=ring.size,
-            capacity=ring.capacity,
+            capacity=ring.window,
             stream_time_ms=None if stream_time == NO_TIME else stream_time,
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
             bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
@@ -328,7 +328,7 @@ class BatchSieve:
     def _restore_near(self, sections: Sections, parts: SavedParts) -> None:
         near = self._chunk_judge
         oldest, kept = sections["near.range"].tolist()
-        oldest = max(oldest, kept - near.ring.capacity)
+        oldest = max(oldest, kept - near.ring.window)
         counters = sections["near.counters"].astype(np.int64)
         image = parts.image()
         if image is not None:

@@ -45,6 +45,7 @@ from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept, o
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.pushed_out import PushedOut
+from twinsieve.stages.window.record import record_type
 from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse, keep_all
 from twinsieve.stages.window.tags import TagIndex
@@ -104,9 +105,9 @@ class ChunkJudge:
         indexed = self._text and not self._scan
         self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
         self.chains = new_chains(near) if near.method == "hamming" else no_chains()
-        self.part_chains = new_part_chains(*((window, near.parts) if self._by_parts else (1, 1)))
+        self.part_chains = new_part_chains(*((self.ring.capacity, near.parts) if self._by_parts else (1, 1)))
         self._candidates = CandidateParams(
-            signature_limits(near.similarity), _limit(near.window.age_ms), int(self._scan)
+            signature_limits(near.similarity), window, _limit(near.window.age_ms), int(self._scan)
         )
         self._verify = VerifyParams(
             near.similarity,
@@ -303,7 +304,7 @@ class ChunkJudge:
         """Load the arrays of `to_sections`. The parameters must be the same, but the window may differ."""
         self.ring.restore(sections)
         kept, size = self.ring.kept, self.ring.size
-        self._table.restore(sections["buckets"], len(sections["ring.positions"]), kept, size)
+        self._table.restore(sections["buckets"], int(sections["ring.window"][0]), kept, size)
         if self._has_tables:
             heads, links = sections["chains.heads"], sections["chains.next"]
             self.chains = resize_chains(heads, links, self.chains, kept, size)
@@ -319,10 +320,10 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     """Greatest number of bytes of each part, if the window is full and each text has the greatest length."""
     near, use = config.near, ring_use(config)
     window = near.window.messages
-    has_lengths = use.text or use.simhashes or use.parts > 0
     simhashes = use.simhashes + use.second_simhashes
-    row = 24 + 4 * has_lengths + 8 * (use.ids + use.scopes + simhashes + use.parts)
-    parts = {"ring": window * (row + (4 + 2 + 1 + 32) * use.text), "tags": TagIndex.bytes_for(window)}
+    row = record_type(use.text, use.simhashes or use.parts > 0).itemsize
+    row += 8 * (1 + use.ids + use.scopes + simhashes + use.parts)
+    parts = {"ring": window * row, "tags": TagIndex.bytes_for(window)}
     if use.text:
         parts["texts"] = window * (
             2 * (STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16 + TALLY_UNITS + GRANULE)

@@ -40,11 +40,11 @@ def judge_exact(
     the ring, a hit of the trie or the Bloom filter decides. `decide` has expired Bloom generations before.
     """
     counters = ring.counters
-    capacity = len(ring.positions)
+    first = max(counters[KEPT] - params.near_messages, counters[OLDEST])
     slot = tag_find(ring.tag_slots, len(ring.tag_slots) - 1, ring.tags, chunk.digests[row, 0])
-    if slot >= 0:
-        newest = counters[KEPT] - 1
-        kept_index = newest - ((newest - slot) % capacity)
+    newest = counters[KEPT] - 1
+    kept_index = newest - ((newest - slot) % len(ring.positions))
+    if slot >= 0 and kept_index >= first:
         inside = in_window(ring, kept_index, params.exact_messages, params.exact_age)
         if inside and (not params.compare_text or same_text(chunk, row, ring, slot)):
             outcome.kinds[row] = _EXACT
@@ -63,6 +63,6 @@ def judge_exact(
         return
     hit = bloom_oldest_hit(exact.bloom, row & (PLACE_LINES - 1))
     # If the ring still holds all messages of the generation, the ring has no such message: the hit is false.
-    if 0 <= hit < max(counters[KEPT] - capacity, counters[OLDEST]):
+    if 0 <= hit < first:
         outcome.kinds[row] = _EXACT
         outcome.flags[row] = _UNCONFIRMED

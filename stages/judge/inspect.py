@@ -33,6 +33,7 @@ from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import bucket_of
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.lengths import signature_limits
+from twinsieve.stages.window.record import RECORD
 
 _MANY_BUCKETS = 2**24
 """With this many buckets, two different keys are nearly never in the same bucket."""
@@ -231,7 +232,10 @@ def _shared(chunk: Chunk, config: SieveConfig) -> tuple[list[int], list[int]]:
 def _bag_passes(chunk: Chunk, lengths: list[int], similarity: int) -> bool:
     if max(lengths) > STORED_LENGTH:
         return True
-    bound = bag_bound(chunk.bags, 0, lengths[0], chunk.bags, 1, lengths[1])
+    # Kernels are compiled for bags in records.
+    records = np.zeros(2, RECORD)
+    records["bag"] = chunk.bags
+    bound = bag_bound(chunk.bags, 0, lengths[0], records["bag"], 1, lengths[1])
     return 2 * int(bound) * 10_000 >= similarity * sum(lengths)
 
 

@@ -95,7 +95,7 @@ def _arguments() -> _Arguments:
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
         part_chains=new_part_chains(1, 1),
-        candidates=CandidateParams(np.zeros((256, 256), np.int8), 0, 0),
+        candidates=CandidateParams(np.zeros((256, 256), np.int8), 0, 0, 0),
         verify=VerifyParams(0, Differences(), 0, 0, 1),
     )
     matches = new_matches(1, 1)
@@ -172,7 +172,7 @@ def _compile_index() -> None:
     _compile(own_buckets, given.chunk, buckets, kept.kept_indices)
     _compile(clear, kept)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
-    _compile(bag_bound, given.chunk.bags, 0, 0, given.chunk.bags, 0, 0)
+    _compile(bag_bound, given.chunk.bags, 0, 0, given.index.ring.bags, 0, 0)
     PushedOut().count(given.index.ring, buckets, buckets.bands)
     _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, kept.kept_indices)
 

@@ -28,7 +28,7 @@ from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, NearIndex, add_
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, first_meeting, same_id
 from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import KEPT, OLDEST
+from twinsieve.stages.window.ring import KEPT, OLDEST, ring_capacity
 
 FINGERPRINT_BITS = 64
 
@@ -125,7 +125,7 @@ def new_chains(near: NearConfig) -> Chains:
     return Chains(
         masks,
         np.zeros((len(masks), _cells_for(near.window.messages)), np.uint32),
-        np.zeros((len(masks), near.window.messages), np.uint32),
+        np.zeros((len(masks), ring_capacity(near.window.messages)), np.uint32),
         distances,
         second,
     )
@@ -215,7 +215,7 @@ def propose_row_bits(
             slot = kept_index % capacity
             link = chains.next[table, slot]
             if not first_meeting(scratch.seen, row, kept_index) or not in_window(
-                ring, kept_index, capacity, index.candidates.near_age
+                ring, kept_index, index.candidates.near_messages, index.candidates.near_age
             ):
                 continue
             place = add_match(matches, place, end, kept_index, compare_bits(chunk, row, index, slot))
@@ -229,7 +229,7 @@ def _scan_row(
     chunk: Chunk, row: int, before: int, index: NearIndex, matches: Matches, first: int, end: int
 ) -> int:
     """`propose_row_bits` without tables: compare the row with the whole ring, block by block."""
-    ring = index.ring
+    ring, limits = index.ring, index.candidates
     fingerprint = chunk.simhashes[row, 0]
     # A pair may have the k of any shorter body, and nothing says that k falls with the length.
     greatest = np.int64(-1)
@@ -240,7 +240,7 @@ def _scan_row(
     distance = np.uint64(greatest)
     capacity = len(ring.positions)
     place = first
-    low = max(ring.counters[OLDEST], ring.counters[KEPT] - capacity)
+    low = max(ring.counters[OLDEST], ring.counters[KEPT] - limits.near_messages)
     while low < before:
         slot = low % capacity
         size = min(before - low, SCAN_BLOCK, capacity - slot)
@@ -248,7 +248,7 @@ def _scan_row(
             for kept_index in range(low, low + size):
                 if popcount(ring.simhashes[kept_index % capacity] ^ fingerprint) > distance:
                     continue
-                if not in_window(ring, kept_index, capacity, index.candidates.near_age):
+                if not in_window(ring, kept_index, limits.near_messages, limits.near_age):
                     continue
                 compared_as = compare_bits(chunk, row, index, kept_index % capacity)
                 place = add_match(matches, place, end, kept_index, compared_as)

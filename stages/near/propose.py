@@ -42,11 +42,13 @@ class CandidateParams(NamedTuple):
     """How candidates are found.
 
     limits: int8[256, 256], allowed signature bits by length codes (`window.lengths.signature_limits`)
+    near_messages: number of the newest kept messages that are candidates
     near_age: greatest age of a candidate in ms, -1 for no limit
     scan: 1 to compare each row with all entries instead of those in its buckets
     """
 
     limits: NDArray[np.int8]
+    near_messages: int
     near_age: int
     scan: int
 
@@ -159,7 +161,7 @@ def propose_row(
     place = first
     if index.candidates.scan:
         for kept_index in range(
-            max(ring.counters[OLDEST], ring.counters[KEPT] - len(ring.positions)), before
+            max(ring.counters[OLDEST], ring.counters[KEPT] - index.candidates.near_messages), before
         ):
             place = _consider(chunk, row, kept_index, index, scratch, matches, place, end)
             if place == NOT_PROPOSED:
@@ -208,9 +210,8 @@ def _candidates(chunk: Chunk, row: int, before: int, index: NearIndex, scratch: 
             scratch.candidates[found] = kept_index
             found += 1
             slot = kept_index % capacity
-            prefetch(ring.lengths, slot)
+            # The whole record: its fields share one cache line.
             prefetch(ring.bags, slot)
-            prefetch(ring.offsets, slot)
     return found
 
 
@@ -221,14 +222,14 @@ def _possible(chunk: Chunk, row: int, found: int, index: NearIndex, scratch: Scr
     Their texts are prefetched.
     returns: how many are left
     """
-    ring = index.ring
+    ring, limits = index.ring, index.candidates
     capacity = len(ring.positions)
     left = ZERO
     for number in range(found):
         kept_index = scratch.candidates[number]
         slot = kept_index % capacity
         if (
-            in_window(ring, kept_index, capacity, index.candidates.near_age)
+            in_window(ring, kept_index, limits.near_messages, limits.near_age)
             and ring.lengths[slot] > 0
             and may_be_alike(chunk, row, ring, slot, index.verify)
         ):
@@ -253,11 +254,10 @@ def _consider(
 
     returns: place of the next match, or NOT_PROPOSED if there is no room before `end`
     """
-    ring = index.ring
-    capacity = len(ring.positions)
-    if not in_window(ring, kept_index, capacity, index.candidates.near_age):
+    ring, limits = index.ring, index.candidates
+    if not in_window(ring, kept_index, limits.near_messages, limits.near_age):
         return place
-    slot = kept_index % capacity
+    slot = kept_index % len(ring.positions)
     if ring.lengths[slot] <= 0:
         return place
     return add_match(matches, place, end, kept_index, compare(chunk, row, ring, slot, index.verify, scratch))

@@ -1,7 +1,8 @@
-"""The ring of kept messages: columns with one row for each slot, and an arena for the texts.
+"""The ring of kept messages: records and columns with one row for each slot, and an arena for the texts.
 
 Kept messages are numbered from 0: this number is the *kept index*. Message k is in slot k % capacity until
-message k + capacity overwrites it. The texts are in a circular arena of 16-bit units, in the same order. A
+message k + capacity overwrites it. The record of a message is one cache line (`window.record`); kernels read
+its fields as columns. The texts are in a circular arena of 16-bit units, in the same order. A
 text with a character beyond the Basic Multilingual Plane takes two units for each character. After a text
 follow its sketch, if it has one, then one bit a character for word starts, and then its tally, if the text is
 not stored whole. The arena grows only between chunks.
@@ -18,6 +19,7 @@ from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.chunk import Chunk
+from twinsieve.stages.window.record import RECORD, record_type, words_of
 from twinsieve.stages.window.tags import TagIndex, tag_insert, tag_prefetch, tag_remove
 
 GRANULE = 4
@@ -58,15 +60,12 @@ class RingUse(NamedTuple):
 
 
 class RingColumns(NamedTuple):
-    """The columns of the ring, as kernels take them. N: capacity; a column that is not in use has one row.
+    """The columns of the ring, as kernels take them. N: capacity; a column that is not in use has a few rows.
 
-    positions, times: int64[N]; tags: uint64[N], first half of the digest
-    offsets: uint32[N], where the text begins, in granules
-    lengths: int32[N], body length; for an exact-only message -(key length); 0 for others that the near stage
-        must not compare: forgotten ones, and under hamming those without a SimHash
-    owns: uint16[N], body characters before a shared card, or NO_CARD
-    wides: uint8[N], 1 if the text has two units for each character
-    bags: uint64[N, 4]; ids, scopes, simhashes, second_simhashes: uint64[N]; part_hashes: uint64[N, H]
+    positions, times: int64[N]; offsets: uint32[N]; lengths: int32[N]; owns: uint16[N]; wides: uint8[N];
+        bags: uint64[N, 4]: the fields of the records (`window.record`), one record apart in memory
+    tags: uint64[N], first half of the digest; ids, scopes, simhashes, second_simhashes: uint64[N];
+        part_hashes: uint64[N, H]
     texts: uint16[units], the arena; counters: int64[5], see KEPT; tag_slots: int32[cells], see `TagIndex`
     """
 
@@ -88,30 +87,56 @@ class RingColumns(NamedTuple):
     tag_slots: NDArray[np.int32]
 
 
-_BY_SLOT = frozenset(RingColumns._fields) - {"texts", "counters", "tag_slots"}
+_BY_SLOT = ("tags", "ids", "scopes", "simhashes", "second_simhashes", "part_hashes")
+"""The columns that are arrays of their own, with one row for each slot."""
+
+_FIELDS = {
+    "positions": "position",
+    "times": "time",
+    "offsets": "offset",
+    "lengths": "length",
+    "owns": "own",
+    "wides": "wide",
+    "bags": "bag",
+}
+"""The columns that are fields of the records: field by column."""
+
+_MIN_CAPACITY = 2
+"""Numba has another array type for a column of a single record, so kernels would be compiled once more."""
+
+
+def ring_capacity(window: int) -> int:
+    """Slots of a ring for a window of this many messages."""
+    return max(_MIN_CAPACITY, window)
 
 
 class Ring:
-    """Owns the columns. Kernels get `columns`, a new tuple after the arena or the tag table was replaced."""
+    """Owns the columns. Kernels get `columns`, a new tuple after the arena or the tag table was replaced.
 
-    def __init__(self, capacity: int, use: RingUse) -> None:
-        def column(dtype: type[np.generic], used: bool = True, width: int = 1) -> NDArray[Any]:
+    window: how many of the newest messages count; capacity: slots, at least as many
+    """
+
+    def __init__(self, window: int, use: RingUse) -> None:
+        self.window = window
+        self.capacity = capacity = ring_capacity(window)
+        self.use = use
+
+        def column(dtype: Any, used: bool = True, width: int = 1) -> NDArray[Any]:
             return zeros((capacity if used else 1) * width, dtype, small_bytes=_SMALL_BYTES)
 
-        self.capacity = capacity
-        self.use = use
+        self.records = column(record_type(use.text, use.simhashes or use.parts > 0))
+        # Not `capacity` rows, by which kernels would take the columns to be in use.
+        unused = np.zeros(_MIN_CAPACITY + (capacity == _MIN_CAPACITY), RECORD)
+        used = frozenset(self.records.dtype.names or ())
+        fields: dict[str, NDArray[Any]] = {
+            name: (self.records if field in used else unused)[field] for name, field in _FIELDS.items()
+        }
         self._tag_index = TagIndex(capacity)
         counters = np.zeros(_COUNTERS, np.int64)
         counters[STREAM_TIME] = counters[FIRST_TIME] = NO_TIME
         self.columns = RingColumns(
-            positions=column(np.int64),
-            times=column(np.int64),
+            **fields,
             tags=column(np.uint64),
-            offsets=column(np.uint32, use.text),
-            lengths=column(np.int32, use.text or use.simhashes or use.parts > 0),
-            owns=column(np.uint16, use.text),
-            wides=column(np.uint8, use.text),
-            bags=column(np.uint64, use.text, 4).reshape(-1, 4),
             ids=column(np.uint64, use.ids),
             scopes=column(np.uint64, use.scopes),
             simhashes=column(np.uint64, use.simhashes),
@@ -130,12 +155,13 @@ class Ring:
     @property
     def size(self) -> int:
         """Number of entries that are in the ring now."""
-        return min(self.kept - int(self.columns.counters[OLDEST]), self.capacity)
+        return min(self.kept - int(self.columns.counters[OLDEST]), self.window)
 
     @property
     def bytes_used(self) -> int:
-        """Bytes of all columns, the arena included."""
-        return sum(int(column.nbytes) for column in self.columns)
+        """Bytes of records and columns, the arena included."""
+        own = (column for name, column in self.columns._asdict().items() if name not in _FIELDS)
+        return int(self.records.nbytes) + sum(int(column.nbytes) for column in own)
 
     @property
     def oldest_slot(self) -> int:
@@ -144,7 +170,7 @@ class Ring:
 
     def first_kept_after(self, messages: int) -> int:
         """The smallest kept index that is still in the ring when that many more messages are kept."""
-        return max(int(self.columns.counters[OLDEST]), self.kept + messages - self.capacity)
+        return max(int(self.columns.counters[OLDEST]), self.kept + messages - self.window)
 
     def live_slots(self) -> NDArray[np.int64]:
         """int64[size]: slots of all entries, oldest first."""
@@ -229,38 +255,32 @@ class Ring:
         self.columns = self.columns._replace(texts=texts)
 
     def to_sections(self) -> dict[str, NDArray[np.generic]]:
-        """The columns by name, except the tag table, which is rebuilt at a load."""
-        return {f"ring.{name}": c for name, c in self.columns._asdict().items() if name != "tag_slots"}
+        """What a saved ring holds, by name. The tag table is rebuilt at a load."""
+        names = (*_BY_SLOT, "texts", "counters")
+        sections = {f"ring.{name}": getattr(self.columns, name) for name in names}
+        return sections | {"ring.records": self.records, "ring.window": np.array([self.window])}
 
-    def restore(self, sections: dict[str, NDArray[np.generic]]) -> None:
-        """Fill the columns from a saved ring with the same columns in use.
+    def restore(self, sections: dict[str, NDArray[Any]]) -> None:
+        """Fill the empty ring from a saved one with the same columns in use.
 
         A larger ring gets all entries of the saved ring, a smaller ring the newest ones.
         """
-        # Older states lack these columns, and none of their configurations uses them.
-        younger = {
-            "ring.second_simhashes": self.columns.second_simhashes,
-            "ring.part_hashes": self.columns.part_hashes,
-        }
-        saved = {
-            name: (younger | sections)[f"ring.{name}"] for name in RingColumns._fields if name != "tag_slots"
-        }
-        counters = np.zeros(_COUNTERS, np.int64)
-        counters[: len(saved["counters"])] = saved["counters"]
-        saved["counters"] = counters
-        before = len(saved["positions"])
-        if before != self.capacity:
-            size = min(int(counters[KEPT] - counters[OLDEST]), before, self.capacity)
-            counters[OLDEST] = counters[KEPT] - size
-            indices = np.arange(counters[OLDEST], counters[KEPT], dtype=np.int64)
-            for name, column in self.columns._asdict().items():
-                if name in saved and len(column) == self.capacity and len(saved[name]) == before:
-                    moved = np.zeros_like(column)
-                    moved[indices % self.capacity] = saved[name][indices % before]
-                    saved[name] = moved
-                elif name in _BY_SLOT:
-                    saved[name] = column
-        self.columns = RingColumns(**saved, tag_slots=self._tag_index.slots)
+        saved = {name: sections[f"ring.{name}"] for name in (*_BY_SLOT, "texts", "counters")}
+        records = sections["ring.records"].view(self.records.dtype)
+        before, counters = int(sections["ring.window"][0]), saved["counters"].copy()
+        kept, old_capacity = int(counters[KEPT]), len(records)
+        if before == self.window:
+            slots = old_slots = slice(0, min(kept, self.capacity))
+        else:
+            counters[OLDEST] = max(int(counters[OLDEST]), kept - min(before, self.window))
+            indices = np.arange(counters[OLDEST], kept, dtype=np.int64)
+            slots, old_slots = indices % self.capacity, indices % old_capacity
+        words_of(self.records)[slots] = words_of(records)[old_slots]
+        for name in _BY_SLOT:
+            column = getattr(self.columns, name)
+            if len(column) == self.capacity:
+                column[slots] = saved[name][old_slots]
+        self.columns = self.columns._replace(texts=saved["texts"], counters=counters)
         self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.size)
         self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
