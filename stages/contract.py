@@ -33,9 +33,12 @@ DETAIL_LENGTH = 24
 SIMILARITY_SCALE = 10_000
 """Similarities in settings are integers from 0 to this scale, so that integer arithmetic decides."""
 
-MAX_WINDOW = 16_000_000
-"""Largest window with buckets, in messages. A bucket entry holds its kept index modulo 2 ** 24; the values
-of that range beyond the window mark entries that are stale."""
+MAX_SEGMENT = 16_000_000
+"""Most messages of a segment. An entry of its buckets holds a kept index modulo 2 ** 24; the values of that
+range beyond the segment mark entries that are stale."""
+
+MAX_WINDOW = 1_000_000_000
+"""Largest window that is cut into segments, in messages."""
 
 MAX_RING = 2**30
 """Largest window without buckets, in messages: slot numbers of the ring are 32-bit integers."""
@@ -45,9 +48,9 @@ def largest_window(method: str) -> int:
     """Most messages of the near window under a value of `near.method`.
 
     >>> largest_window("text"), largest_window("none")
-    (16000000, 1073741824)
+    (1000000000, 1073741824)
     """
-    return MAX_WINDOW if method in ("text", "signatures") else MAX_RING
+    return {"text": MAX_WINDOW, "signatures": MAX_SEGMENT}.get(method, MAX_RING)
 
 
 MAX_DISTANCE = 7
@@ -335,7 +338,9 @@ class NearConfig:
     same_id: whether an alike message with the same id as the leader is dropped, or passes
     candidates: `index` looks candidates up: for text in bands and tables (its recall is measured), for
         hamming in tables (it finds all); `scan` compares each message with all kept ones
-    bucket_load: expected number of entries of an 8-entry bucket when the window is full
+    bucket_load: expected number of entries of an 8-entry bucket when the window, or a segment of it, is full
+    segment: for text: most kept messages of a segment; a larger window has several, each with buckets of its
+        own (`window.segments`)
     distances: for hamming: steps (from_length, k), lengths ascending, k ≤ 7, or ≤ 12 with `scan`; from a body
         length of from_length on, k differing bits are allowed; shorter bodies than the first step are
         exact-only
@@ -356,6 +361,7 @@ class NearConfig:
     same_id: Literal["drop", "pass"] = "drop"
     candidates: Literal["index", "scan"] = "index"
     bucket_load: float = 8.4
+    segment: int = MAX_SEGMENT
     distances: tuple[tuple[int, int], ...] = ((8, 3),)
     blocks: int = 0
     distances_by_field: tuple[int, ...] = ()

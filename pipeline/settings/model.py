@@ -39,6 +39,7 @@ from twinsieve.stages import contract
 from twinsieve.stages.contract import (
     MAX_DISTANCE,
     MAX_SCAN_DISTANCE,
+    MAX_SEGMENT,
     BandLayout,
     Differences,
     ExactConfig,
@@ -80,7 +81,7 @@ class WindowSettings(Section):
     """How many kept messages a stage remembers, and for how long."""
 
     messages: Count = setting(
-        _NEAR.window.messages, "kept messages that later ones are compared with, at most 16000000"
+        _NEAR.window.messages, "kept messages that later ones are compared with, at most 1000000000"
     )
     age_ms: OptionalDurationMs = setting(_NEAR.window.age_ms, _AGE, alias="age")
 
@@ -270,6 +271,11 @@ class NearSettings(Section):
     )
     bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = setting(
         _NEAR.bucket_load, "entries to expect in a bucket of 8 when the window is full", expert=True
+    )
+    segment: Annotated[Whole, Field(ge=1, le=MAX_SEGMENT)] = setting(
+        _NEAR.segment,
+        "text: kept messages of a segment; a larger window has several, and each is searched",
+        expert=True,
     )
     blocks: Auto = setting(
         _NEAR.blocks, "hamming: parts of a fingerprint; tables = C(blocks, k); auto: k + 2", expert=True

@@ -14,13 +14,13 @@ from twinsieve.pipeline.tune.alone import similarities_of
 from twinsieve.pipeline.tune.label_pairs import Candidate, candidates_of
 from twinsieve.pipeline.tune.sweep import SIMILARITIES, Judgement, Prepared, WithKeys, judge
 from twinsieve.stages.contract import (
-    MAX_WINDOW,
     NO_LEADER,
     OFF,
     SIMILARITY_SCALE,
     Kind,
     SieveConfig,
     Verdicts,
+    largest_window,
 )
 from twinsieve.stages.differ.rules import counts_by_name
 
@@ -160,9 +160,10 @@ def windows_of(settings: Settings, messages: int, *, by_age: bool) -> list[tuple
     >>> [name for name, _ in windows_of(Settings(), 5000, by_age=True)]
     ['1 h', '6 h', '24 h', '7 d', 'no limit']
     """
+    largest = largest_window(settings.near.method)
     # The index of a larger window finds a little more. So a window that time limits has the user's size.
     holds_all = {
-        "near.window.messages": str(min(max(messages, settings.near.window.messages), MAX_WINDOW)),
+        "near.window.messages": str(min(max(messages, settings.near.window.messages), largest)),
         "exact.window.messages": str(max(messages, settings.exact.window.messages)),
     }
     if by_age:

@@ -36,7 +36,6 @@ from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, O
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
-from twinsieve.stages.window.ring import FIRST_TIME, STREAM_TIME
 
 IMAGE = "image"
 """Name of the part that holds the memory of the near stage."""
@@ -108,21 +107,21 @@ class BatchSieve:
         the next copy is kept.
         tags: uint64[n], the first halves of the messages' digests, with their scopes mixed in
         """
-        near, exact = self._chunk_judge, self.config.exact
-        held = self._no_leaders[self._no_leaders >= near.ring.kept - near.ring.size]
-        self._no_leaders = np.concatenate([held, near.ring.forget(positions)])
+        near, exact = self._chunk_judge.segments, self.config.exact
+        held = self._no_leaders[self._no_leaders >= near.kept - near.size]
+        self._no_leaders = np.concatenate([held, near.forget(positions)])
         if exact.method == "none":
             return
         # A forgotten message may have a later copy that was also kept. That copy stays the leader of this
         # text, so the tag of the text is not forgotten.
-        leaders, forgotten = near.ring.leaders_of(tags), set(positions.tolist())
+        leaders, forgotten = near.leaders_of(tags), set(positions.tolist())
         pairs = zip(positions.tolist(), tags.tolist(), strict=True)
         tags = np.array(
             [tag for position, tag in pairs if leaders.get(tag, position) in forgotten], np.uint64
         )
         sizing = self._filters.sizing if self._filters is not None else None
         capacity, span_ms = (sizing.capacity, max(0, sizing.span_ms)) if sizing is not None else (0, 0)
-        kept, stream_time = near.ring.kept, int(near.ring.columns.counters[STREAM_TIME])
+        kept, stream_time = near.kept, near.stream_time
         age_ms = None if exact.window.age_ms is None else exact.window.age_ms + span_ms
         self._forgotten.expire(kept, exact.window.messages + capacity, stream_time, age_ms)
         self._forgotten.add(tags, kept, stream_time)
@@ -141,7 +140,7 @@ class BatchSieve:
             whole = whole._replace(lengths=np.where(whole.has_simhash, whole.lengths, np.int32(0)))
         low = 0
         while low < len(batch):
-            high = min(low + self._chunk_rows, len(batch))
+            high = min(low + min(self._chunk_rows, self._chunk_judge.segments.room), len(batch))
             if len(self._forgotten):
                 # Cut the chunk also if its verdicts are given already: the cuts decide which entries the trie
                 # drops, and the state must become that of the sieve that made the verdicts.
@@ -167,8 +166,8 @@ class BatchSieve:
     def _exact_index(self, chunk: Chunk) -> ExactIndex:
         if self._tiers is None:
             return ExactIndex(self._bloom, no_trie_hits())
-        # What the ring still holds when the chunk ends, it finds by itself.
-        before = self._chunk_judge.ring.first_kept_after(len(chunk.lengths))
+        # What the window still holds when the chunk ends is found in its segments.
+        before = self._chunk_judge.segments.first_kept_after(len(chunk.lengths))
         return ExactIndex(self._bloom, TrieHits(*self._tiers.find(chunk.digests, before)))
 
     def _hand_out(self, chunk: Chunk) -> None:
@@ -196,16 +195,13 @@ class BatchSieve:
 
     def stats(self) -> SieveStats:
         """How full the sieve is now."""
-        ring = self._chunk_judge.ring
-        stream_time = int(ring.columns.counters[STREAM_TIME])
-        oldest_time = int(ring.columns.times[ring.oldest_slot]) if ring.size else NO_TIME
-        if oldest_time == NO_TIME:
-            oldest_time = int(ring.columns.counters[FIRST_TIME])
+        near = self._chunk_judge.segments
+        stream_time, oldest_time = near.stream_time, near.oldest_time
         exact = self._filters if self._filters is not None else self._tiers
         return SieveStats(
-            kept=ring.kept,
-            held=ring.size,
-            capacity=ring.window,
+            kept=near.kept,
+            held=near.size,
+            capacity=near.window,
             stream_time_ms=None if stream_time == NO_TIME else stream_time,
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
             bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
@@ -242,10 +238,10 @@ class BatchSieve:
         near.range: (number of the oldest kept message in the ring, number of the next one)
         near.counters: as in the ring; near.forgotten: numbers of messages that lead no more
         """
-        ring = self._chunk_judge.ring
+        near = self._chunk_judge.segments
         return {
-            "near.range": np.array([ring.kept - ring.size, ring.kept]),
-            "near.counters": ring.columns.counters.copy(),
+            "near.range": np.array([near.kept - near.size, near.kept]),
+            "near.counters": near.counters.copy(),
             "near.forgotten": self._no_leaders.copy(),
         }
 
@@ -328,40 +324,41 @@ class BatchSieve:
     def _restore_near(self, sections: Sections, parts: SavedParts) -> None:
         near = self._chunk_judge
         oldest, kept = sections["near.range"].tolist()
-        oldest = max(oldest, kept - near.ring.window)
+        segments = near.segments
+        oldest = max(oldest, kept - segments.window)
         counters = sections["near.counters"].astype(np.int64)
         image = parts.image()
         if image is not None:
             near.restore(image)
         else:
-            near.ring.begin_at(oldest)
+            segments.begin_at(oldest)
         near.keep_again(self._chunks_to_keep(parts.kept_messages(), kept))
-        if near.ring.kept != kept:
+        if segments.kept != kept:
             raise StateError(
-                f"state: kept messages {near.ring.kept} to {kept} are missing; {NEW_STATE}, or restore the "
+                f"state: kept messages {segments.kept} to {kept} are missing; {NEW_STATE}, or restore the "
                 "files from a copy"
             )
-        near.ring.resume(counters)
+        segments.resume(counters)
         self._no_leaders = sections["near.forgotten"].astype(np.int64)
-        near.ring.forget_again(self._no_leaders)
+        segments.forget_again(self._no_leaders)
         if image is None:
             near.link_parts()
 
     def _chunks_to_keep(self, runs: Iterable[tuple[int, KeptMessages]], end: int) -> Iterator[Chunk]:
         """What of these runs comes after the kept messages in the ring, without the messages from number
         `end` on."""
-        ring = self._chunk_judge.ring
+        near = self._chunk_judge.segments
         for first, messages in runs:
-            low, high = max(0, ring.kept - first), min(len(messages), end - first)
+            low, high = max(0, near.kept - first), min(len(messages), end - first)
             if low >= high:
                 continue
-            if first + low != ring.kept:
+            if first + low != near.kept:
                 raise StateError(
-                    f"state: kept messages {ring.kept} to {first} are missing; {NEW_STATE}, or restore the "
+                    f"state: kept messages {near.kept} to {first} are missing; {NEW_STATE}, or restore the "
                     "files from a copy"
                 )
             yield as_chunk(messages.slice(low, high), self.config.layout)
-            ring.expect(end - ring.kept)
+            near.expect(end - near.kept)
 
     def _restore_exact(self, sections: Sections, parts: SavedParts) -> None:
         exact = self.config.exact
@@ -469,6 +466,8 @@ def _parameters(config: SieveConfig) -> dict[str, Any]:
             layout.grams,
         ],
     }
+    if near.method == "text":
+        parameters["near.segment"] = near.segment
     if near.method == "hamming":
         if near.candidates == "index":
             parameters["near.blocks"] = blocks_of(near)

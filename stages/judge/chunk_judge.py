@@ -6,14 +6,21 @@ contain the logic. The caller passes the Bloom filter or the trie hits with each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import MAX_PARTS, STORED_LENGTH, SieveConfig, largest_window
+from twinsieve.stages.contract import (
+    MAX_PARTS,
+    MAX_SEGMENT,
+    NO_TIME,
+    STORED_LENGTH,
+    SieveConfig,
+    largest_window,
+)
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
@@ -21,7 +28,16 @@ from twinsieve.stages.exact.bloom_sizing import BloomSizing
 from twinsieve.stages.judge import params
 from twinsieve.stages.judge.chunk_index import clear, filled_buckets, new_chunk_index
 from twinsieve.stages.judge.decide import Workspace, decide
-from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, TrieHits
+from twinsieve.stages.judge.params import (
+    ExactIndex,
+    JudgeParams,
+    Outcome,
+    SealedCopies,
+    TrieHits,
+    new_sealed_copies,
+)
+from twinsieve.stages.judge.sealed_copies import find_copies, mark_copies
+from twinsieve.stages.judge.sealed_details import write_sealed_detail
 from twinsieve.stages.near.hamming import (
     link_kept,
     masks_of,
@@ -30,24 +46,18 @@ from twinsieve.stages.near.hamming import (
     propose_bits,
     table_bytes,
 )
-from twinsieve.stages.near.propose import (
-    MATCHES_PER_ROW,
-    CandidateParams,
-    NearIndex,
-    max_matches,
-    new_matches,
-    propose,
-)
+from twinsieve.stages.near.matches import MATCHES_PER_ROW, NO_MATCH, new_matches
+from twinsieve.stages.near.propose import CandidateParams, NearIndex, max_matches, propose
 from twinsieve.stages.near.signatures import link_all, new_part_chains, part_chain_bytes
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
-from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept, own_buckets
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, Chunk
+from twinsieve.stages.window.chunk import rows as part_of_chunk
 from twinsieve.stages.window.lengths import signature_limits
-from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.record import record_type
 from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse, keep_all
+from twinsieve.stages.window.segments import Segment, Segments, SegmentShape
 from twinsieve.stages.window.tags import TagIndex
 
 _NEAR_CODES = {
@@ -92,6 +102,8 @@ class ChunkJudge:
         largest = largest_window(near.method)
         if not 1 <= window <= largest:
             raise UsageError(f"near.window.messages is {window}; use 1..{largest}")
+        if not 1 <= near.segment <= MAX_SEGMENT:
+            raise UsageError(f"near.segment is {near.segment}; use 1..{MAX_SEGMENT}")
         if near.method == "signatures" and not 1 <= near.share <= near.parts <= MAX_PARTS:
             raise UsageError(
                 f"near.signature: {near.share} shared of {near.parts} hashes; use at most {MAX_PARTS}, and "
@@ -101,9 +113,17 @@ class ChunkJudge:
         self._text = near.method == "text"
         self._by_parts = near.method == "signatures"
         self._scan = near.method in ("text", "hamming") and near.candidates == "scan"
-        self.ring = Ring(window, ring_use(config))
-        indexed = self._text and not self._scan
-        self._table = BucketTable(config.layout, window if indexed else 1, near.bucket_load)
+        self._indexed = self._text and not self._scan
+        self.segments = Segments(
+            SegmentShape(
+                window,
+                near.segment,
+                ring_use(config),
+                indexed=self._indexed,
+                layout=config.layout,
+                load=near.bucket_load,
+            )
+        )
         self.chains = new_chains(near) if near.method == "hamming" else no_chains()
         self.part_chains = new_part_chains(*((self.ring.capacity, near.parts) if self._by_parts else (1, 1)))
         self._candidates = CandidateParams(
@@ -130,14 +150,16 @@ class ChunkJudge:
         )
         tables = config.layout.bands + config.layout.tables if self._text else 0
         self._kept = new_chunk_index(chunk_rows(config), tables)
-        scans = self._scan or near.method == "hamming"
-        most = max_matches(self.buckets, window, scans)
-        self._spare = new_matches(1, most + 1)
-        self._matches = new_matches(CHUNK_ROWS, CHUNK_ROWS * MATCHES_PER_ROW)
+        self._scans = self._scan or near.method == "hamming"
+        self._most = max_matches(self.buckets, window, self._scans)
+        self._room = CHUNK_ROWS * MATCHES_PER_ROW
+        self._matches = new_matches(0, 0)
+        self._make_room()
+        self._apart = np.full(chunk_rows(config), -1, np.int64)
         phrases = phrases_of(near.words)
-        self._scratch = [new_scratch(phrases, 0 if scans else most) for _ in range(max(1, near.shards))]
+        most = 0 if self._scans else self._most
+        self._scratch = [new_scratch(phrases, most) for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
-        self._pushed_out = PushedOut()
 
     def judge(
         self,
@@ -153,59 +175,130 @@ class ChunkJudge:
         recorded: `outcome` already has all verdicts, so no candidates are searched
         meanwhile: as in `BatchSieve.judge`
         """
+        if self.segments.seal_if_full():
+            self._make_room()
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         clear(self._kept)
         if meanwhile is not None:
             meanwhile()
-        if recorded or not self.ring.size:
+        sealed, copies = self.segments.sealed, new_sealed_copies(0)
+        if recorded or not self.segments.size:
             # An empty index has no matches, and reading its pages would take memory.
-            self._matches.counts[:] = 0
+            self._matches.heads[:] = NO_MATCH
         elif self._text or self._params.near == params.NEAR_HAMMING:
-            self._propose(chunk)
-        work = Workspace(self._matches, self._spare, self._scratch[0], self._kept)
-        decide(chunk, self._index, exact, self._params, work, outcome)
+            if sealed and self._params.exact != params.EXACT_NONE:
+                copies = new_sealed_copies(len(chunk.lengths))
+            self._propose(chunk, copies)
+        work = Workspace(self._matches, self._room, len(sealed), self._apart, self._scratch[0], self._kept)
+        exact = exact._replace(sealed=copies)
+        index = self._index(self.segments.open)
+        row = decide(chunk, index, exact, self._params, work, outcome, 0)
+        while row < len(chunk.lengths):
+            self._propose_row(chunk, row)
+            row = decide(chunk, index, exact, self._params, work, outcome, row)
         self._insert(chunk)
+        self._write_details(chunk, outcome)
+        self.segments.drop_passed()
 
     @property
-    def _index(self) -> NearIndex:
+    def ring(self) -> Ring:
+        """The ring that gets the kept messages: of the open segment."""
+        return self.segments.open.ring
+
+    @property
+    def buckets(self) -> Buckets:
+        """The candidate index of the open segment, as kernels take it."""
+        return self.segments.open.table.buckets
+
+    def _index(self, segment: Segment) -> NearIndex:
+        ring = segment.ring
+        # Slots of an open ring that wraps are taken by newer messages as the chunk is judged; phase two
+        # checks for that. Of a sealed ring, what lies below the oldest message may be of another time.
         return NearIndex(
-            self.ring.columns, self.buckets, self.chains, self.part_chains, self._candidates, self._verify
+            ring.first if ring.end is None else ring.oldest,
+            ring.kept,
+            ring.columns,
+            segment.table.buckets,
+            self.chains,
+            self.part_chains,
+            self._candidates,
+            self._verify,
         )
+
+    def _make_room(self) -> None:
+        """Make room for the proposals of a chunk, and behind it for those of one row in all segments."""
+        most = self._most + 1 if self._scans else (self._most + 1) * len(self.segments.all)
+        room = self._room + most
+        if room > len(self._matches.kept):
+            self._matches = new_matches(CHUNK_ROWS, room)
 
     @property
     def _has_tables(self) -> bool:
         return self._params.near == params.NEAR_HAMMING and not self._scan
 
-    @property
-    def buckets(self) -> Buckets:
-        """The candidate index, as kernels take it."""
-        return self._table.buckets
-
     def count_pushed_out(self, bands: int) -> int:
         """Read the next bands of the candidate index (`window.pushed_out`). returns: the last whole count"""
-        if self._text and not self._scan:
-            self._pushed_out.count(self.ring.columns, self.buckets, bands)
-        return self._pushed_out.messages
+        return self.segments.count_pushed_out(bands) if self._indexed else 0
 
     def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """(kept rows of the last chunk, their kept indices). The next chunk overwrites these arrays."""
         count = int(self._kept.counts[0])
         return self._kept.kept_rows[:count], self._kept.kept_indices[:count]
 
-    def _propose(self, chunk: Chunk) -> None:
-        rows = len(chunk.lengths)
-        room = len(self._matches.kept)
+    def _propose(self, chunk: Chunk, copies: SealedCopies) -> None:
+        """Phase one: look for copies in the sealed segments, then for matches in all segments."""
+        rows, room = len(chunk.lengths), self._room
         shards = len(self._scratch)
-        index = self._index
-        kernel = propose if self._text else propose_bits
+        open_index = self._index(self.segments.open)
+        indices = [*map(self._index, self._searched()), open_index]
 
         def propose_shard(shard: int) -> None:
             low, high = rows * shard // shards, rows * (shard + 1) // shards
-            first, end = room * shard // shards, room * (shard + 1) // shards
-            kernel(low, high, chunk, index, self._scratch[shard], self._matches, first, end)
+            place, end = room * shard // shards, room * (shard + 1) // shards
+            scratch = self._scratch[shard]
+            if not self._text:
+                propose_bits(low, high, chunk, open_index, scratch, self._matches, place, end)
+                return
+            if len(copies.kept):
+                for segment in reversed(self.segments.sealed):
+                    ring = segment.ring
+                    find_copies(low, high, chunk, ring.columns, ring.kept, self._params.compare_text, copies)
+            mark_copies(low, high, chunk, open_index.ring, self._params, copies, self._matches)
+            for index in indices:
+                place = propose(low, high, chunk, index, scratch, self._matches, place, end)
 
         self._on_threads(propose_shard, rows)
+
+    def _searched(self) -> list[Segment]:
+        """The sealed segments with messages inside the window."""
+        age, stream_time = self._params.near_age, self.segments.stream_time
+        if age < 0 or stream_time == NO_TIME:
+            return self.segments.sealed
+        return [
+            segment
+            for segment in self.segments.sealed
+            if segment.newest_time == NO_TIME or stream_time - segment.newest_time <= age
+        ]
+
+    def _propose_row(self, chunk: Chunk, row: int) -> None:
+        """Phase one for one row that needs matches after all, in the room behind that of the others."""
+        place = self._room
+        self._matches.heads[row] = NO_MATCH
+        for segment in [*self._searched(), self.segments.open]:
+            index, end = self._index(segment), len(self._matches.kept)
+            place = propose(row, row + 1, chunk, index, self._scratch[0], self._matches, place, end)
+
+    def _write_details(self, chunk: Chunk, outcome: Outcome) -> None:
+        """Show what differs from entries in sealed segments; phase two has only the open one."""
+        if not outcome.details.shape[2] or not self.segments.sealed:
+            return
+        rows = np.flatnonzero(self._apart >= 0)
+        for row in rows.tolist():
+            kept_index = int(self._apart[row])
+            ring = next(s.ring for s in self.segments.sealed if s.ring.first <= kept_index < s.ring.kept)
+            write_sealed_detail(chunk, row, ring.columns, kept_index, self._verify, self._scratch[0], outcome)
+        self._apart[rows] = -1
 
     def keep_again(self, chunks: Iterable[Chunk]) -> None:
         """Keep all rows of these chunks again, in the order in which another sieve kept them.
@@ -215,9 +308,9 @@ class ChunkJudge:
         """
         with ThreadPoolExecutor() as threads:
             inserting: list[Future[None]] = []
-            for chunk in chunks:
+            for chunk in self._cut(chunks):
                 count, first = len(chunk.lengths), self.ring.kept
-                self.ring.reserve(int(chunk.starts[-1]), count)
+                self.ring.reserve(int(chunk.starts[-1] - chunk.starts[0]), count)
                 keep_all(self.ring.columns, chunk)
                 for each in inserting:
                     each.result()
@@ -225,6 +318,18 @@ class ChunkJudge:
                 inserting = self._begin_inserting(chunk, rows, kept, threads)
             for each in inserting:
                 each.result()
+
+    def _cut(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """The chunks in parts for which the open segment has room; a full segment is sealed first."""
+        for chunk in chunks:
+            low = 0
+            while low < len(chunk.lengths):
+                if self.segments.seal_if_full():
+                    self.segments.drop_passed()
+                    self._make_room()
+                high = min(low + self.segments.room, len(chunk.lengths))
+                yield part_of_chunk(chunk, low, high)
+                low = high
 
     def _own_buckets(self, chunk: Chunk) -> NDArray[np.int64]:
         found = np.zeros(len(chunk.probes) * (self.buckets.bands + self.buckets.tables), np.int64)
@@ -237,7 +342,7 @@ class ChunkJudge:
         if not self._has_index:
             return []
         if self._text:
-            self._table.reserve(lambda: self._own_buckets(chunk))
+            self.segments.open.table.reserve(lambda: self._own_buckets(chunk))
         insert = self._inserter(chunk, rows, kept)
         tables = self._index_tables
         return [threads.submit(insert, table, table + 1) for table in range(tables)]
@@ -270,7 +375,7 @@ class ChunkJudge:
         if len(rows) == 0 or not self._has_index:
             return
         if self._text:
-            self._table.reserve(lambda: filled_buckets(self._kept))
+            self.segments.open.table.reserve(lambda: filled_buckets(self._kept))
         insert = self._inserter(chunk, rows, kept)
         shards, tables = len(self._scratch), self._index_tables
         self._on_threads(
@@ -288,25 +393,25 @@ class ChunkJudge:
 
     @property
     def bytes_used(self) -> int:
-        """Bytes of ring and index."""
+        """Bytes of rings and indexes."""
         index = sum(a.nbytes for a in self.chains) if self._has_tables else 0
         index += sum(a.nbytes for a in self.part_chains) if self._by_parts else 0
-        return self.ring.bytes_used + self.buckets.entries.nbytes + index
+        return self.segments.bytes_used + index
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """All arrays of the state that verdicts depend on, by name."""
-        sections: dict[str, NDArray[Any]] = {**self.ring.to_sections(), "buckets": self.buckets.entries}
+        sections = self.segments.to_sections()
         if self._has_tables:
             sections |= {"chains.heads": self.chains.heads, "chains.next": self.chains.next}
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
         """Load the arrays of `to_sections`. The parameters must be the same, but the window may differ."""
-        self.ring.restore(sections)
-        kept, size = self.ring.kept, self.ring.size
-        self._table.restore(sections["buckets"], int(sections["ring.window"][0]), kept, size)
+        self.segments.restore(sections)
+        self._make_room()
         if self._has_tables:
             heads, links = sections["chains.heads"], sections["chains.next"]
+            kept, size = self.segments.kept, self.segments.size
             self.chains = resize_chains(heads, links, self.chains, kept, size)
         self.link_parts()
 
@@ -323,13 +428,19 @@ def near_bytes(config: SieveConfig) -> dict[str, int]:
     simhashes = use.simhashes + use.second_simhashes
     row = record_type(use.text, use.simhashes or use.parts > 0).itemsize
     row += 8 * (1 + use.ids + use.scopes + simhashes + use.parts)
-    parts = {"ring": window * row, "tags": TagIndex.bytes_for(window)}
+    segments, messages = 1, window
+    if use.text and window > near.segment:
+        # The oldest one and the open one are part of the window only.
+        segments, messages = -(-window // near.segment) + 1, near.segment
+    parts = {"ring": segments * messages * row, "tags": segments * TagIndex.bytes_for(messages)}
     if use.text:
-        parts["texts"] = window * (
-            2 * (STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16 + TALLY_UNITS + GRANULE)
+        parts["texts"] = (
+            segments
+            * messages
+            * (2 * (STORED_LENGTH + SKETCH_UNITS + STORED_LENGTH // 16 + TALLY_UNITS + GRANULE))
         )
     if use.text and near.candidates == "index":
-        parts["buckets"] = 8 * entry_count(config.layout, window, near.bucket_load)
+        parts["buckets"] = segments * 8 * entry_count(config.layout, messages, near.bucket_load)
     if near.method == "hamming" and near.candidates == "index":
         parts["tables"] = table_bytes(len(masks_of(near)), window)
     if near.method == "signatures":

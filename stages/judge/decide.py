@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
 from twinsieve.stages.differ.rules import HAS_PLACE
@@ -42,7 +43,8 @@ from twinsieve.stages.judge.params import (
 )
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.hamming import compare_bits, propose_row_bits
-from twinsieve.stages.near.propose import Matches, NearIndex, in_window, propose_row
+from twinsieve.stages.near.matches import NO_MATCH, NOT_PROPOSED, Matches
+from twinsieve.stages.near.propose import NearIndex, in_window, is_inside, propose_row
 from twinsieve.stages.near.signatures import (
     MAX_LINKS,
     compare_parts,
@@ -74,12 +76,18 @@ _PREFETCH_ROWS = 8
 class Workspace(NamedTuple):
     """Memory of phase two for one chunk.
 
-    matches: proposals of phase one; spare: room for the matches of one row for which phase one did not search
+    matches: proposals of phase one; from place `spare` on is room for the matches of one row for which phase
+        one did not search
+    sealed: number of sealed segments that phase one searched
+    apart: int64[n], on entry -1: kept index of an entry in a sealed segment that a rule kept apart from the
+        row, if the verdict shows what differs. The caller writes these details
     kept: the rows kept in this chunk so far; the caller inserts them into the candidate index after the chunk
     """
 
     matches: Matches
-    spare: Matches
+    spare: int
+    sealed: int
+    apart: NDArray[np.int64]
     scratch: Scratch
     kept: ChunkIndex
 
@@ -87,12 +95,14 @@ class Workspace(NamedTuple):
 class BestMatch(NamedTuple):
     """Results of comparing one row so far: the best match, and the most similar entry that a rule kept apart.
 
-    kept: kept index of the best match, -1 for none; matched, compared, status: its result of `compare`
+    kept, position: kept index of the best match, -1 for none, and its position
+    matched, compared, status: its result of `compare`
     reason: number of the rule that kept the row apart from the latter, 0 if there is no such entry
-    apart_matched, apart_compared, apart_kept: result and kept index of that entry
+    apart_matched, apart_compared, apart_kept, apart_position: result, kept index and position of that entry
     """
 
     kept: int
+    position: int
     matched: int
     compared: int
     status: int
@@ -100,23 +110,34 @@ class BestMatch(NamedTuple):
     apart_matched: int
     apart_compared: int
     apart_kept: int
+    apart_position: int
 
 
-_NOTHING_FOUND = BestMatch(ZERO - 1, ZERO, ZERO + 1, ZERO, ZERO, ZERO, ZERO + 1, ZERO - 1)
+_NOTHING_FOUND = BestMatch(ZERO - 1, ZERO, ZERO, ZERO + 1, ZERO, ZERO, ZERO, ZERO + 1, ZERO - 1, ZERO)
 
 
 @kernel
 def decide(
-    chunk: Chunk, index: NearIndex, exact: ExactIndex, params: JudgeParams, work: Workspace, outcome: Outcome
-) -> None:
-    """Write the verdict on each row to `outcome`, and add the kept rows to the ring and the Bloom filter."""
+    chunk: Chunk,
+    index: NearIndex,
+    exact: ExactIndex,
+    params: JudgeParams,
+    work: Workspace,
+    outcome: Outcome,
+    first: int,
+) -> int:
+    """Write the verdicts on the rows from `first` on to `outcome`; add kept rows to ring and Bloom filter.
+
+    index: of the open segment
+    returns: number of rows, or the number of a row that needs matches which nobody searched in the sealed
+        segments. Search for them, then call `decide` again from that row on
+    """
     ring, bloom = index.ring, exact.bloom
     begin(work.scratch)
-    before = ring.counters[KEPT]
     rows = len(chunk.lengths)
-    for row in range(-2 * _PREFETCH_ROWS, rows):
+    for row in range(first - 2 * _PREFETCH_ROWS, rows):
         _prefetch(chunk, row, ring, bloom, params)
-        if row < 0:
+        if row < first:
             continue
         late = _advance(chunk, row, ring, bloom, params)
         if params.exact == EXACT_BLOOM:
@@ -124,7 +145,8 @@ def decide(
             # judged them.
             bloom_expire(bloom, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
-            judged_exact = params.exact != EXACT_NONE and outcome.kinds[row] == UNJUDGED
+            unjudged = outcome.kinds[row]
+            judged_exact = params.exact != EXACT_NONE and unjudged == UNJUDGED
             outcome.kinds[row] = _UNIQUE
             outcome.flags[row] = 0
             outcome.leaders[row] = NO_LEADER
@@ -135,8 +157,12 @@ def decide(
             if judged_exact:
                 judge_exact(chunk, row, ring, exact, params, outcome)
             if outcome.kinds[row] == _UNIQUE and params.near != NEAR_NONE and chunk.probes[row] > 0:
+                if work.sealed > 0 and work.matches.heads[row] == NOT_PROPOSED:
+                    # All that was done for the row so far can be done again.
+                    outcome.kinds[row] = unjudged
+                    return row
                 if _has_features(chunk, row, index, params):
-                    _judge_near(chunk, row, before, index, params, work, outcome)
+                    _judge_near(chunk, row, index, params, work, outcome)
                 else:
                     outcome.flags[row] = _NO_FEATURES
             if outcome.kinds[row] == _UNIQUE and late and params.late_judge:
@@ -150,6 +176,7 @@ def decide(
         add_kept(work.kept, chunk, row, kept_index, index.buckets, _has_buckets(index, params))
         if params.exact == EXACT_BLOOM:
             bloom_insert(bloom, row & (PLACE_LINES - 1), kept_index, bloom_time(ring))
+    return rows
 
 
 @kernel(callee=True, inlined=True)
@@ -217,7 +244,6 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: Ju
 def _judge_near(
     chunk: Chunk,
     row: int,
-    before: int,
     index: NearIndex,
     params: JudgeParams,
     work: Workspace,
@@ -229,50 +255,58 @@ def _judge_near(
         if cut_short:
             outcome.flags[row] = _CUT_SHORT
     else:
-        best = _best_of_matches(chunk, row, before, index, params, work)
+        best = _best_of_matches(chunk, row, index, params, work)
         best = _best_of_chunk(chunk, row, index, params, work, best)
     if best.kept < 0:
         outcome.reasons[row] = best.reason
         if best.reason:
-            slot = best.apart_kept % len(index.ring.positions)
-            outcome.apart_from[row] = index.ring.positions[slot]
+            outcome.apart_from[row] = best.apart_position
             if outcome.details.shape[2] > 0 and HAS_PLACE[best.reason]:
-                limits, detail = index.verify.limits, outcome.details[row]
-                write_detail(chunk, row, index.ring, slot, limits, work.scratch, detail)
+                if best.apart_kept < index.first:
+                    work.apart[row] = best.apart_kept
+                else:
+                    slot = best.apart_kept % len(index.ring.positions)
+                    limits, detail = index.verify.limits, outcome.details[row]
+                    write_detail(chunk, row, index.ring, slot, limits, work.scratch, detail)
         return
     outcome.kinds[row] = _NEAR
     outcome.flags[row] |= best.status & ESTIMATED
-    outcome.leaders[row] = index.ring.positions[best.kept % len(index.ring.positions)]
+    outcome.leaders[row] = best.position
     outcome.matched[row] = best.matched
     outcome.compared[row] = best.compared
 
 
 @kernel(callee=True)
 def _best_of_matches(
-    chunk: Chunk, row: int, before: int, index: NearIndex, params: JudgeParams, work: Workspace
+    chunk: Chunk, row: int, index: NearIndex, params: JudgeParams, work: Workspace
 ) -> BestMatch:
-    """The best match of a row among the entries kept before the chunk. before: kept index at its beginning"""
+    """The best match of a row among the entries kept before the chunk."""
     best = _NOTHING_FOUND
     matches = work.matches
-    count = np.int64(matches.counts[row])
-    first = np.int64(matches.starts[row])
-    if count < 0:
-        matches = work.spare
-        first = ZERO
+    if matches.heads[row] == NOT_PROPOSED:
+        matches.heads[row] = NO_MATCH
         room = len(matches.kept)
         if params.near == NEAR_HAMMING:
-            count = propose_row_bits(chunk, row, before, index, work.scratch, matches, first, room)
+            propose_row_bits(chunk, row, index, work.scratch, matches, work.spare, room)
         else:
-            count = propose_row(chunk, row, before, index, work.scratch, matches, first, room)
+            propose_row(chunk, row, index, work.scratch, matches, work.spare, room)
     has_buckets = _has_buckets(index, params)
-    for number in range(first, first + count):
-        kept_index = matches.kept[number]
-        if not in_window(index.ring, kept_index, params.near_messages, params.near_age):
-            continue
-        if has_buckets and not _still_visible(chunk, row, kept_index, index.buckets, work.kept):
-            continue
-        status, matched, compared = matches.status[number], matches.matched[number], matches.compared[number]
-        best = _better(best, kept_index, (np.int64(status), np.int64(matched), np.int64(compared)))
+    number = np.int64(matches.heads[row])
+    while number >= 0:
+        kept_index, time = matches.kept[number], matches.times[number]
+        # Nothing pushes an entry of a sealed segment out of its bucket.
+        if is_inside(index.ring.counters, kept_index, time, params.near_messages, params.near_age) and (
+            not has_buckets
+            or kept_index < index.first
+            or _still_visible(chunk, row, kept_index, index.buckets, work.kept)
+        ):
+            compared_as = (
+                np.int64(matches.status[number]),
+                np.int64(matches.matched[number]),
+                np.int64(matches.compared[number]),
+            )
+            best = _better(best, kept_index, matches.positions[number], compared_as)
+        number = np.int64(matches.next[number])
     return best
 
 
@@ -300,7 +334,8 @@ def _best_by_parts(
             inside = in_window(ring, kept_index, params.near_messages, params.near_age)
             if inside and first_meeting(work.scratch.seen, row, kept_index):
                 slot = kept_index % capacity
-                best = _better(best, kept_index, compare_parts(chunk, row, ring, slot, index.verify))
+                compared_as = compare_parts(chunk, row, ring, slot, index.verify)
+                best = _better(best, kept_index, ring.positions[slot], compared_as)
             link = next_link(chains, ring, link)
             kept_index = kept_of(ring, link)
     return best, chains_cut >= index.verify.share
@@ -356,16 +391,18 @@ def _meet(
     slot = kept_index % len(ring.positions)
     if ring.lengths[slot] <= 0:
         return best
+    position = ring.positions[slot]
     if params.near != NEAR_HAMMING:
-        return _better(best, kept_index, compare(chunk, row, ring, slot, index.verify, work.scratch))
+        compared_as = compare(chunk, row, ring, slot, index.verify, work.scratch)
+        return _better(best, kept_index, position, compared_as)
     # The tables of hamming contain only rows with a SimHash. This scan of the chunk must skip the others too.
     if not chunk.has_simhash[work.kept.kept_rows[number]]:
         return best
-    return _better(best, kept_index, compare_bits(chunk, row, index, slot))
+    return _better(best, kept_index, position, compare_bits(chunk, row, index, slot))
 
 
 @kernel(callee=True)
-def _better(best: BestMatch, kept_index: int, compared_as: tuple[int, int, int]) -> BestMatch:
+def _better(best: BestMatch, kept_index: int, position: int, compared_as: tuple[int, int, int]) -> BestMatch:
     """`best` with this match included: a match is better if it is more similar, or as similar and older.
 
     compared_as: (status, matched, compared) as `compare` returns them
@@ -376,16 +413,16 @@ def _better(best: BestMatch, kept_index: int, compared_as: tuple[int, int, int])
         older = best.apart_kept < 0 or kept_index < best.apart_kept
         if left > right or (left == right and older):
             return BestMatch(
-                best.kept, best.matched, best.compared, best.status,
-                np.int64(status >> REASON_SHIFT), matched, compared, kept_index,
+                best.kept, best.position, best.matched, best.compared, best.status,
+                np.int64(status >> REASON_SHIFT), matched, compared, kept_index, position,
             )  # fmt: skip
         return best
     left, right = matched * best.compared, best.matched * compared
     older = best.kept >= 0 and kept_index < best.kept
     if status != 0 and (left > right or (left == right and older)):
         return BestMatch(
-            kept_index, matched, compared, status,
-            best.reason, best.apart_matched, best.apart_compared, best.apart_kept,
+            kept_index, position, matched, compared, status,
+            best.reason, best.apart_matched, best.apart_compared, best.apart_kept, best.apart_position,
         )  # fmt: skip
     return best
 

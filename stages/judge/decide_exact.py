@@ -1,4 +1,4 @@
-"""The exact stage for one row: it searches the ring first, then the index of messages that left the ring."""
+"""The exact stage for one row: the segments, the open one first, then the messages that left the window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from twinsieve.stages.contract import NO_TIME, Flag, Kind
 from twinsieve.stages.exact.bloom_kernel import PLACE_LINES, bloom_oldest_hit
 from twinsieve.stages.judge.params import EXACT_TRIE, ExactIndex, JudgeParams, Outcome
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.propose import in_window
+from twinsieve.stages.near.propose import in_window, is_inside
 from twinsieve.stages.near.verify import same_text
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
@@ -36,8 +36,9 @@ def judge_exact(
 ) -> None:
     """Set the verdict exact in `outcome` if a kept message inside the exact window has the row's key.
 
-    A hit in the ring has the same tag, and is confirmed by its text if that is stored. For messages that left
-    the ring, a hit of the trie or the Bloom filter decides. `decide` has expired Bloom generations before.
+    A hit in the near window has the same tag, and is confirmed by its text if that is stored. For messages
+    that left this window, a hit of the trie or the Bloom filter decides. `decide` has expired Bloom
+    generations before.
     """
     counters = ring.counters
     first = max(counters[KEPT] - params.near_messages, counters[OLDEST])
@@ -49,6 +50,15 @@ def judge_exact(
         if inside and (not params.compare_text or same_text(chunk, row, ring, slot)):
             outcome.kinds[row] = _EXACT
             outcome.leaders[row] = ring.positions[slot]
+        return
+    sealed = exact.sealed
+    if len(sealed.kept) > 0 and sealed.kept[row] >= first:
+        inside = is_inside(
+            counters, sealed.kept[row], sealed.times[row], params.exact_messages, params.exact_age
+        )
+        if inside and sealed.same[row]:
+            outcome.kinds[row] = _EXACT
+            outcome.leaders[row] = sealed.positions[row]
         return
     if params.exact == EXACT_TRIE:
         trie_hits = exact.trie_hits
@@ -62,7 +72,7 @@ def judge_exact(
                 outcome.leaders[row] = trie_hits.leaders[row]
         return
     hit = bloom_oldest_hit(exact.bloom, row & (PLACE_LINES - 1))
-    # If the ring still holds all messages of the generation, the ring has no such message: the hit is false.
+    # If the window still holds all messages of the generation, it has no such message: the hit is false.
     if 0 <= hit < first:
         outcome.kinds[row] = _EXACT
         outcome.flags[row] = _UNCONFIRMED

@@ -38,9 +38,12 @@ from twinsieve.stages.judge.chunk_index import add_kept, clear, new_chunk_index
 from twinsieve.stages.judge.chunk_judge import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.decide_exact import judge_exact
-from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome
+from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, new_sealed_copies
+from twinsieve.stages.judge.sealed_copies import find_copies, mark_copies
+from twinsieve.stages.judge.sealed_details import write_sealed_detail
 from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
-from twinsieve.stages.near.propose import CandidateParams, NearIndex, new_matches, propose, propose_row
+from twinsieve.stages.near.matches import new_matches
+from twinsieve.stages.near.propose import CandidateParams, NearIndex, propose, propose_row
 from twinsieve.stages.near.signatures import link_all, new_part_chains
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
 from twinsieve.stages.pairs.all_pairs import Search, all_pairs
@@ -51,7 +54,7 @@ from twinsieve.stages.window.buckets import bucket_of, insert_kept, own_buckets
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import _resize
-from twinsieve.stages.window.ring import Ring, keep, keep_all
+from twinsieve.stages.window.ring import Ring, keep, keep_all, new_counters
 from twinsieve.stages.window.tags import _insert_ring
 
 typeof: Any = _typeof  # untyped in Numba
@@ -91,7 +94,9 @@ def _compile(function: Any, *arguments: Any) -> None:
 def _arguments() -> _Arguments:
     config = SieveConfig()
     index = NearIndex(
-        ring=Ring(1, ring_use(config)).columns,
+        first=0,
+        before=0,
+        ring=Ring(1, 1, ring_use(config), new_counters()).columns,
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
         part_chains=new_part_chains(1, 1),
@@ -104,9 +109,9 @@ def _arguments() -> _Arguments:
     return _Arguments(
         chunk=whole_batch(_batch(), config.layout, scoped=False),
         index=index,
-        exact=ExactIndex(no_bloom(), no_trie_hits()),
+        exact=ExactIndex(no_bloom(), no_trie_hits(), new_sealed_copies(0)),
         params=JudgeParams(*[0] * len(JudgeParams._fields)),
-        work=Workspace(matches, matches, new_scratch(phrases_of(), 0), new_chunk_index(1, 1)),
+        work=Workspace(matches, 0, 0, times, new_scratch(phrases_of(), 0), new_chunk_index(1, 1)),
         outcome=Outcome(bytes_, bytes_, times, counts, counts, bytes_, times, np.zeros((1, 2, 0), np.uint32)),
     )
 
@@ -154,6 +159,10 @@ def _compile_differences() -> None:
     scratch = given.work.scratch
     _compile(difference, scratch.phrases, given.index.verify.limits, scratch.differing)
     _compile(find_tokens, scratch.differing.later, 0, False, scratch.phrases)
+    _compile(
+        write_sealed_detail,
+        given.chunk, 0, given.index.ring, 0, given.index.verify, scratch, given.outcome,
+    )  # fmt: skip
     long = _bodies()
     long.body_lengths[0] = len(long.chars)
     fill_tallies(long, np.zeros(2, np.uint64))
@@ -161,7 +170,7 @@ def _compile_differences() -> None:
 
 def _compile_candidates() -> None:
     given = _arguments()
-    _compile(propose_row, given.chunk, 0, 0, given.index, given.work.scratch, given.work.matches, 0, 0)
+    _compile(propose_row, given.chunk, 0, given.index, given.work.scratch, given.work.matches, 0, 0)
 
 
 def _compile_index() -> None:
@@ -172,8 +181,12 @@ def _compile_index() -> None:
     _compile(own_buckets, given.chunk, buckets, kept.kept_indices)
     _compile(clear, kept)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
+    _compile(find_copies, 0, 0, given.chunk, given.index.ring, 0, 0, given.exact.sealed)
+    _compile(
+        mark_copies, 0, 0, given.chunk, given.index.ring, given.params, given.exact.sealed, given.work.matches
+    )
     _compile(bag_bound, given.chunk.bags, 0, 0, given.index.ring.bags, 0, 0)
-    PushedOut().count(given.index.ring, buckets, buckets.bands)
+    PushedOut().count(given.index.ring, buckets, buckets.bands, 0, 0)
     _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, kept.kept_indices)
 
 
@@ -212,7 +225,7 @@ def _compile_exact() -> None:
 
 
 def _compile_verdicts() -> None:
-    _compile(decide, *_arguments())
+    _compile(decide, *_arguments(), 0)
 
 
 PARTS = (

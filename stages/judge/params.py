@@ -46,11 +46,39 @@ class TrieHits(NamedTuple):
     times: NDArray[np.int64]
 
 
+class SealedCopies(NamedTuple):
+    """For each row the newest message in the sealed segments with its digest tag; empty if there are none.
+
+    kept: int64[n], its kept index or -1; positions, times: int64[n], of that message
+    same: bool[n], whether its stored text confirms the hit, or texts are not compared
+    """
+
+    kept: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    times: NDArray[np.int64]
+    same: NDArray[np.bool_]
+
+
+def new_sealed_copies(rows: int) -> SealedCopies:
+    """Memory for `rows` rows."""
+    return SealedCopies(
+        np.full(rows, -1, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.bool_),
+    )
+
+
 class ExactIndex(NamedTuple):
-    """Index of messages that left the ring: a Bloom filter or trie hits; the other one is a placeholder."""
+    """Where the exact stage looks behind the open segment.
+
+    bloom, trie_hits: of messages that left the window; one of the two is a placeholder
+    sealed: of messages in sealed segments
+    """
 
     bloom: Bloom
     trie_hits: TrieHits
+    sealed: SealedCopies = new_sealed_copies(0)
 
 
 class Outcome(NamedTuple):

@@ -24,7 +24,8 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import GOLDEN, popcount
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.bits import SCAN_BLOCK, count_close
-from twinsieve.stages.near.propose import NOT_PROPOSED, Matches, NearIndex, add_match, in_window
+from twinsieve.stages.near.matches import NO_MATCH, NOT_PROPOSED, Matches, add_match
+from twinsieve.stages.near.propose import NearIndex, in_window, kept_message
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, first_meeting, same_id
 from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.chunk import Chunk
@@ -186,24 +187,18 @@ def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[i
 def propose_row_bits(
     chunk: Chunk,
     row: int,
-    before: int,
     index: NearIndex,
     scratch: Scratch,
     matches: Matches,
-    first: int,
+    place: int,
     end: int,
 ) -> int:
-    """Write the matches of one row to `matches` from place `first` on.
-
-    before: kept index at which the chunk began; only entries below it are compared
-    returns: the number of matches, or NOT_PROPOSED if the room up to `end` is too small
-    """
+    """Add the matches of one row to `matches`, from `place` on. returns: as `propose.propose_row`"""
     if index.candidates.scan:
-        return _scan_row(chunk, row, before, index, matches, first, end)
+        return _scan_row(chunk, row, index, matches, place, end)
     ring, chains = index.ring, index.chains
     kept_now = ring.counters[KEPT]
     capacity = len(ring.positions)
-    place = first
     cells = chains.heads.shape[1]
     for table in range(len(chains.masks)):
         link = chains.heads[table, _cell(chunk.simhashes[row, 0], chains.masks[table], cells)]
@@ -218,16 +213,15 @@ def propose_row_bits(
                 ring, kept_index, index.candidates.near_messages, index.candidates.near_age
             ):
                 continue
-            place = add_match(matches, place, end, kept_index, compare_bits(chunk, row, index, slot))
+            compared_as = compare_bits(chunk, row, index, slot)
+            place = add_match(matches, row, place, end, kept_message(ring, kept_index), compared_as)
             if place == NOT_PROPOSED:
                 return NOT_PROPOSED
-    return place - first
+    return place
 
 
 @kernel(callee=True)
-def _scan_row(
-    chunk: Chunk, row: int, before: int, index: NearIndex, matches: Matches, first: int, end: int
-) -> int:
+def _scan_row(chunk: Chunk, row: int, index: NearIndex, matches: Matches, place: int, end: int) -> int:
     """`propose_row_bits` without tables: compare the row with the whole ring, block by block."""
     ring, limits = index.ring, index.candidates
     fingerprint = chunk.simhashes[row, 0]
@@ -236,10 +230,10 @@ def _scan_row(
     for step in range(len(index.chains.distances)):
         greatest = max(greatest, np.int64(index.chains.distances[step]))
     if greatest < 0:
-        return np.int64(0)
+        return place
     distance = np.uint64(greatest)
     capacity = len(ring.positions)
-    place = first
+    before = index.before
     low = max(ring.counters[OLDEST], ring.counters[KEPT] - limits.near_messages)
     while low < before:
         slot = low % capacity
@@ -251,11 +245,11 @@ def _scan_row(
                 if not in_window(ring, kept_index, limits.near_messages, limits.near_age):
                     continue
                 compared_as = compare_bits(chunk, row, index, kept_index % capacity)
-                place = add_match(matches, place, end, kept_index, compared_as)
+                place = add_match(matches, row, place, end, kept_message(ring, kept_index), compared_as)
                 if place == NOT_PROPOSED:
                     return NOT_PROPOSED
         low += size
-    return place - first
+    return place
 
 
 @kernel
@@ -266,25 +260,23 @@ def propose_bits(
     index: NearIndex,
     scratch: Scratch,
     matches: Matches,
-    first: int,
+    place: int,
     end: int,
-) -> None:
-    """Write the matches of rows low to high (exclusive) into `matches`.
+) -> int:
+    """Add the matches of rows low to high (exclusive) to `matches`.
 
-    first, end: the places in `matches` that belong to this shard
+    place, end: the room in `matches` that belongs to this shard
+    returns: place of the next match. A row for which there was no room is NOT_PROPOSED
     """
     scratch.seen[:] = 0
-    before = index.ring.counters[KEPT]
-    place = first
     for row in range(low, high):
-        matches.starts[row] = place
+        matches.heads[row] = NO_MATCH
         if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
-            matches.counts[row] = 0
             continue
-        count = propose_row_bits(chunk, row, before, index, scratch, matches, place, end)
-        matches.counts[row] = count
-        if count > 0:
-            place += count
+        following = propose_row_bits(chunk, row, index, scratch, matches, place, end)
+        if following != NOT_PROPOSED:
+            place = following
+    return place
 
 
 @kernel

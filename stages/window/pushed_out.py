@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets
-from twinsieve.stages.window.ring import KEPT, OLDEST, RingColumns
+from twinsieve.stages.window.ring import RingColumns
 
 LEFT_SHARE = 8
 """A message counts as pushed out if less than 1/8 of its bands still hold it: three of 28 at most. A copy
@@ -31,17 +31,21 @@ class PushedOut:
         self._band = 0
         self._kept = 0
 
-    def count(self, ring: RingColumns, buckets: Buckets, bands: int) -> None:
-        """Read the next bands, no more than `bands`; after the last one, set `messages` and begin anew."""
-        kept = int(ring.counters[KEPT])
+    def count(self, ring: RingColumns, buckets: Buckets, bands: int, oldest: int, kept: int) -> bool:
+        """Read the next bands, no more than `bands`; after the last one, set `messages` and begin anew.
+
+        oldest, kept: kept index of the ring's oldest message inside the window, and of the next one
+        returns: whether that was the last band
+        """
         if self._band == 0:
             self._kept = kept
-            self._left = np.zeros(min(kept - int(ring.counters[OLDEST]), len(ring.lengths)), np.uint8)
+            self._left = np.zeros(kept - oldest, np.uint8)
         end = min(self._band + bands, buckets.bands)
         _count_entries(buckets, self._band, end, kept, self._kept, self._left)
         self._band = end % buckets.bands
         if self._band == 0:
             self.messages = int(_count_lost(ring, self._kept, kept, self._left, buckets.bands))
+        return self._band == 0
 
 
 @kernel

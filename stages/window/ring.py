@@ -110,16 +110,31 @@ def ring_capacity(window: int) -> int:
     return max(_MIN_CAPACITY, window)
 
 
-class Ring:
-    """Owns the columns. Kernels get `columns`, a new tuple after the arena or the tag table was replaced.
+def new_counters() -> NDArray[np.int64]:
+    """The counters before the first message."""
+    counters = np.zeros(_COUNTERS, np.int64)
+    counters[STREAM_TIME] = counters[FIRST_TIME] = NO_TIME
+    return counters
 
-    window: how many of the newest messages count; capacity: slots, at least as many
+
+class Ring:
+    """Owns the columns of one segment of the window, or of all of it.
+
+    Kernels get `columns`, a new tuple after the arena or the tag table was replaced.
+    window: how many of the newest kept messages count; capacity: slots, at least as many messages
+    first: kept index of the first message that this ring got
+    end: kept index behind its newest message if the ring is sealed; None as long as it gets messages
     """
 
-    def __init__(self, window: int, use: RingUse) -> None:
+    def __init__(
+        self, window: int, messages: int, use: RingUse, counters: NDArray[np.int64], first: int = 0
+    ) -> None:
+        """An empty ring for `messages` messages. counters: shared by the rings of one window."""
         self.window = window
-        self.capacity = capacity = ring_capacity(window)
+        self.capacity = capacity = ring_capacity(messages)
         self.use = use
+        self.first = first
+        self.end: int | None = None
 
         def column(dtype: Any, used: bool = True, width: int = 1) -> NDArray[Any]:
             return zeros((capacity if used else 1) * width, dtype, small_bytes=_SMALL_BYTES)
@@ -132,8 +147,7 @@ class Ring:
             name: (self.records if field in used else unused)[field] for name, field in _FIELDS.items()
         }
         self._tag_index = TagIndex(capacity)
-        counters = np.zeros(_COUNTERS, np.int64)
-        counters[STREAM_TIME] = counters[FIRST_TIME] = NO_TIME
+        counters[HEAD] = 0
         self.columns = RingColumns(
             **fields,
             tags=column(np.uint64),
@@ -149,13 +163,20 @@ class Ring:
 
     @property
     def kept(self) -> int:
-        """Messages kept since the beginning."""
-        return int(self.columns.counters[KEPT])
+        """Messages kept since the beginning, in all segments; of a sealed ring, until it was sealed."""
+        return int(self.columns.counters[KEPT]) if self.end is None else self.end
+
+    @property
+    def oldest(self) -> int:
+        """Kept index of the ring's oldest message that the window still holds; `kept` if there is none."""
+        counters = self.columns.counters
+        oldest = max(self.first, int(counters[OLDEST]), int(counters[KEPT]) - self.window)
+        return min(oldest, self.kept)
 
     @property
     def size(self) -> int:
-        """Number of entries that are in the ring now."""
-        return min(self.kept - int(self.columns.counters[OLDEST]), self.window)
+        """Number of messages of the ring that the window still holds."""
+        return self.kept - self.oldest
 
     @property
     def bytes_used(self) -> int:
@@ -163,18 +184,9 @@ class Ring:
         own = (column for name, column in self.columns._asdict().items() if name not in _FIELDS)
         return int(self.records.nbytes) + sum(int(column.nbytes) for column in own)
 
-    @property
-    def oldest_slot(self) -> int:
-        """Slot of the oldest entry in the ring; any slot if the ring is empty."""
-        return (self.kept - self.size) % self.capacity
-
-    def first_kept_after(self, messages: int) -> int:
-        """The smallest kept index that is still in the ring when that many more messages are kept."""
-        return max(int(self.columns.counters[OLDEST]), self.kept + messages - self.window)
-
     def live_slots(self) -> NDArray[np.int64]:
-        """int64[size]: slots of all entries, oldest first."""
-        return np.arange(self.kept - self.size, self.kept, dtype=np.int64) % self.capacity
+        """int64[size]: slots of the messages that the window still holds, oldest first."""
+        return np.arange(self.oldest, self.kept, dtype=np.int64) % self.capacity
 
     def forget(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Make sure that the near stage finds no entry with these positions any more.
@@ -187,20 +199,12 @@ class Ring:
         slots = self.live_slots()
         forgotten = np.flatnonzero(np.isin(self.columns.positions[slots], positions))
         self.columns.lengths[slots[forgotten]] = 0
-        return forgotten + (self.kept - self.size)
+        return forgotten + self.oldest
 
     def forget_again(self, kept_indices: NDArray[np.int64]) -> None:
         """Forget entries in a restored ring; those that it does not hold are skipped."""
-        held = kept_indices[(kept_indices >= self.kept - self.size) & (kept_indices < self.kept)]
+        held = kept_indices[(kept_indices >= self.oldest) & (kept_indices < self.kept)]
         self.columns.lengths[held % self.capacity] = 0
-
-    def begin_at(self, kept_index: int) -> None:
-        """Let this empty ring begin with the message of this number."""
-        self.columns.counters[[KEPT, OLDEST]] = kept_index
-
-    def resume(self, counters: NDArray[np.int64]) -> None:
-        """Take over stream time from the counters of the ring that this one was restored from."""
-        self.columns.counters[[STREAM_TIME, FIRST_TIME]] = counters[[STREAM_TIME, FIRST_TIME]]
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """By tag: position of its newest entry, for those of `tags` that are in the ring."""
@@ -209,6 +213,16 @@ class Ring:
         return dict(
             zip(self.columns.tags[slots].tolist(), self.columns.positions[slots].tolist(), strict=True)
         )
+
+    def seal(self) -> None:
+        """Declare that the ring gets no more messages."""
+        self.end = self.kept
+
+    def trim(self) -> None:
+        """Give back the room behind the texts, of a ring that never dropped a message."""
+        units = int(self.columns.counters[HEAD]) * GRANULE
+        # A view: pages that were never written take no memory.
+        self.columns = self.columns._replace(texts=self.columns.texts[:units])
 
     def reserve(self, characters: int, messages: int) -> None:
         """Make room for `messages` more entries whose texts have `characters` characters together."""
@@ -220,7 +234,7 @@ class Ring:
         needed = units // GRANULE + 2 * _MAX_TEXT_LENGTH
         size = len(self.columns.texts) // GRANULE
         head = int(self.columns.counters[HEAD])
-        tail = int(self.columns.offsets[self.oldest_slot]) if self.size else head
+        tail = int(self.columns.offsets[self.oldest % self.capacity]) if self.size else head
         live = (head - tail) % size
         if size - live > needed:
             return
@@ -231,7 +245,7 @@ class Ring:
         if not (self.use.text and self.size and messages > 0):
             return
         size = len(self.columns.texts) // GRANULE
-        tail = int(self.columns.offsets[self.oldest_slot])
+        tail = int(self.columns.offsets[self.oldest % self.capacity])
         live = (int(self.columns.counters[HEAD]) - tail) % size
         expected = live + live * messages // self.size
         if expected > size:
@@ -254,34 +268,30 @@ class Ring:
         self.columns.counters[HEAD] = live
         self.columns = self.columns._replace(texts=texts)
 
-    def to_sections(self) -> dict[str, NDArray[np.generic]]:
-        """What a saved ring holds, by name. The tag table is rebuilt at a load."""
-        names = (*_BY_SLOT, "texts", "counters")
-        sections = {f"ring.{name}": getattr(self.columns, name) for name in names}
-        return sections | {"ring.records": self.records, "ring.window": np.array([self.window])}
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """What a saved ring holds, by name, without the counters. The tag table is rebuilt at a load."""
+        sections = {name: getattr(self.columns, name) for name in (*_BY_SLOT, "texts")}
+        return sections | {"records": self.records}
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Fill the empty ring from a saved one with the same columns in use.
+        """Fill the empty ring from a saved one with the same columns in use; the counters come first.
 
-        A larger ring gets all entries of the saved ring, a smaller ring the newest ones.
+        A larger ring gets all messages of the saved ring that the window holds, a smaller one the newest.
         """
-        saved = {name: sections[f"ring.{name}"] for name in (*_BY_SLOT, "texts", "counters")}
-        records = sections["ring.records"].view(self.records.dtype)
-        before, counters = int(sections["ring.window"][0]), saved["counters"].copy()
-        kept, old_capacity = int(counters[KEPT]), len(records)
-        if before == self.window:
-            slots = old_slots = slice(0, min(kept, self.capacity))
+        records = sections["records"].view(self.records.dtype)
+        if len(records) == self.capacity and self.first % self.capacity == 0:
+            slots: Any = slice(0, min(self.kept - self.first, self.capacity))
+            old_slots = slots
         else:
-            counters[OLDEST] = max(int(counters[OLDEST]), kept - min(before, self.window))
-            indices = np.arange(counters[OLDEST], kept, dtype=np.int64)
-            slots, old_slots = indices % self.capacity, indices % old_capacity
+            indices = np.arange(self.oldest, self.kept, dtype=np.int64)
+            slots, old_slots = indices % self.capacity, indices % len(records)
         words_of(self.records)[slots] = words_of(records)[old_slots]
         for name in _BY_SLOT:
             column = getattr(self.columns, name)
             if len(column) == self.capacity:
-                column[slots] = saved[name][old_slots]
-        self.columns = self.columns._replace(texts=saved["texts"], counters=counters)
-        self._tag_index.rebuild(self.columns.tags, self.oldest_slot, self.size)
+                column[slots] = sections[name][old_slots]
+        self.columns = self.columns._replace(texts=sections["texts"])
+        self._tag_index.rebuild(self.columns.tags, self.oldest % self.capacity, self.size)
         self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
 

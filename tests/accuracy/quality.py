@@ -16,7 +16,7 @@ from twinsieve.pipeline.evaluate.evaluate import (
     variant_config,
 )
 from twinsieve.pipeline.evaluate.scores import Counts
-from twinsieve.stages.contract import BandLayout, Kind, SieveConfig
+from twinsieve.stages.contract import MAX_SEGMENT, BandLayout, Kind, NearConfig, SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.rules import TextConfig
@@ -33,14 +33,18 @@ _DEFAULT = BandLayout()
 
 
 def evaluate(
-    data: DataSet, at: int, variants: Sequence[Variant] = VARIANTS, layout: BandLayout = _DEFAULT
+    data: DataSet,
+    at: int,
+    variants: Sequence[Variant] = VARIANTS,
+    layout: BandLayout = _DEFAULT,
+    segment: int = MAX_SEGMENT,
 ) -> EvaluationReport:
-    """The report on all rows of a set that its pairs cover."""
+    """The report on all rows of a set that its pairs cover. segment: kept messages of a segment"""
     return run_evaluate(
         data.texts,
         data.pairs,
         scheme=replace(scheme_of(data), layout=layout),
-        sieve=SieveConfig(layout=layout),
+        sieve=SieveConfig(layout=layout, near=NearConfig(segment=segment)),
         similarity=at,
         rows=data.rows,
         variants=variants,

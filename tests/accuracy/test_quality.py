@@ -80,6 +80,16 @@ def test_other_sets_together_reach_the_stated_near_f1(pooled: dict[str, Evaluati
     assert pooled_near(list(pooled.values()), PRODUCT).f1 >= 0.99
 
 
+def test_segments_of_5000_lose_nothing_that_counts(
+    weibo: EvaluationReport, pooled: dict[str, EvaluationReport]
+) -> None:
+    """Of buckets, only what overflows differs: 20,000 rows are four segments."""
+    cut = evaluate(WEIBO, 8_500, (NO_GUARD,), segment=5_000)
+    assert cut.runs[0].scores.near.f1 >= weibo.runs[0].scores.near.f1 - 0.0005
+    reports = [evaluate(data, 8_500, (NO_GUARD,), segment=5_000) for data in POOLED]
+    assert pooled_near(reports).f1 >= pooled_near(list(pooled.values())).f1 - 0.0005
+
+
 def test_articles_lead_to_the_planted_pairs_and_to_nothing_else() -> None:
     for at in (8_500, 8_000):
         found, planted = article_pairs(at)

@@ -80,14 +80,24 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
 
 
 @settings(max_examples=25, deadline=None)
-@given(FEW_TEXTS, CUTS, st.integers(1, 20), st.integers(3, 40), st.sampled_from([1, 7, 1000]), st.booleans())
+@given(
+    FEW_TEXTS,
+    CUTS,
+    st.integers(1, 20),
+    st.integers(3, 40),
+    st.sampled_from([1, 7, 1000]),
+    st.booleans(),
+    st.sampled_from([3, 7, 1_000]),
+)
 @pytest.mark.parametrize("method", ["text", "hamming", "signatures"])
 def test_forgotten_messages_lead_nobody_in_either_stage(
-    method: str, rows: Rows, cuts: Cuts, near: int, exact: int, size: int, scoped: bool
+    method: str, rows: Rows, cuts: Cuts, near: int, exact: int, size: int, scoped: bool, segment: int
 ) -> None:
     config = SieveConfig(
         ExactConfig("trie", window=Window(exact)),
-        NearConfig(method=method, candidates="scan", window=Window(near), parts=PARTS, share=2),  # type: ignore[arg-type]
+        NearConfig(
+            method=method, candidates="scan", window=Window(near), segment=segment, parts=PARTS, share=2
+        ),  # type: ignore[arg-type]
         scoped=scoped,
     )
     found, wanted = both(config, batch_of(rows, scoped=scoped), cuts, size)

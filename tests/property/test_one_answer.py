@@ -48,6 +48,7 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
             differences=draw(DIFFERENCES),
             same_id=draw(st.sampled_from(["drop", "pass"])),
             candidates=draw(st.sampled_from(["index", "index", "scan"])),
+            segment=draw(st.sampled_from([3, 7, 16_000_000])),
         ),
         TimeConfig(late=draw(st.sampled_from(["insert", "judge"])), late_after_ms=20_000),
         layout=BandLayout(),

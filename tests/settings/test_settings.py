@@ -36,7 +36,7 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
         "near:\n"
         "  similarty: .9\n"
         "  similarity: 85\n"
-        "  window: {messages: 17000000, age: 1:30}\n"
+        "  window: {messages: 1700000000, age: 1:30}\n"
         "  shards: 010\n"
         "input: {topics: [a, posts.unique]}\n"
         "mesages: 4\n",
@@ -49,8 +49,8 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
         "(ms, s, m, h, d, w), as in 24h",
         "5:3: unknown key 'near.similarty'; did you mean 'similarity'?",
         "6:15: near.similarity is 85; it lies between 0.5 and 1 (0.85 is a good start)",
-        "7:22: near.window.messages is 17000000; the method text takes at most 16000000",
-        "7:37: near.window.age is '1:30', not a duration; write a number and a unit "
+        "7:22: near.window.messages is 1700000000; the method text takes at most 1000000000",
+        "7:39: near.window.age is '1:30', not a duration; write a number and a unit "
         "(ms, s, m, h, d, w), as in 24h",
         "8:11: near.shards is '010', not a whole number; write digits alone, as in 1000000 or 1_000_000",
         "9:21: input.topics.1 is 'posts.unique', and so is output.topic; every topic has one use",

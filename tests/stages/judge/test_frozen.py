@@ -84,6 +84,7 @@ _METHODS: list[tuple[Any, Any, Any]] = [
     ages=st.tuples(st.sampled_from([None, 20_000]), st.sampled_from([None, 30_000])),
     same_id=st.sampled_from(["drop", "pass"]),
     late=st.sampled_from(["insert", "judge"]),
+    segment=st.sampled_from([3, 8, 16_000_000]),
     scoped=st.booleans(),
     ends=st.lists(st.integers(0, 60), max_size=5),
     forgotten=st.sets(st.integers(0, 60), max_size=4),
@@ -95,6 +96,7 @@ def test_a_restored_sieve_goes_on_as_if_nothing_had_happened(
     ages: tuple[int | None, int | None],
     same_id: Any,
     late: Any,
+    segment: int,
     scoped: bool,
     ends: list[int],
     forgotten: set[int],
@@ -105,6 +107,7 @@ def test_a_restored_sieve_goes_on_as_if_nothing_had_happened(
         NearConfig(
             method=method,
             candidates=candidates,
+            segment=segment,
             window=Window(windows[0], ages[0]),
             distances=((8, 3),),
             parts=PARTS,
@@ -140,20 +143,24 @@ def _posts(count: int, seed: int) -> Rows:
 
 
 def _live_entries(sieve: BatchSieve) -> list[list[int]]:
-    """Of each bucket, the entries whose messages are still in the ring."""
-    ring, buckets = sieve._chunk_judge.ring, sieve._chunk_judge.buckets
-    ages = (ring.kept - 1 - (buckets.entries & np.uint64((1 << 24) - 1)).astype(np.int64)) & ((1 << 24) - 1)
-    held = (buckets.entries != 0) & (ages < ring.size)
-    return [
-        row[mask].tolist()
-        for row, mask in zip(buckets.entries.reshape(-1, 8), held.reshape(-1, 8), strict=True)
-    ]
+    """Of each bucket of each segment, the entries whose messages are still in the window."""
+    live = []
+    for segment in sieve._chunk_judge.segments.all:
+        ring, entries = segment.ring, segment.table.buckets.entries
+        ages = (ring.kept - 1 - (entries & np.uint64((1 << 24) - 1)).astype(np.int64)) & ((1 << 24) - 1)
+        held = (entries != 0) & (ages < ring.size)
+        rows = zip(entries.reshape(-1, 8), held.reshape(-1, 8), strict=True)
+        live += [row[mask].tolist() for row, mask in rows]
+    return live
 
 
 @pytest.mark.parametrize("layout", [BandLayout(), BandLayout(24, 4, tables=6, grams="chars")])
 @pytest.mark.parametrize("window", [900, 1_500, 4_000])
-def test_the_index_of_a_restored_sieve_holds_the_same_entries(layout: BandLayout, window: int) -> None:
-    config = SieveConfig(near=NearConfig(window=Window(1_500)), layout=layout)
+@pytest.mark.parametrize("segment", [16_000_000, 1_000, 400])
+def test_the_index_of_a_restored_sieve_holds_the_same_entries(
+    layout: BandLayout, window: int, segment: int
+) -> None:
+    config = SieveConfig(near=NearConfig(window=Window(1_500), segment=segment), layout=layout)
     posts = [
         (text * 3 if number % 5 == 0 else text, *rest)
         for number, (text, *rest) in enumerate(_posts(4_000, 3))

@@ -56,15 +56,18 @@ _WINDOWS = st.lists(st.integers(1, 40), min_size=2, max_size=4)
 @given(
     ROWS,
     _WINDOWS,
+    st.sampled_from([3, 7, 20, 1_000]),
     st.sampled_from(
         [("text", "scan", 3), ("hamming", "scan", 12), ("hamming", "index", 5), ("signatures", "scan", 3)]
     ),
 )
 def test_a_resized_window_equals_the_plain_loop(
-    rows: Rows, windows: list[int], how: tuple[Any, Any, int]
+    rows: Rows, windows: list[int], segment: int, how: tuple[Any, Any, int]
 ) -> None:
     method, candidates, k = how
-    near = NearConfig(method=method, candidates=candidates, distances=((8, k),), parts=PARTS, share=2)
+    near = NearConfig(
+        method=method, candidates=candidates, segment=segment, distances=((8, k),), parts=PARTS, share=2
+    )
     config = SieveConfig(ExactConfig("trie", window=Window(1_000)), near)
     assert _judged(config, rows, windows) == _told(config, rows, windows)
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.twins import batch_of
 from twinsieve.stages.contract import (
+    MAX_SEGMENT,
     MAX_WINDOW,
     NO_TIME,
     OFF,
@@ -193,12 +194,23 @@ def test_an_entry_of_2_to_the_24_messages_ago_is_not_one_of_this_chunk() -> None
     assert verdicts.kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE]
 
 
-@pytest.mark.parametrize(("method", "is_taken"), [("none", True), ("text", False), ("signatures", False)])
-def test_a_window_beyond_what_buckets_can_number_needs_none(method: str, is_taken: bool) -> None:
-    near = NearConfig(method=method, window=Window(MAX_WINDOW + 1), parts=1)  # type: ignore[arg-type]
-    config = SieveConfig(ExactConfig("bloom", window=Window(1000)), near)
-    if is_taken:
-        assert BatchSieve(config).stats().capacity == MAX_WINDOW + 1
-    else:
-        with pytest.raises(UsageError, match=r"near\.window\.messages is 16000001; use 1\.\.16000000"):
-            BatchSieve(config)
+@pytest.mark.parametrize("method", ["none", "text"])
+def test_a_window_beyond_what_buckets_can_number_has_segments_or_needs_none(method: str) -> None:
+    near = NearConfig(method=method, window=Window(MAX_SEGMENT + 1))  # type: ignore[arg-type]
+    assert BatchSieve(SieveConfig(near=near)).stats().capacity == MAX_SEGMENT + 1
+
+
+@pytest.mark.parametrize(
+    ("method", "window", "largest"),
+    [("text", MAX_WINDOW + 1, MAX_WINDOW), ("signatures", MAX_SEGMENT + 1, MAX_SEGMENT)],
+)
+def test_a_window_that_is_too_large_is_refused(method: str, window: int, largest: int) -> None:
+    near = NearConfig(method=method, window=Window(window), parts=1)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=rf"near\.window\.messages is {window}; use 1\.\.{largest}$"):
+        BatchSieve(SieveConfig(near=near))
+
+
+@pytest.mark.parametrize("segment", [0, MAX_SEGMENT + 1])
+def test_a_segment_that_buckets_cannot_number_is_refused(segment: int) -> None:
+    with pytest.raises(UsageError, match=rf"near\.segment is {segment}; use 1\.\.{MAX_SEGMENT}$"):
+        BatchSieve(SieveConfig(near=NearConfig(segment=segment)))

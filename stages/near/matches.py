@@ -1,0 +1,88 @@
+"""The matches of the rows of a chunk: kept messages that are alike to a row, as phase one proposes them.
+
+A match carries all that phase two needs: where the kept message stands in the order of keeping, its position
+and its time. So phase two does not ask in which segment, or in which process, the message is stored.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.kernel import kernel
+
+NO_MATCH = -1
+NOT_PROPOSED = -2
+"""Values of `heads`: the row has no match; nobody has searched for its matches."""
+
+MATCHES_PER_ROW = 16
+"""Average room for the matches of a row. If a shard's room is full, phase two searches for the other rows."""
+
+
+class Matches(NamedTuple):
+    """Matches of n rows: a linked list for each row, so that searches of several segments add to one list.
+
+    heads: int32[n], place of the match that was added last, NO_MATCH or NOT_PROPOSED
+    next: int32[room], place of the match of the same row that was added before, or NO_MATCH
+    kept: int64[room], kept index of the matching entry; positions, times: int64[room], of that entry
+    matched, compared: int32[room]; status: uint8[room]; all three as `verify.compare` returns them
+    """
+
+    heads: NDArray[np.int32]
+    next: NDArray[np.int32]
+    kept: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    times: NDArray[np.int64]
+    matched: NDArray[np.int32]
+    compared: NDArray[np.int32]
+    status: NDArray[np.uint8]
+
+
+def new_matches(rows: int, room: int) -> Matches:
+    """Empty memory. rows: number of rows; room: number of matches of all rows together"""
+    return Matches(
+        np.full(rows, NOT_PROPOSED, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.int32),
+        np.zeros(room, np.uint8),
+    )
+
+
+@kernel(callee=True)
+def add_match(
+    matches: Matches,
+    row: int,
+    place: int,
+    end: int,
+    kept_message: tuple[int, int, int],
+    compared_as: tuple[int, int, int],
+) -> int:
+    """Add a match to those of a row, at `place`, unless its status is 0. The order does not matter.
+
+    kept_message: (kept index, position, time) of the matching entry
+    compared_as: (status, matched, compared) as `compare` returns them
+    returns: place of the next match; if there is no room before `end`, NOT_PROPOSED, and the row is
+        NOT_PROPOSED
+    """
+    status, matched, compared = compared_as
+    if status == 0:
+        return place
+    if place >= end:
+        matches.heads[row] = NOT_PROPOSED
+        return NOT_PROPOSED
+    kept_index, position, time = kept_message
+    matches.kept[place] = kept_index
+    matches.positions[place] = position
+    matches.times[place] = time
+    matches.matched[place] = matched
+    matches.compared[place] = compared
+    matches.status[place] = status
+    matches.next[place] = matches.heads[row]
+    matches.heads[row] = place
+    return place + 1

@@ -1,0 +1,280 @@
+"""The kept messages of the near window, as one open segment and sealed ones.
+
+A window of at most `segment` messages is one ring that wraps. A larger window is cut into segments of that
+size: segment n holds the kept messages [n * segment, (n + 1) * segment). The open one gets new messages; when
+it is full it is sealed and never changes again, except that messages may be forgotten. A sealed segment goes
+as a whole when the window has passed it. Entries of its buckets number the messages within 24 bits, so the
+window may be larger than that.
+
+A window of another size after a load may leave other ranges: what was open then is sealed as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.contract import NO_TIME, BandLayout
+from twinsieve.stages.window.bucket_table import BucketTable
+from twinsieve.stages.window.pushed_out import PushedOut
+from twinsieve.stages.window.ring import (
+    FIRST_TIME,
+    HEAD,
+    KEPT,
+    OLDEST,
+    STREAM_TIME,
+    Ring,
+    RingUse,
+    new_counters,
+)
+
+_OPEN = -1
+"""Value of a segment's end in a saved state: it was open."""
+
+
+class Segment:
+    """A ring and the buckets that find its messages.
+
+    messages: how many it was made for; the number of buckets depends on it
+    """
+
+    def __init__(self, ring: Ring, table: BucketTable, messages: int) -> None:
+        self.ring = ring
+        self.table = table
+        self.messages = messages
+        self.pushed_out = PushedOut()
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of ring and buckets."""
+        return self.ring.bytes_used + int(self.table.buckets.entries.nbytes)
+
+    @property
+    def newest_time(self) -> int:
+        """When its newest message was kept, in ms, or NO_TIME. The segment must not be empty."""
+        return int(self.ring.columns.times[(self.ring.kept - 1) % self.ring.capacity])
+
+    def count_pushed_out(self, bands: int) -> bool:
+        """Read the next bands (`window.pushed_out`). returns: whether the count is whole"""
+        ring = self.ring
+        return self.pushed_out.count(ring.columns, self.table.buckets, bands, ring.oldest, ring.kept)
+
+
+class SegmentShape:
+    """What all segments of a window have in common.
+
+    window: messages of the near window; segment: most messages of a segment, for texts
+    use: columns of the rings
+    indexed: whether messages are found by buckets; layout, load: of these buckets
+    """
+
+    def __init__(
+        self, window: int, segment: int, use: RingUse, *, indexed: bool, layout: BandLayout, load: float
+    ) -> None:
+        self.window = window
+        self.is_cut = use.text and window > segment
+        self.messages = segment if self.is_cut else window
+        self.use = use
+        self._indexed = indexed
+        self._layout = layout
+        self._load = load
+
+    def new(self, counters: NDArray[np.int64], first: int, messages: int) -> Segment:
+        """An empty segment for `messages` messages, the first of which has the kept index `first`."""
+        ring = Ring(self.window, messages, self.use, counters, first)
+        return Segment(
+            ring, BucketTable(self._layout, messages if self._indexed else 1, self._load), messages
+        )
+
+
+class Segments:
+    """The segments of one near window, oldest first; the last one is open."""
+
+    def __init__(self, shape: SegmentShape) -> None:
+        self._shape = shape
+        self.counters = new_counters()
+        self.sealed: list[Segment] = []
+        self.open = shape.new(self.counters, 0, shape.messages)
+        self._counted = 0
+        self._pushed_out = 0
+
+    @property
+    def all(self) -> list[Segment]:
+        """All segments, oldest first."""
+        return [*self.sealed, self.open]
+
+    @property
+    def kept(self) -> int:
+        """Messages kept since the beginning."""
+        return int(self.counters[KEPT])
+
+    @property
+    def window(self) -> int:
+        """Messages of a full window."""
+        return self._shape.window
+
+    @property
+    def size(self) -> int:
+        """Messages that the window holds now."""
+        return min(self.kept - int(self.counters[OLDEST]), self.window)
+
+    @property
+    def room(self) -> int:
+        """Most rows of the next chunk: each may be kept, and all must fit into one segment."""
+        if not self._shape.is_cut:
+            return self.window + 2**30
+        return self._end_of_open - self.kept or self._shape.messages
+
+    @property
+    def _end_of_open(self) -> int:
+        """The kept index at which the open segment is full."""
+        messages = self._shape.messages
+        return (self.open.ring.first // messages + 1) * messages
+
+    @property
+    def oldest_time(self) -> int:
+        """When the oldest message of the window was kept, in ms; NO_TIME if none was or none has a time."""
+        time = NO_TIME
+        for segment in self.all:
+            if segment.ring.size:
+                time = int(segment.ring.columns.times[segment.ring.oldest % segment.ring.capacity])
+                break
+        return int(self.counters[FIRST_TIME]) if time == NO_TIME else time
+
+    @property
+    def stream_time(self) -> int:
+        """Stream time in ms, or NO_TIME."""
+        return int(self.counters[STREAM_TIME])
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of all rings and buckets."""
+        return sum(segment.bytes_used for segment in self.all)
+
+    def first_kept_after(self, messages: int) -> int:
+        """The smallest kept index that is still in the window when that many more messages are kept."""
+        return max(int(self.counters[OLDEST]), self.kept + messages - self.window)
+
+    def seal_if_full(self) -> bool:
+        """If the open segment is full, seal it and begin a new one. returns: whether it was full"""
+        if not self._shape.is_cut or self.kept < self._end_of_open:
+            return False
+        self.open.ring.trim()
+        self._seal()
+        return True
+
+    def _seal(self) -> None:
+        self.open.ring.seal()
+        self.sealed.append(self.open)
+        self.open = self._shape.new(self.counters, self.kept, self._shape.messages)
+
+    def drop_passed(self) -> None:
+        """Drop the sealed segments that the window has passed, by number of messages."""
+        while self.sealed and not self.sealed[0].ring.size:
+            del self.sealed[0]
+
+    def forget(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Make sure that the near stage finds no message with these positions any more.
+
+        returns: their kept indices
+        """
+        return np.concatenate([segment.ring.forget(positions) for segment in self.all])
+
+    def forget_again(self, kept_indices: NDArray[np.int64]) -> None:
+        """Forget messages in a restored window; those that it does not hold are skipped."""
+        for segment in self.all:
+            segment.ring.forget_again(kept_indices)
+
+    def begin_at(self, kept_index: int) -> None:
+        """Let this empty window begin with the message of this number."""
+        self.counters[[KEPT, OLDEST]] = kept_index
+        if self._shape.is_cut:
+            messages = self._shape.messages
+            self.open = self._shape.new(self.counters, kept_index // messages * messages, messages)
+
+    def resume(self, counters: NDArray[np.int64]) -> None:
+        """Take over stream time from the counters of the window that this one was restored from."""
+        self.counters[[STREAM_TIME, FIRST_TIME]] = counters[[STREAM_TIME, FIRST_TIME]]
+
+    def expect(self, messages: int) -> None:
+        """Make room in advance for this many more messages whose texts are as long as those before."""
+        if self._shape.is_cut:
+            messages = min(messages, self._end_of_open - self.kept)
+        self.open.ring.expect(messages)
+
+    def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
+        """By tag: position of its newest message, for those of `tags` that are in the window."""
+        leaders: dict[int, int] = {}
+        for segment in self.all:
+            leaders |= segment.ring.leaders_of(tags)
+        return leaders
+
+    def count_pushed_out(self, bands: int) -> int:
+        """Read the next bands of a segment (`window.pushed_out`), one segment after the other.
+
+        returns: how many messages the last whole count of all segments found; 0 before it
+        """
+        segments = self.all
+        if self._counted >= len(segments):
+            self._counted = 0
+        if segments[self._counted].count_pushed_out(bands):
+            self._counted += 1
+        if self._counted == len(segments):
+            self._counted = 0
+            self._pushed_out = sum(segment.pushed_out.messages for segment in segments)
+        return self._pushed_out
+
+    def to_sections(self) -> dict[str, NDArray[Any]]:
+        """The state by name: `counters`, `window`, and `segment.N.…` of each segment, the oldest first."""
+        sections: dict[str, NDArray[Any]] = {"counters": self.counters, "window": np.array([self.window])}
+        for number, segment in enumerate(self.all):
+            ring = segment.ring
+            place = [ring.first, _OPEN if ring.end is None else ring.end, segment.messages]
+            parts = ring.to_sections() | {"buckets": segment.table.buckets.entries, "place": np.array(place)}
+            sections |= {f"segment.{number}.{name}": part for name, part in parts.items()}
+        return sections
+
+    def restore(self, sections: dict[str, NDArray[Any]]) -> None:
+        """Load what `to_sections` returned, into empty segments. The window may have another size."""
+        before, window, shape = int(sections["window"][0]), self.window, self._shape
+        self.counters[:] = sections["counters"]
+        head = int(self.counters[HEAD])
+        if before != window:
+            oldest = self.kept - min(before, window)
+            self.counters[OLDEST] = max(int(self.counters[OLDEST]), oldest)
+        *sealed, last = _saved_segments(sections)
+        self.sealed = [self._restored(parts) for parts in sealed]
+        messages = int(last["place"][2])
+        was_cut = before > messages
+        is_same = messages == shape.messages and was_cut == shape.is_cut
+        if is_same or not (sealed or was_cut or shape.is_cut):
+            self.open = self._restored(last, shape.messages)
+            self.counters[HEAD] = head
+        else:
+            self.open = self._restored(last)
+            self._seal()
+        self.drop_passed()
+
+    def _restored(self, parts: dict[str, NDArray[Any]], messages: int | None = None) -> Segment:
+        """A saved segment. messages: how many it is made for; None: as many as it was"""
+        first, end, before = parts["place"].tolist()
+        segment = self._shape.new(self.counters, first, before if messages is None else messages)
+        ring = segment.ring
+        if end != _OPEN:
+            ring.end = end
+        ring.restore(parts)
+        segment.table.restore(parts["buckets"], before, ring.kept, ring.size)
+        return segment
+
+
+def _saved_segments(sections: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
+    """The sections of each saved segment by their short names, the oldest segment first."""
+    segments: list[dict[str, NDArray[Any]]] = []
+    while f"segment.{len(segments)}.place" in sections:
+        prefix = f"segment.{len(segments)}."
+        segments.append(
+            {name[len(prefix) :]: part for name, part in sections.items() if name.startswith(prefix)}
+        )
+    return segments

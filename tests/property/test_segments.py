@@ -1,0 +1,228 @@
+"""A window of several segments is one window: verdicts are those of the plain loop and of one ring.
+
+Segments have a few messages, so that windows, chunks, copies and loads cross their boundaries all the time.
+`candidates: scan` meets every message of a segment, so that no bucket overflow explains a difference; what
+buckets do is compared where none overflows.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.property.streams import DIFFERENCES, ROWS, Row, Rows, batch_of, judged, table, told_by_oracle
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.contract import (
+    FULL,
+    Batch,
+    Differences,
+    ExactConfig,
+    Flag,
+    Kind,
+    NearConfig,
+    SieveConfig,
+    TimeConfig,
+    Window,
+)
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.judge import chunk_judge as stage
+from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.chunk_judge import near_bytes
+from twinsieve.stages.window.buckets import WAYS
+
+ONE_RING = 16_000_000
+_AGES = st.one_of(st.none(), st.integers(0, 60_000))
+
+
+@st.composite
+def _configs(draw: st.DrawFn) -> SieveConfig:
+    exact, age_ms = draw(st.sampled_from(["trie", "bloom"])), draw(_AGES)
+    return SieveConfig(
+        # So low an error rate that no key is found that was never kept.
+        ExactConfig(exact, 1e-9, Window(draw(st.integers(1, 60)), age_ms)),  # type: ignore[arg-type]
+        NearConfig(
+            similarity=draw(st.sampled_from([7_000, 8_500])),
+            window=Window(draw(st.integers(1, 50)), draw(_AGES)),
+            differences=draw(DIFFERENCES),
+            same_id=draw(st.sampled_from(["drop", "pass"])),
+            candidates="scan",
+            segment=draw(st.integers(1, 9)),
+            details=True,
+        ),
+        TimeConfig(late=draw(st.sampled_from(["insert", "judge"])), late_after_ms=20_000),
+        scoped=draw(st.booleans()),
+    )
+
+
+def _one_ring(config: SieveConfig) -> SieveConfig:
+    return replace(config, near=replace(config.near, segment=ONE_RING))
+
+
+def _told(config: SieveConfig, batch: Batch, size: int) -> tuple[list[Row], list[list[list[int]]]]:
+    """Verdicts, and what differs where a rule keeps two apart, in batches of `size`."""
+    sieve = BatchSieve(config)
+    rows: list[Row] = []
+    details: list[list[list[int]]] = []
+    for low in range(0, len(batch), size):
+        verdicts = sieve.judge(batch.slice(low, min(low + size, len(batch))))
+        rows += table(verdicts)
+        details += [verdicts.details[row].tolist() if row >= 0 else [] for row in verdicts.detail_rows]
+    return rows, details
+
+
+@settings(max_examples=75)
+@given(ROWS, _configs(), st.sampled_from([1, 7, 1000]))
+def test_segments_judge_like_the_plain_loop(rows: Rows, config: SieveConfig, size: int) -> None:
+    config = replace(config, exact=replace(config.exact, method="trie"))
+    batch = batch_of(rows * 2, scoped=config.scoped)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
+
+
+@settings(max_examples=75)
+@given(ROWS, _configs(), st.sampled_from([1, 7, 1000]), st.sampled_from([0, 1, 16]), st.sampled_from([1, 3]))
+def test_segments_judge_like_one_ring(
+    rows: Rows, config: SieveConfig, size: int, room: int, shards: int
+) -> None:
+    """With what differs, with the Bloom filter, and where there is no room for what phase one proposes."""
+    batch = batch_of(rows * 2, scoped=config.scoped)
+    cut = replace(config, near=replace(config.near, shards=shards))
+    with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
+        found = _told(cut, batch, size)
+    assert found == _told(_one_ring(config), batch, 1000)
+
+
+@settings(max_examples=40)
+@given(ROWS, _configs(), st.lists(st.integers(0, 120), max_size=4), st.lists(st.integers(0, 20), max_size=6))
+def test_segments_forget_load_and_follow_like_one_ring(
+    rows: Rows, config: SieveConfig, cuts: list[int], picks: list[int]
+) -> None:
+    """At each cut, messages of any segment are forgotten, and the sieve is saved and loaded."""
+    batch = batch_of(rows * 2, scoped=config.scoped)
+    tags = batch.fingerprints.digests[:, 0] ^ batch.scopes
+    cut, follower, ring = BatchSieve(config), BatchSieve(config), BatchSieve(_one_ring(config))
+    kept: list[int] = []
+    ends = [*sorted(min(each, len(batch)) for each in cuts), len(batch)]
+    for low, high in zip([0, *ends[:-1]], ends, strict=True):
+        part = batch.slice(low, high)
+        verdicts = cut.judge(part)
+        follower.apply(part, verdicts)
+        assert table(verdicts) == table(ring.judge(part))
+        is_kept = (verdicts.kinds == Kind.UNIQUE) & (verdicts.flags & int(Flag.LATE) == 0)
+        kept += (np.flatnonzero(is_kept) + low).tolist()
+        gone = np.array([kept[-1 - pick] for pick in picks if pick < len(kept)], np.int64)
+        for each in (cut, follower, ring):
+            each.forget(batch.positions[gone], tags[gone])
+        assert follower.to_bytes() == cut.to_bytes()
+        cut = BatchSieve.load(io.BytesIO(cut.to_bytes()), config)
+        assert replace(cut.stats(), bytes_used=0) == replace(ring.stats(), bytes_used=0)
+
+
+def _fillers(count: int) -> Rows:
+    return [(f"第{number}条{chr(0x4E00 + 97 * number) * 9}各不相同", None, 0, 0) for number in range(count)]
+
+
+def test_what_differs_from_a_message_in_a_sealed_segment_is_shown() -> None:
+    rows = [
+        ("新增确诊12例请大家注意防护", None, 0, 0),
+        *_fillers(9),
+        ("新增确诊15例请大家注意防护", None, 0, 0),
+    ]
+    for candidates in ("scan", "index"):
+        near = NearConfig(window=Window(50), segment=4, candidates=candidates, details=True)  # type: ignore[arg-type]
+        sieve = BatchSieve(SieveConfig(near=near))
+        for number in range(len(rows)):
+            verdicts = sieve.judge(batch_of(rows).slice(number, number + 1))
+        assert (verdicts.kinds[0], verdicts.apart_from[0]) == (Kind.UNIQUE, 100)
+        shown = ["".join(map(chr, side[side > 0])) for side in verdicts.details[verdicts.detail_rows[0]]]
+        assert shown == ["12", "15"]
+
+
+def test_a_later_copy_in_a_sealed_segment_stays_a_leader_where_the_first_is_forgotten() -> None:
+    """The two have the same id and lie further apart than the exact window, so both are kept."""
+    post = ("今天天气很好我们一起出去玩吧", None, 1, 0)
+    more = _fillers(50)
+    batch = batch_of([post, *more[:40], post, *more[40:], post])
+    near = NearConfig(window=Window(100), segment=6, candidates="scan", same_id="pass")
+    for segment in (6, ONE_RING):
+        sieve = BatchSieve(
+            SieveConfig(ExactConfig("trie", window=Window(30)), replace(near, segment=segment))
+        )
+        first = sieve.judge(batch.slice(0, len(batch) - 1))
+        assert not first.kinds.any()
+        sieve.forget(batch.positions[:1], batch.fingerprints.digests[:1, 0])
+        last = sieve.judge(batch.slice(len(batch) - 1, len(batch)))
+        assert (last.kinds.tolist(), last.leaders.tolist()) == ([Kind.EXACT], [100 + 41])
+
+
+def _posts(count: int, seed: int) -> Rows:
+    return [(post["text"], None, 0, 0) for post in generate(count, seed)]
+
+
+def test_buckets_of_segments_find_what_the_buckets_of_one_ring_find() -> None:
+    """Both have the same number of buckets, and none is ever full."""
+    window, segment, load = 1_000, 50, 0.05
+    ring = SieveConfig(
+        ExactConfig("trie"),
+        NearConfig(window=Window(window), bucket_load=load, differences=Differences(FULL)),
+    )
+    cut = replace(ring, near=replace(ring.near, segment=segment, bucket_load=load * segment / window))
+    batch = batch_of(_posts(4_000, 9))
+    one, several = BatchSieve(ring), BatchSieve(cut)
+    expected = one.judge(batch)
+    # A bucket holds old entries until newer ones push them out, so most become full in time; of the newest
+    # messages, none has lost its place.
+    assert one.pushed_out(99) == 0
+    assert (expected.kinds == Kind.NEAR).sum() > 100
+    for low in range(0, len(batch), 700):
+        part = several.judge(batch.slice(low, min(low + 700, len(batch))))
+        assert table(part) == table(expected.slice(low, min(low + 700, len(batch))))
+    segments = several._chunk_judge.segments
+    assert len(segments.sealed) == window // segment
+    assert (
+        max(len(np.flatnonzero(row)) for row in segments.sealed[0].table.buckets.entries.reshape(-1, WAYS))
+        < WAYS
+    )
+
+
+def test_pushed_out_messages_are_counted_in_all_segments() -> None:
+    config = SieveConfig(near=NearConfig(window=Window(900), segment=100, bucket_load=60.0))
+    sieve = BatchSieve(config)
+    sieve.judge(batch_of(_posts(3_000, 2)))
+    segments = sieve._chunk_judge.segments.all
+    bands = config.layout.bands
+    counts = [sieve.pushed_out(bands) for _ in segments]
+    assert counts[:-1] == [0] * (len(segments) - 1)
+    alone = [segment.pushed_out.messages for segment in segments]
+    assert counts[-1] == sum(alone)
+    assert sum(count > 0 for count in alone) >= 8
+
+
+def test_a_window_holds_no_more_segments_than_it_needs() -> None:
+    config = SieveConfig(near=NearConfig(window=Window(1_000), segment=300))
+    sieve = BatchSieve(config)
+    batch = batch_of(_posts(4_000, 3))
+    most = 0
+    for low in range(0, len(batch), 500):
+        sieve.judge(batch.slice(low, low + 500))
+        segments = sieve._chunk_judge.segments
+        most = max(most, len(segments.all))
+        assert all(segment.ring.size for segment in segments.sealed)
+        assert segments.size == sum(segment.ring.size for segment in segments.all)
+    assert most == 5
+    assert sieve.stats().held == sieve.stats().capacity == 1_000
+    assert sieve._chunk_judge.bytes_used <= sum(near_bytes(config).values())
+
+
+def test_a_state_of_another_segment_size_is_refused_with_what_to_do() -> None:
+    near = NearConfig(window=Window(50), segment=20)
+    saved = BatchSieve(SieveConfig(near=near)).to_bytes()
+    with pytest.raises(
+        StateError, match=r"near\.segment=20, the configuration says near\.segment=10; set it"
+    ):
+        BatchSieve.from_bytes(saved, SieveConfig(near=replace(near, segment=10)))
