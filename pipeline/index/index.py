@@ -152,7 +152,8 @@ class Index:
         self.state = restored.state
         self._journal = _journal(store, sieves, restored)
         self.snapshots = SnapshotWriter(
-            store, self._journal, self._ids, config.scheme, background, clock, config.snapshot_every_s, watch
+            *(store, self._journal, self._ids, config.scheme, background, clock),
+            *(config.snapshot_every_s, watch, restored.numbering),
         )
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
@@ -402,6 +403,7 @@ class Index:
         deleted before they were judged"""
         log, gaps = self._config.log, self.follower.gaps - self._reported_gaps
         if gaps:
+            self.snapshots.renumber()
             self.notices.append(
                 f"{log}: retention deleted {gaps} blocks, or the decisions on them, before this process read "
                 "them; copies of messages in these blocks may be emitted again"
@@ -516,6 +518,8 @@ class Index:
             self.notices += [notice] if notice is not None else []
             return
         if result is None:
+            notice = self.snapshots.hanging()
+            self.notices += [notice] if notice is not None else []
             return
         self.log_lines.append(result.log_line)
         self._hook(IndexStep.SNAPSHOT_WRITTEN)

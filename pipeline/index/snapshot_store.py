@@ -27,11 +27,12 @@ from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_f
 from twinsieve.pipeline.pieces.storage import PARTIAL, Storage
 from twinsieve.stages.errors import StateError
 
-_HEADER = struct.Struct("<4sH16s16s16sqqQQQ")
+_HEADER = struct.Struct("<4sH16s16s16s16sqqQQQ")
 _MAGIC = b"TSVS"
 _VERSION = 4
 """Format version of a snapshot; no other version is read."""
 _DIGEST_SIZE = 32
+NUMBERING_SIZE = 16
 _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
 
@@ -58,11 +59,18 @@ class Snapshot(Stamp):
 
     ledger: result of `ledger_to_bytes`; sieve: function that writes what is small of the sieve to a stream
     files: the files with the rest of the sieve
+    numbering: random id; sieves with the same one give the same kept message the same number, so that one
+        process may use the files of another
     """
 
     ledger: bytes
     sieve: Callable[[BinaryIO], None]
     files: tuple[StateFile, ...] = ()
+    numbering: bytes = bytes(NUMBERING_SIZE)
+
+
+class _NewerError(UnreadableError):
+    """A newer program wrote the snapshot, so this one cannot tell which files it names."""
 
 
 class SnapshotReader:
@@ -70,6 +78,7 @@ class SnapshotReader:
 
     stamp: which state it holds; trust nothing that was read before `ledger` has returned
     files: the files with the rest of the sieve; storage: the folder that they are in
+    numbering: as in `Snapshot`
     stream: the whole snapshot; it must stay open while the snapshot is read
     name: names the snapshot in errors
     raises: UnreadableError if it cannot be a complete snapshot
@@ -88,11 +97,13 @@ class SnapshotReader:
             )
         version = struct.unpack_from("<H", self._start, 4)[0]
         if version != _VERSION:
-            raise UnreadableError(
+            raise (_NewerError if version > _VERSION else UnreadableError)(
                 f"{name}: snapshot format {version}, this program reads {_VERSION}; "
                 "delete it or run the program that wrote it"
             )
-        _, _, scheme, log_id, decisions_id, next_offset, decisions_from, *sizes = _HEADER.unpack(self._start)
+        _, _, scheme, log_id, decisions_id, self.numbering, next_offset, decisions_from, *sizes = (
+            _HEADER.unpack(self._start)
+        )
         self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme)
         self._files_size, self._ledger_size, self._sieve_size = sizes
         if self._size != _HEADER.size + sum(sizes) + _DIGEST_SIZE:
@@ -156,13 +167,12 @@ class SnapshotStore:
     def __init__(self, storage: Storage, keep: int) -> None:
         self.storage = storage
         self._keep = keep
-        self._named: dict[str, set[str]] = {}
-        """By snapshot, the files that it names: a snapshot never changes."""
 
     def write(self, snapshot: Snapshot, watch: Watch = no_watch) -> Stored:
         """Store a snapshot and delete the oldest ones beyond `keep`; returns its name and size.
 
-        raises: StateError if it cannot be written (no permission, disk full); the older snapshots stay
+        raises: StateError if it cannot be written (no permission, disk full), or if another process
+            has deleted a file that it names; the older snapshots stay
         """
         storage = self.storage
         name = f"index-{snapshot.next_offset:016d}-{_short(snapshot.log_id)}.snapshot"
@@ -172,6 +182,10 @@ class SnapshotStore:
                 undo.callback(file.release)
                 size = _write(snapshot, file.stream, watch)
                 file.finish()
+                there = set(storage.names())
+                if any(part.name not in there for part in snapshot.files):
+                    storage.remove(name)
+                    raise StateError("another process has deleted some of its files")
                 for _, old in self._listed(snapshot.log_id)[self._keep :]:
                     storage.remove(old)
                 for partial in storage.names():
@@ -187,25 +201,28 @@ class SnapshotStore:
         return Stored(storage.path(name), size)
 
     def named_files(self) -> set[str] | None:
-        """The files that the snapshots of all logs name; None if one of them cannot be read.
+        """The files that the snapshots of all logs name; None if that is unknown, because the store does not
+        answer or a newer program wrote one of them. One that is damaged, or of an older format, names none.
 
         raises: StateError if the folder cannot be listed
         """
-        snapshots = [name for name in self.storage.names() if _NAME.fullmatch(name)]
-        self._named = {name: files for name, files in self._named.items() if name in snapshots}
-        for name in snapshots:
-            if name not in self._named:
-                with ExitStack() as stack:
-                    found = self._opened(name, stack)
-                if isinstance(found, UnreadableError):
-                    return None
-                self._named[name] = {file.name for file in found.files}
-        return set().union(*self._named.values())
+        # Read them each time: another process may have written a snapshot again under the same name.
+        named: set[str] = set()
+        for name in self.storage.names():
+            if not _NAME.fullmatch(name):
+                continue
+            with ExitStack() as stack:
+                found = self._opened(name, stack)
+            if isinstance(found, SnapshotReader):
+                named.update(file.name for file in found.files)
+            elif isinstance(found, _NewerError) or not found.lasting:
+                return None
+        return named
 
-    def newest_files(self, log_id: bytes) -> list[StateFile]:
-        """The files that the newest snapshot of a log names; none if there is none, or it cannot be read."""
+    def newest(self, log_id: bytes) -> tuple[bytes, list[StateFile]]:
+        """Numbering and files of the newest snapshot of a log; empty if none is there or can be read."""
         newest = next(self.read(log_id), None)
-        return newest.files if isinstance(newest, SnapshotReader) else []
+        return (newest.numbering, newest.files) if isinstance(newest, SnapshotReader) else (b"", [])
 
     def kept_offsets(self, log_id: bytes) -> list[int]:
         """Log offsets of the snapshots of a log, newest first. A restore needs no block below the last of
@@ -257,7 +274,7 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     hashed = _Hashed(stream, size, watch)
     hashed.write(
         _HEADER.pack(
-            _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id,
+            _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id, snapshot.numbering,
             snapshot.next_offset, snapshot.decisions_from, len(files), len(snapshot.ledger), counted.count,
         )
     )  # fmt: skip

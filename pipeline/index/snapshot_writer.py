@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,7 +11,12 @@ from typing import BinaryIO, NamedTuple
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
+from twinsieve.pipeline.index.snapshot_store import (
+    NUMBERING_SIZE,
+    Snapshot,
+    SnapshotReader,
+    SnapshotStore,
+)
 from twinsieve.pipeline.index.state import IndexState, Judge
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.journal import Cut, Journal
@@ -25,6 +31,12 @@ _SETTLE_S = 3.0
 _AGAIN_S = 30.0
 """Seconds from a failed write to the next attempt."""
 
+_HANGS_S = 30.0
+"""A write that has written nothing for this long is reported."""
+
+_RELISTED = 3
+"""How often a restore lists the snapshots, if there are others at each time."""
+
 _REPORT_EVERY_S = 600.0
 """Seconds between two notices that snapshots fail; the counter counts every failure."""
 
@@ -36,11 +48,15 @@ class SnapshotResult(NamedTuple):
     decisions_from: a restore needs no decision below this offset; None if that is unknown, because another
         process wrote the oldest snapshot
     log_line: a line for the log that says what was stored
+    seconds: from its begin until it was stored; size: bytes written; files: how many it names
     """
 
     oldest_offset: int | None
     decisions_from: int | None
     log_line: str
+    seconds: float
+    size: int
+    files: int
 
 
 class SnapshotWriter:
@@ -50,8 +66,10 @@ class SnapshotWriter:
     background: executes one write at a time while the index continues
     every_s: the next snapshot is due when the oldest block that a restore would have to replay is this old
     watch: called for written bytes, but only while the caller waits for the end of a write
+    numbering: as in `Snapshot`, of the snapshot that was restored; None for a new one
     stored_ms: when the last snapshot was stored, None before the first
-    failures: number of failed writes; the caller adds it to its counter and sets it to 0
+    failures: number of failed writes; bytes_written: bytes of stored snapshots and of all their files. The
+        caller adds both to its counters and sets them to 0
     """
 
     def __init__(
@@ -64,6 +82,7 @@ class SnapshotWriter:
         clock: Clock,
         every_s: float,
         watch: Watch = no_watch,
+        numbering: bytes | None = None,
     ) -> None:
         self._store = store
         self._journal = journal
@@ -73,7 +92,11 @@ class SnapshotWriter:
         self._clock = clock
         self._every_s = every_s
         self._watch = watch
+        self._numbering = numbering or secrets.token_bytes(NUMBERING_SIZE)
         self._is_awaited = False
+        self._moved_s = 0.0
+        """When the running write began, or last wrote something."""
+        self._is_hanging = False
         self._live_s = clock.monotonic_s()
         self._unfrozen_s: float | None = None
         """For the blocks that are in no snapshot, not even in one being written: when the oldest of them was
@@ -92,6 +115,11 @@ class SnapshotWriter:
         """Bytes of the journal that are in the log line of a snapshot already."""
         self.pause_s = 0.0
         """Seconds for which judging stopped at the last snapshot."""
+        self.took_s: float | None = None
+        """Seconds from the begin of the last stored snapshot until it was stored; None before the first."""
+        self.files = 0
+        """Number of files that it names."""
+        self.bytes_written = 0
         self.stored_ms: int | None = None
         self.failures = 0
 
@@ -133,24 +161,32 @@ class SnapshotWriter:
         times_s = [at_s for at_s in (since_s, self._unfrozen_s) if at_s is not None]
         self._unfrozen_s = min(times_s, default=None)
 
+    def renumber(self) -> None:
+        """Note that kept messages may have other numbers here than in snapshots of other processes."""
+        self._numbering = secrets.token_bytes(NUMBERING_SIZE)
+
     def begin(self, state: IndexState, decisions_from: int) -> None:
         """Freeze the state and begin to write it. The state must be committed, and no write may be
         running."""
         if self._store is None or self._journal is None:
             return
-        self._began_s = self._clock.monotonic_s()
+        self._began_s = self._moved_s = self._clock.monotonic_s()
+        self._is_hanging = False
         self._unstored_s, self._unfrozen_s = self._unfrozen_s, None
         try:
-            cut = self._journal.cut(state.sieve.freeze(), state.sieve.image)
+            self._is_awaited = True
+            cut = self._journal.cut(state.sieve.freeze(), state.sieve.image, self._moved)
         except StateError as error:
             self._running = Future()
             self._running.set_exception(error)
             return
+        finally:
+            self._is_awaited = False
+            self.pause_s = self._clock.monotonic_s() - self._began_s
         snapshot = Snapshot(
             state.next_offset, decisions_from, *self._ids, self._scheme, ledger_to_bytes(state.ledger),
-            cut.frozen.write,
+            cut.frozen.write, numbering=self._numbering,
         )  # fmt: skip
-        self.pause_s = self._clock.monotonic_s() - self._began_s
         self._running = self._background.submit(self._write, self._store, self._journal, snapshot, cut)
 
     def finished(self, *, wait: bool = False) -> SnapshotResult | None:
@@ -175,7 +211,23 @@ class SnapshotWriter:
             result = result._replace(log_line=f"{result.log_line} failed_before={self._failing}")
         self._failed_s, self._failing = None, 0
         self.stored_ms = self._clock.now_ms()
+        self.took_s, self.files = result.seconds, result.files
+        self.bytes_written += result.size
         return result
+
+    def hanging(self) -> str | None:
+        """Notice that the running write has written nothing for a while; None if it has, or after the first
+        notice about it."""
+        if self._running is None or self._is_hanging or self._running.done():
+            return None
+        waits_s = self._clock.monotonic_s() - self._moved_s
+        if self._store is None or waits_s < _HANGS_S:
+            return None
+        self._is_hanging = True
+        return (
+            f"{self._store.storage.address}: the snapshot has not grown for {waits_s:.0f} s, the disk or "
+            "store is slow or hangs; judging continues, a restart would use the older snapshot"
+        )
 
     def notice_of(self, error: StateError) -> str | None:
         """Notice about a failed write; None if there was a notice within the last `_REPORT_EVERY_S`."""
@@ -186,7 +238,8 @@ class SnapshotWriter:
         return str(error) if self._failing <= 1 else f"{error}; the last {self._failing} tries failed"
 
     def _write(self, store: SnapshotStore, journal: Journal, snapshot: Snapshot, cut: Cut) -> SnapshotResult:
-        files = journal.write(cut, store.newest_files(snapshot.log_id), self._moved)
+        numbering, newest = store.newest(snapshot.log_id)
+        files = journal.write(cut, newest if numbering == snapshot.numbering else (), self._moved)
         stored = store.write(replace(snapshot, files=tuple(files)), self._moved)
         # The snapshot is stored. What is in the way of deleting old files is in the way of the next one too.
         with suppress(Exception):
@@ -202,9 +255,11 @@ class SnapshotWriter:
             f"seconds={took_s:.1f} pause_ms={1000 * self.pause_s:.1f}"
         )
         oldest = kept[-1] if kept else None
-        return SnapshotResult(oldest, self._written.get(kept[-1]) if kept else None, log_line)
+        decisions_from = self._written.get(kept[-1]) if kept else None
+        return SnapshotResult(oldest, decisions_from, log_line, took_s, size, len(files))
 
     def _moved(self, moved: Moved) -> None:
+        self._moved_s = self._clock.monotonic_s()
         if self._is_awaited:
             self._watch(moved)
 
@@ -231,11 +286,13 @@ class Restored:
     """Result of `restore_point`.
 
     decisions_from: offset of the next decision; files: the files that hold the sieve of the state
+    numbering: as in `Snapshot`; None if the kept messages have new numbers
     """
 
     state: IndexState
     decisions_from: int = 0
     files: tuple[StateFile, ...] = ()
+    numbering: bytes | None = None
 
 
 def restore_point(
@@ -257,7 +314,7 @@ def restore_point(
     raises: StateError if no snapshot can be read and the beginning of the log was deleted
     """
     unreadable = 0
-    for snapshot in store.read(ids[0]) if store is not None else ():
+    for snapshot in _snapshots(store, ids[0]) if store is not None else ():
         try:
             if isinstance(snapshot, UnreadableError):
                 raise snapshot
@@ -278,6 +335,16 @@ def restore_point(
             "the deleted blocks are emitted again"
         )
     return Restored(IndexState(sieves.fresh(), Ledger()))
+
+
+def _snapshots(store: SnapshotStore, log_id: bytes) -> Iterator[SnapshotReader | UnreadableError]:
+    """The snapshots of a log, newest first. At the end, those that the process that judges has stored
+    meanwhile: it may have deleted what the others name."""
+    for _ in range(_RELISTED):
+        offsets = store.kept_offsets(log_id)
+        yield from store.read(log_id)
+        if store.kept_offsets(log_id) == offsets:
+            return
 
 
 def _restored(
@@ -304,15 +371,16 @@ def _restored(
         snapshot.ledger()
         raise
     state = IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)
-    return Restored(state, snapshot.stamp.decisions_from, held)
+    numbering = snapshot.numbering if held is snapshot.files else None
+    return Restored(state, snapshot.stamp.decisions_from, tuple(held), numbering)
 
 
 def _sieve(
     snapshot: SnapshotReader, files: SavedFiles, sieves: Sieves, log_begins: int, notices: list[str]
-) -> tuple[Judge, tuple[StateFile, ...]]:
-    """The sieve in a snapshot, and the files that hold it."""
+) -> tuple[Judge, Sequence[StateFile]]:
+    """The sieve in a snapshot, and the files that hold it: those of the snapshot, or some of them."""
     try:
-        return sieves.load(snapshot.sieve(), files), tuple(snapshot.files)
+        return sieves.load(snapshot.sieve(), files), snapshot.files
     except StateError as error:
         if isinstance(error, UnreadableError) or not log_begins:
             raise

@@ -3,22 +3,26 @@
 The sieve hands over the messages of each chunk. When some thousands have gathered, another thread appends
 them to the open piece. A save closes that piece, writes the parts that are new, and names all files that a
 restore needs; the owner then writes the manifest and calls `announced`. Until then nothing refers to the new
-files: after a crash they are swept. If a piece cannot be written (no space left, a store that is away), the
-sieve goes on, and the next save writes an image of its memory in place of the messages that are missing.
+files: after a crash they are swept. If a record cannot be written (no space left, a store that is away or
+slow), the sieve goes on, and a later save writes an image of its memory in place of the messages that are
+missing, unless the window has passed them by then.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore, Event, Lock
+from time import monotonic
 from typing import BinaryIO, NamedTuple, cast
 
 import mmh3
 
-from twinsieve.pipeline.pieces import Moved, Watch, no_watch
+from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
@@ -30,10 +34,21 @@ from twinsieve.stages.judge.state import write_state
 
 RECORD_MESSAGES = 4096
 """Messages of a record."""
-_WAITING = 3
-"""Records that may wait to be written; then the sieve waits too."""
-_PATIENCE_S = 30.0
-"""How long the sieve waits for a slow disk; after that, the piece counts as one that cannot be written."""
+WAITING = 3
+"""Records that may wait to be written, or are being written; then the sieve waits too."""
+_PATIENCE_S = 5.0
+"""How long the sieve waits for a slow disk, in all; after that it goes on without waiting, and records that
+find no room are lost."""
+_PATIENCE_BACK_S = 0.05
+"""Each record that found room gives this much patience back. A restore, which keeps messages faster than a
+disk may write them, so waits for each flush; a disk that is slower than the input does not slow judging."""
+_IMAGE_S = 30.0
+"""The most time that judging stops for an image; one that takes longer is given up."""
+_IMAGE_AGAIN_S = 600.0
+"""Time from an image that was given up to the next attempt. Until then the window may have passed what is
+missing."""
+_CLOSE_S = 1.0
+"""How long judging waits before an image for what is being written."""
 _CLOSING_S = 5.0
 _FAN_IN = 16
 """This many neighbouring pieces of similar length are merged into one."""
@@ -85,15 +100,25 @@ class Journal:
         self._count = 0
         self._next = kept
         self._writer = ThreadPoolExecutor(1, "twinsieve-pieces")
-        self._room = BoundedSemaphore(_WAITING)
+        self._room = BoundedSemaphore(WAITING)
         self._lock = Lock()
+        self._patience_s = _PATIENCE_S
+        self._image_from_s = 0.0
+        """No image is begun before this time."""
         self._open: _Open | None = None
         self._files = [file for file in files if file.holds is not Holds.PART]
         self._parts = {file.part: file for file in files if file.holds is Holds.PART}
         self._complete_from = min((file.first for file in self._files), default=kept)
         self._unannounced: dict[str, NewFile] = {}
         self._announced: set[str] = {file.name for file in files}
-        self._broken: Exception | None = None
+        self._why_lost = "kept messages are missing"
+        """Why the last messages that are missing in the files were lost."""
+        self._saving_from: int | None = None
+        """A running save needs the kept messages from this number on; None if no save is running."""
+        self._promised: set[str] = set()
+        """Files that the owner may be naming in a manifest now."""
+        self._saved_to = 0
+        """That manifest needs no kept message from this number on."""
         self._closed = False
         self.written = 0
         """Bytes of all files written so far."""
@@ -103,10 +128,9 @@ class Journal:
         if first != self._next:
             # The window has passed the messages in between, so no restore needs what came before.
             self._hand_over()
-            self._complete_from = first
+            with self._lock:
+                self._complete_from = max(self._complete_from, first)
         self._next = first + len(messages)
-        if self._broken is not None:
-            return
         self._gathered.append((first, messages))
         self._count += len(messages)
         if self._count >= RECORD_MESSAGES:
@@ -117,25 +141,48 @@ class Journal:
         gathered, self._gathered, self._count = self._gathered, [], 0
         if not gathered:
             return
-        if self._room.acquire(timeout=_PATIENCE_S):
+        if self._has_room():
             self._writer.submit(self._append, gathered)
-        elif self._broken is None:
-            self._broken = StateError(f"{_PATIENCE_S:.0f} s were not enough to write a megabyte")
+        else:
+            self._lose(self._next, StateError("the disk is too slow for what is kept"))
+
+    def _has_room(self) -> bool:
+        """Wait for room for a record, as long as the patience lasts; returns whether there is room."""
+        if self._room.acquire(blocking=False):
+            self._patience_s = min(_PATIENCE_S, self._patience_s + _PATIENCE_BACK_S)
+            return True
+        began_s = monotonic()
+        has_room = self._patience_s > 0 and self._room.acquire(timeout=self._patience_s)
+        self._patience_s = max(0.0, self._patience_s - (monotonic() - began_s))
+        return has_room
 
     def _append(self, gathered: list[tuple[int, KeptMessages]]) -> None:
+        first = gathered[0][0]
+        end = first + sum(len(part) for _, part in gathered)
         try:
-            if self._broken is None:
-                messages = KeptMessages.concat([part for _, part in gathered])
-                self._write(record_of(gathered[0][0], messages))
+            if not self._closed:
+                self._write(record_of(first, KeptMessages.concat([part for _, part in gathered])))
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
-            self._broken = error
+            self._discard_open()
+            self._lose(end, error)
         finally:
             self._room.release()
 
+    def _lose(self, end: int, error: Exception) -> None:
+        """Note that kept messages before number `end` are in no file."""
+        with self._lock:
+            self._complete_from = max(self._complete_from, end)
+            # Not the error itself: its traceback holds the messages.
+            self._why_lost = self._storage.kind_of(error)
+
+    def _discard_open(self) -> None:
+        opened, self._open = self._open, None
+        if opened is not None:
+            opened.file.discard()
+
     def _write(self, record: Record) -> None:
         if self._open is not None and self._open.kept.end != record.first:
-            opened, self._open = self._open, None
-            opened.file.discard()
+            self._discard_open()
         if self._open is None:
             self._open = self._begin_piece(record.first)
         kept = self._open.kept
@@ -147,21 +194,22 @@ class Journal:
 
     def _begin_piece(self, first: int) -> _Open:
         file = self._storage.create(f"kept-{first:016d}-{secrets.token_hex(4)}.piece")
-        return _Open(file, KeptFile(file.stream, self._scheme_id, first))
+        try:
+            return _Open(file, KeptFile(file.stream, self._scheme_id, first))
+        except Exception:
+            file.discard()
+            raise
 
     def _close_piece(self) -> None:
-        """Complete the open piece, if there is one. An error is kept in `_broken`."""
+        """Complete the open piece, if there is one; one that cannot be written is lost."""
         opened, self._open = self._open, None
         if opened is None:
-            return
-        if self._broken is not None:
-            opened.file.discard()
             return
         try:
             self._complete(opened)
         except Exception as error:  # noqa: BLE001 (as in `_append`)
-            self._broken = error
             opened.file.discard()
+            self._lose(opened.kept.end, error)
         else:
             self._drop_passed(opened.kept.end - self._window)
 
@@ -181,45 +229,88 @@ class Journal:
     def _drop_passed(self, oldest: int) -> None:
         """Delete files that no manifest names and that the window has passed. oldest: first number in it"""
         with self._lock:
+            if self._saving_from is not None:
+                oldest = min(oldest, self._saving_from)
             passed = [file.name for file in self._files if file.end <= oldest]
             self._files = [file for file in self._files if file.end > oldest]
             unnamed = [self._unannounced.pop(name) for name in passed if name in self._unannounced]
         for file in unnamed:
             file.discard()
 
-    def cut(self, frozen: Frozen, image: Callable[[], Sections]) -> Cut:
+    def cut(self, frozen: Frozen, image: Callable[[], Sections], watch: Watch = no_watch) -> Cut:
         """Begin a save of this state; call it in the thread that judges, before the next `judge`.
 
-        image: returns the memory of the near stage. It is written here and now if messages are missing
+        image: returns the memory of the near stage. It is written here and now if messages are missing;
+            `watch` is called meanwhile
         raises: StateError if it cannot be written
         """
         self._hand_over()
+        self._saving_from = frozen.oldest
         closed = self._writer.submit(self._close_piece)
-        if self._broken is not None or frozen.oldest < self._complete_from:
-            closed.result()
-            self._write_image(frozen, image())
+        if frozen.oldest < self._complete_from:
+            try:
+                self._write_image(frozen, closed, image(), watch)
+            except StateError:
+                self._saving_from = None
+                raise
         return Cut(frozen, closed)
 
-    def _write_image(self, frozen: Frozen, sections: Sections) -> None:
+    def _write_image(self, frozen: Frozen, closed: Future[None], sections: Sections, watch: Watch) -> None:
+        """Write an image while the caller waits. closed: done when nothing else is being written. raises:
+        StateError"""
+        if monotonic() < self._image_from_s:
+            raise self._failed(StateError(self._why_lost))
+        try:
+            closed.result(_CLOSE_S)
+        except TimeoutError:
+            raise self._failed(StateError("a write to the disk takes long or hangs")) from None
+        size = sum(array.nbytes for array in sections.values())
+        # It is compressed, and the memory of places that hold nothing yet takes no space.
+        least = size * (frozen.kept - frozen.oldest) // (2 * self._window)
+        free = self._storage.free_bytes()
+        if free is not None and free < least:
+            raise self._failed(
+                StateError(f"{os.strerror(errno.ENOSPC)}: {free} bytes are free, {least} are needed")
+            )
+        given_up = Event()
+
+        def look(moved: Moved) -> None:
+            if given_up.is_set():
+                raise StateError("given up")
+            watch(moved)
+
+        # Another thread writes, because a call to a store may hang. If it is given up it may still read the
+        # memory that the sieve changes; what it wrote by then is thrown away.
         name = f"image-{frozen.kept:016d}-{secrets.token_hex(4)}.piece"
-        written = self._write_sections(name, sections, no_watch)
+        written = self._writer.submit(self._write_sections, name, sections, look)
+        try:
+            file = written.result(_IMAGE_S)
+        except TimeoutError:
+            given_up.set()
+            written.cancel()
+            self._image_from_s = monotonic() + _IMAGE_AGAIN_S
+            raise self._failed(StateError(f"{_IMAGE_S:.0f} s were not enough for {size} bytes")) from None
         with self._lock:
-            self._files = [written._replace(holds=Holds.IMAGE, first=frozen.oldest, end=frozen.kept)]
-        self._complete_from, self._next = frozen.oldest, frozen.kept
-        self._broken = None
+            self._files = [file._replace(holds=Holds.IMAGE, first=frozen.oldest, end=frozen.kept)]
+            self._complete_from = frozen.oldest
 
     def write(self, cut: Cut, others: Sequence[StateFile] = (), watch: Watch = no_watch) -> list[StateFile]:
         """Write what is new in a state; it may be called in any thread. returns: all files of the state
 
-        others: files of the newest state in the folder. Another process may have written it, and deleted
-            files from which this sieve was restored; a kept message and a part are the same in both
-        raises: StateError if a file cannot be written, or was deleted; the next save then writes an image
+        others: files of the newest state in the folder, if it continues the same numbers. Another process may
+            have written it, and deleted files from which this sieve was restored; a kept message and a part
+            are the same in both
+        raises: StateError if a file cannot be written, or was deleted; a later save then writes an image
         """
         cut.piece.result()
-        frozen = cut.frozen
-        if self._broken is not None:
-            raise self._failed(self._broken)
+        try:
+            return self._write_new(cut.frozen, others, watch)
+        finally:
+            self._saving_from = None
+
+    def _write_new(self, frozen: Frozen, others: Sequence[StateFile], watch: Watch) -> list[StateFile]:
         self._adopt(others)
+        chosen = self._chosen(frozen)
         for part in set(self._parts) - set(frozen.parts):
             del self._parts[part]
         for part, read in frozen.parts.items():
@@ -227,14 +318,16 @@ class Journal:
                 file = f"{part}-{secrets.token_hex(4)}.part"
                 self._parts[part] = self._write_sections(file, read(), watch)._replace(part=part)
                 read()  # raises if the window passed the part while it was written
-        chosen = self._chosen(frozen)
-        try:
-            while (small := _similar(chosen)) is not None:
-                self._merge(small, watch)
-                chosen = self._chosen(frozen)
-        except Exception as error:  # noqa: BLE001 (as in `_append`)
-            raise self._failed(error) from None
-        return [*chosen, *self._parts.values()]
+        # A merge that fails, perhaps for lack of space, is tried again at the next save.
+        while (small := _similar(chosen)) is not None and self._merge(small, watch):
+            chosen = self._chosen(frozen)
+        files = [*chosen, *self._parts.values()]
+        with self._lock:
+            if self._closed:
+                raise self._failed(StateError("its index has ended"))
+            self._promised = {file.name for file in files}
+            self._saved_to = frozen.kept
+        return files
 
     def _adopt(self, others: Sequence[StateFile]) -> None:
         """Use these files where this journal has none, or where its own were deleted."""
@@ -249,9 +342,13 @@ class Journal:
     def _chosen(self, frozen: Frozen) -> list[StateFile]:
         with self._lock:
             files = covering(self._files, frozen.oldest, frozen.kept)
+            if files is None:
+                if self._complete_from <= frozen.oldest:
+                    self._why_lost = "some of its files were deleted; the next one is whole"
+                    self._complete_from = frozen.kept
+                why = StateError(self._why_lost)
         if files is None:
-            self._broken = StateError("some of its files were deleted; the next one is written whole")
-            raise self._failed(self._broken)
+            raise self._failed(why)
         return files
 
     def _write_sections(self, name: str, sections: Sections, watch: Watch) -> StateFile:
@@ -265,28 +362,49 @@ class Journal:
             if file is not None:
                 file.discard()
             raise self._failed(error) from None
-        self._unannounced[name] = file
+        with self._lock:
+            self._unannounced[name] = file
         self.written += stream.count
         return StateFile(name, Holds.PART, stream.count, stream.digest.digest().hex())
 
-    def _merge(self, files: Sequence[StateFile], watch: Watch) -> None:
-        """Write these neighbouring pieces as one. raises: StateError, errors of the store"""
-        opened = self._begin_piece(files[0].first)
+    def _merge(self, files: Sequence[StateFile], watch: Watch) -> bool:
+        """Write these neighbouring pieces as one; returns whether that succeeded. raises: StateError if one
+        of them is missing or damaged"""
+        opened: _Open | None = None
         try:
+            opened = self._begin_piece(files[0].first)
             for file in files:
-                with self._storage.open(file.name) as stream:
-                    shown = self._storage.shown(file.name)
-                    for record in read_records(stream, shown, self._scheme_id, file.digest):
-                        opened.kept.add(record)
-                        watch(Moved("writing", opened.kept.size, 0))
+                self._copy_records(file, opened.kept, watch)
             self.written += opened.kept.size
             self._complete(opened)
-        except Exception:
-            opened.file.discard()
-            raise
+        except Exception as error:  # noqa: BLE001 (as in `_append`)
+            if opened is not None:
+                opened.file.discard()
+            if isinstance(error, UnreadableError):
+                raise self._failed(error) from None
+            return False
         with self._lock:
             merged = {file.name for file in files}
             self._files = [file for file in self._files if file.name not in merged]
+        return True
+
+    def _copy_records(self, file: StateFile, target: KeptFile, watch: Watch) -> None:
+        """Append the records of a piece. raises: UnreadableError if it is missing or damaged, after which no
+        save names it; errors of the store"""
+        try:
+            with self._storage.open(file.name) as stream:
+                shown = self._storage.shown(file.name)
+                for record in read_records(stream, shown, self._scheme_id, file.digest):
+                    target.add(record)
+                    watch(Moved("writing", target.size, 0))
+        except (UnreadableError, FileNotFoundError) as error:
+            with self._lock:
+                self._files = [other for other in self._files if other.name != file.name]
+            lost = StateError(
+                f"{self._storage.shown(file.name)} is missing or damaged; the next one is whole"
+            )
+            self._lose(file.end, lost)
+            raise UnreadableError(str(lost)) from error
 
     def announced(self, files: Collection[StateFile], referenced: Collection[str] | None) -> None:
         """A manifest names these files now; delete the files that no manifest names any more.
@@ -296,13 +414,13 @@ class Journal:
         raises: errors of the store
         """
         now = {file.name for file in files}
-        end = max((file.end for file in files), default=0)
         with self._lock:
-            # Pieces behind the end belong to the next save.
-            self._files = [file for file in self._files if file.name in now or file.end > end]
+            # Later pieces belong to the next save.
+            self._files = [file for file in self._files if file.name in now or file.end > self._saved_to]
             waiting = {file.name for file in self._files} - now
             done = [name for name in self._unannounced if name not in waiting]
             files_done = {name: self._unannounced.pop(name) for name in done}
+            self._promised = set()
         for name, file in files_done.items():
             file.release() if name in now else file.discard()
         self._announced |= now
@@ -327,18 +445,21 @@ class Journal:
         waited for."""
         if self._closed:
             return
-        self._closed = True
-        self._broken = self._broken or StateError("closed")
+        with self._lock:
+            self._closed = True
         ended = self._writer.submit(self._discard_all)
         self._writer.shutdown(wait=False)
         with suppress(TimeoutError):
             ended.result(_CLOSING_S)
 
     def _discard_all(self) -> None:
-        self._close_piece()
+        self._discard_open()
         with self._lock:
-            files, self._unannounced = list(self._unannounced.values()), {}
-        for file in files:
+            # The thread that saves may be naming these in a manifest. If it fails, they are swept later.
+            files = {name: file for name, file in self._unannounced.items() if name not in self._promised}
+            for name in files:
+                del self._unannounced[name]
+        for file in files.values():
             file.discard()
 
 

@@ -82,6 +82,15 @@ class Storage:
             raise StateError(message, lasting=False) from None
         return [str(path).rsplit("/", 1)[-1] for path in paths]
 
+    def free_bytes(self) -> int | None:
+        """Free space of a local folder in bytes; None if that is unknown."""
+        if not self.is_local:
+            return None
+        with suppress(OSError):
+            place = os.statvfs(self.folder)
+            return place.f_bavail * place.f_frsize
+        return None
+
     def rename(self, old: str, new: str) -> None:
         """Rename a complete file of a store that is not local. raises: errors of the file system"""
         self._files.mv(self.path(old), self.path(new))

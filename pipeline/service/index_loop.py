@@ -100,7 +100,12 @@ class IndexLoop(Loop):
             self._answered_s = self._clock.monotonic_s()
             self._aside_until_s = None
         index = self._index or self._restored()
-        for ruling in index.step(POLL_S):
+        rulings = index.step(POLL_S)
+        if self._is_offline:
+            # It has written an image of its sieve, and sent nothing to a broker meanwhile.
+            self._answered_s = self._clock.monotonic_s()
+            self._is_offline, self._moved_from = False, None
+        for ruling in rulings:
             self._metrics.count_ruling(ruling)
             self._worked()
             self._refused, self._aside_s = 0, 0.0

@@ -262,7 +262,7 @@ def test_a_file_that_is_damaged_is_named(harm: str, holds: str, posts: Batch, tm
     life = Life(storage_at(str(tmp_path)), _config("text", "bloom", 400, 100))
     life.judge(posts, 150)
     if holds == "image":
-        life.journal._broken = StateError("lost")
+        life.journal._lose(life.sieve.stats().kept, StateError("lost"))
     life.save()
     life.judge(posts, 150)
     life.save()
@@ -276,7 +276,7 @@ def test_a_file_that_is_damaged_is_named(harm: str, holds: str, posts: Batch, tm
         other = Life(storage_at(str(tmp_path / "other")), _config("text", "bloom", 400, 100))
         other.judge(posts.slice(300, 600), 150)
         if holds == "image":
-            other.journal._broken = StateError("lost")
+            other.journal._lose(other.sieve.stats().kept, StateError("lost"))
         other.save()
         found = sorted((tmp_path / "other" / "app").glob(f"{holds}-*"))[0].read_bytes()
         path.write_bytes(found[: len(content)].ljust(len(content), b"\0"))

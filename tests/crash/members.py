@@ -1,0 +1,82 @@
+"""Processes with the real sieve on the memory broker, whose snapshots have small pieces."""
+
+from __future__ import annotations
+
+from tests.memory.broker import MemoryBroker
+from tests.service.test_changed_settings import Deployment, base, exact_window
+from tests.twins import Later
+from twinsieve.pipeline.broker.ports import Hook, no_hook
+from twinsieve.pipeline.broker.records import AbortableError
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_store import SnapshotReader
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.worker import Worker
+
+MESSAGES = 260
+
+
+def settings_at(state: str, method: str = "bloom") -> Settings:
+    """A near window of 60 and an exact window of 80 messages, with a snapshot whenever it is possible."""
+    settings = exact_window(base(state), 80)
+    return settings.model_copy(update={"exact": settings.exact.model_copy(update={"method": method})})
+
+
+class Member:
+    """One process of a deployment, with an index and perhaps a worker."""
+
+    def __init__(
+        self, world: Deployment, settings: Settings, slot: str, *, works: bool = True, hook: Hook = no_hook
+    ) -> None:
+        self.broker = MemoryBroker(world.cluster, hook)
+        builder = Builder(
+            settings, world.scheme, world.clock, lambda _: self.broker, slot, emit=True, background=Later()
+        )
+        self.index: Index = builder.index(hook)
+        self.worker: Worker | None = builder.worker(hook) if works else None
+        self._world = world
+
+    def step(self) -> None:
+        for role in (self.index, self.worker):
+            if role is not None:
+                try:
+                    role.step(0.05)
+                except AbortableError as error:
+                    self._world.notices.append(str(error))
+
+    def kill(self) -> None:
+        self.broker.die(lambda waiting: waiting)
+        self._world.clock.sleep(20.0)
+
+    def end(self) -> None:
+        """Stop as on SIGTERM."""
+        if self.worker is not None:
+            self.worker.close()
+        self.index.close()
+        self._world.notices += self.index.notices
+
+
+def run(world: Deployment, *members: Member, rounds: int = 3_000) -> None:
+    """Step the members until all is emitted."""
+    for _ in range(rounds):
+        for member in members:
+            member.step()
+        if world.done():
+            return
+    raise AssertionError(f"stuck: {world.notices}")
+
+
+def check_folder(member: Member) -> set[str]:
+    """After a clean end the folder holds whole snapshots, the files that they name, and nothing else."""
+    store = member.index._store
+    assert store is not None
+    log_id = member.index._ids[0]
+    named: set[str] = set()
+    for snapshot in store.read(log_id):
+        assert isinstance(snapshot, SnapshotReader), snapshot
+        snapshot.ledger()
+        named.update(file.name for file in snapshot.files)
+    there = {name for name in store.storage.names() if not name.endswith(".snapshot")}
+    assert there == named
+    assert len(named) < 40
+    return named

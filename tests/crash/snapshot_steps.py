@@ -1,0 +1,123 @@
+"""The steps of a snapshot, and a process that is killed at one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from tests.memory.broker import CrashError
+from twinsieve.pipeline.index.index import Index
+from twinsieve.pipeline.index.snapshot_store import SnapshotStore
+from twinsieve.pipeline.pieces import journal
+from twinsieve.pipeline.pieces.journal import Journal, _Open
+from twinsieve.pipeline.pieces.storage import NewFile, Storage
+
+
+class SnapshotStep(StrEnum):
+    """What has just been done when the process is killed."""
+
+    RECORD = "a record is appended"
+    PIECE = "a piece is closed, and no manifest names it"
+    PART = "a part of the exact stage is written"
+    MERGED = "a merged piece is written"
+    MANIFEST = "the manifest is written, and the oldest one is not deleted yet"
+    STORED = "the oldest manifest is deleted, and the files that it named are not"
+    DELETED = "one of several files is deleted"
+
+
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records of some messages, pieces of some records, four pieces make one."""
+    monkeypatch.setattr(journal, "RECORD_MESSAGES", 4)
+    monkeypatch.setattr(journal, "_SMALLEST_PIECE", 9)
+    monkeypatch.setattr(journal, "_FAN_IN", 4)
+
+
+class Killed:
+    """Kills one process at the n-th time of a step: from then on it changes no file and reaches no step.
+
+    It does not clean up. `step` None: counts the steps only.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, step: SnapshotStep | None, nth: int = 1) -> None:
+        self._step = step
+        self._nth = nth
+        self._victim: Index | None = None
+        self._storages: list[Storage] = []
+        self.is_dead = False
+        self.counts: Counter[SnapshotStep] = Counter()
+        self._patch(monkeypatch, Journal, "_write", lambda *_: SnapshotStep.RECORD)
+        self._patch(monkeypatch, Journal, "_close_piece", _closed)
+        self._patch(monkeypatch, Journal, "_write_sections", lambda *_: SnapshotStep.PART)
+        self._patch(monkeypatch, Journal, "_merge", lambda *_: SnapshotStep.MERGED)
+        self._patch(monkeypatch, NewFile, "finish", _finished)
+        self._patch(monkeypatch, SnapshotStore, "write", lambda *_: SnapshotStep.STORED)
+        self._patch(monkeypatch, Storage, "remove", _removed)
+        self._patch(monkeypatch, Storage, "create", lambda *_: None)
+        self._patch(monkeypatch, Storage, "sweep", lambda *_: None)
+
+    def watch(self, index: Index) -> None:
+        """The process of this index is to be killed."""
+        assert index._store is not None
+        self._victim = index
+        self._storages.append(index._store.storage)
+
+    def _patch(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        owner: type,
+        name: str,
+        step_of: Callable[..., SnapshotStep | None],
+    ) -> None:
+        plain = getattr(owner, name)
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            storage = args[0] if owner is Storage else _storage_of(args[0])
+            if storage not in self._storages:
+                return plain(*args, **kwargs)
+            self.check()
+            result = plain(*args, **kwargs)
+            step = step_of(*args)
+            if step is not None:
+                self.counts[step] += 1
+                self.is_dead |= step is self._step and self.counts[step] == self._nth
+            self.check()
+            return result
+
+        monkeypatch.setattr(owner, name, called)
+
+    def check(self, _step: str = "") -> None:
+        """The hook of its roles: a dead process does nothing more."""
+        if self.is_dead:
+            raise CrashError("killed")
+
+    def bury(self) -> None:
+        """Wait until the threads of the dead process have met its death; its files lose their locks."""
+        victim, self._victim = self._victim, None
+        assert victim is not None
+        assert victim._journal is not None
+        victim._journal._writer.shutdown()
+        for file in [*victim._journal._unannounced.values(), victim._journal._open]:
+            if file is not None:
+                (file.file if isinstance(file, _Open) else file).release()
+
+
+def _storage_of(owner: Any) -> Storage:
+    storage = owner.storage if isinstance(owner, SnapshotStore) else owner._storage
+    assert isinstance(storage, Storage)
+    return storage
+
+
+def _closed(journal: Journal, *_: object) -> SnapshotStep | None:
+    return SnapshotStep.PIECE if journal._unannounced else None
+
+
+def _finished(file: NewFile, *_: object) -> SnapshotStep | None:
+    return SnapshotStep.MANIFEST if file.name.endswith(".snapshot") else None
+
+
+def _removed(_: Storage, name: str) -> SnapshotStep | None:
+    return SnapshotStep.DELETED if name.endswith((".piece", ".part")) else None
