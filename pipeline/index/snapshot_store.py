@@ -241,7 +241,14 @@ class SnapshotStore:
         shown = self.storage.shown(name)
         try:
             stream = stack.enter_context(self.storage.open(name))
-            return SnapshotReader(stream, shown, self.storage)
+            reader = SnapshotReader(stream, shown, self.storage)
+            match = _NAME.fullmatch(name)
+            if match is None or int(match[1]) != reader.stamp.next_offset:
+                return UnreadableError(
+                    f"{shown}: holds the state at block {reader.stamp.next_offset}, so it has the name of "
+                    "another snapshot; restore the right file or delete it"
+                )
+            return reader
         except UnreadableError as error:
             return error
         except Exception as error:  # noqa: BLE001 (as in `write`)
