@@ -121,7 +121,7 @@ class Journal:
         """That manifest needs no kept message from this number on."""
         self._closed = False
         self.written = 0
-        """Bytes of all files written so far."""
+        """Bytes of all files that were completed so far."""
 
     def take(self, first: int, messages: KeptMessages) -> None:
         """Note kept messages; `BatchSieve.on_kept`. first: number of the first one"""
@@ -186,9 +186,7 @@ class Journal:
         if self._open is None:
             self._open = self._begin_piece(record.first)
         kept = self._open.kept
-        before = kept.size
         kept.add(record)
-        self.written += kept.size - before
         if kept.end - kept.first >= self._piece_messages:
             self._close_piece()
 
@@ -218,6 +216,7 @@ class Journal:
         kept = opened.kept
         kept.finish()
         opened.file.finish()
+        self.written += kept.size
         with self._lock:
             self._unannounced[opened.file.name] = opened.file
             self._files.append(
@@ -375,7 +374,6 @@ class Journal:
             opened = self._begin_piece(files[0].first)
             for file in files:
                 self._copy_records(file, opened.kept, watch)
-            self.written += opened.kept.size
             self._complete(opened)
         except Exception as error:  # noqa: BLE001 (as in `_append`)
             if opened is not None:

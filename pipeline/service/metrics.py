@@ -266,6 +266,22 @@ class Metrics:
             "twinsieve_snapshot_failures",
             "Snapshots that could not be written; each is tried again within a minute. Alert on growth.",
         )
+        self.snapshot_seconds = optional(
+            "twinsieve_snapshot_seconds",
+            "How long the last stored snapshot took, from its begin until it was stored. Alert near "
+            "state.snapshot_every.",
+        )
+        self.snapshot_pause = optional(
+            "twinsieve_snapshot_pause_seconds",
+            "For how long judging stopped at the begin of the last stored snapshot. Alert on seconds.",
+        )
+        self.snapshot_files = optional(
+            "twinsieve_snapshot_files", "Files that the last stored snapshot names, without itself."
+        )
+        self.snapshot_bytes = counter(
+            "twinsieve_snapshot_bytes_written",
+            "Bytes of stored snapshots and of what was written for them: pieces, parts, merged pieces.",
+        )
         self.log_bytes = optional(
             "twinsieve_log_bytes",
             "Bytes of the app's own topics on a broker's disk, of one replica, shown by the process that "
@@ -367,6 +383,10 @@ class Metrics:
         stored_ms = index.snapshots.stored_ms if index is not None else None
         if stored_ms is not None:
             self.snapshot_stored.set({(): stored_ms / 1000})
+        if index is not None and index.snapshots.took_s is not None:
+            self.snapshot_seconds.set({(): index.snapshots.took_s})
+            self.snapshot_pause.set({(): index.snapshots.pause_s})
+            self.snapshot_files.set({(): index.snapshots.files})
 
     def _since(self, since_s: float) -> float:
         return self._clock.monotonic_s() - since_s
@@ -398,7 +418,9 @@ class Metrics:
         self.gaps.inc(index.take_gaps())
         self.rebalances.labels("index").inc(index.rebalances)
         self.snapshot_failures.inc(index.snapshots.failures)
-        index.unjudged = index.sessions = index.rebalances = index.snapshots.failures = 0
+        self.snapshot_bytes.inc(index.snapshots.bytes_written)
+        index.unjudged = index.sessions = index.rebalances = 0
+        index.snapshots.failures = index.snapshots.bytes_written = 0
         index.given_up.clear()
 
     def count_worker(self, worker: Worker) -> None:

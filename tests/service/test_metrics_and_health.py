@@ -119,6 +119,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         window_seconds=1_800,
         snapshot_age_seconds=LOOK_S,
         snapshot_failures_total=0,
+        snapshot_bytes_written_total=0,
         broker_errors_total={("index",): 0, ("worker",): 0},
     )
     assert running.metrics()["step_seconds_count"].keys() >= {("worker.committed",), ("index.judged",)}
@@ -140,6 +141,14 @@ def test_the_age_of_the_snapshot_is_that_of_the_one_on_disk(
     wait_for(lambda: "snapshot_age_seconds" not in running.metrics(), "nothing is left to follow")
     stored_s = running.clock.now_ms() / 1000
     running.tells(snapshot_last_success_timestamp_seconds=stored_s)
+    metrics = running.metrics()
+    assert 0 <= metrics["snapshot_pause_seconds"][()] <= metrics["snapshot_seconds"][()]
+    pieces = [*folder.glob("*.piece"), *folder.glob("*.part")]
+    assert pieces
+    written = [*pieces, *folder.glob("*.snapshot")]
+    running.tells(
+        snapshot_files=len(pieces), snapshot_bytes_written_total=sum(path.stat().st_size for path in written)
+    )
     produce(cluster, 0, [post(2)])
     wait_for(lambda: came_out(cluster, *OUTPUTS) == 2, "a second message")
     running.clock.sleep(LOOK_S)

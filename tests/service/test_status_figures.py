@@ -91,6 +91,10 @@ EQUAL: dict[str, Value] = {
     "snapshot.age_s": one("snapshot_age_seconds"),
     "snapshot.stored_s": one("snapshot_last_success_timestamp_seconds"),
     "snapshot.failures": one("snapshot_failures_total"),
+    "snapshot.took_s": one("snapshot_seconds"),
+    "snapshot.pause_s": one("snapshot_pause_seconds"),
+    "snapshot.files": one("snapshot_files"),
+    "snapshot.written_bytes": one("snapshot_bytes_written_total"),
     "snapshot.restored_bytes": one("restored_bytes"),
     "snapshot.restore_bytes": one("restore_bytes"),
     "troubles.trimmed_messages": one("trimmed_messages_total"),
@@ -169,7 +173,7 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
         metrics.aborts.labels(step.partition(".")[0], step).inc(next(numbers))
     for counter in (
         *(metrics.trimmed, metrics.foreign, metrics.resyncs, metrics.asides, metrics.gaps),
-        *(metrics.unjudged, metrics.snapshot_failures),
+        *(metrics.unjudged, metrics.snapshot_failures, metrics.snapshot_bytes),
     ):
         counter.inc(next(numbers))
     for gauge in (
@@ -180,6 +184,7 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     for optional in (
         *(metrics.restore_bytes, metrics.restored_bytes, metrics.log_lag, metrics.behind),
         *(metrics.window_seconds, metrics.snapshot_age, metrics.snapshot_stored),
+        *(metrics.snapshot_seconds, metrics.snapshot_pause, metrics.snapshot_files),
     ):
         optional.set({(): next(numbers) + 0.5})
     for each in (metrics.answered, metrics.clock_offset):
