@@ -172,16 +172,18 @@ def restore(window: int, folder: str, *, cached: bool) -> None:
             with (Path(folder) / file.name).open("rb") as stream:
                 os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     read_s = perf_counter() - began
-    began = perf_counter()
-    with SavedFiles(storage_in(folder), files, "bench") as parts:
+    began, before = perf_counter(), anonymous_bytes()
+    with Peak() as peak, SavedFiles(storage_in(folder), files, "bench") as parts:
         sieve = BatchSieve.load(
             io.BytesIO((Path(folder) / "state").read_bytes()), config_of(window), parts=parts
         )
     took_s = perf_counter() - began
+    held = sieve.stats().bytes_used
     where = "in the page cache" if cached else f"not in the page cache (reading them once: {read_s:.1f} s)"
     print(
         f"restart with {sieve.stats().held:,} kept, files {where}: {took_s:.1f} s, "
-        f"{1e6 * took_s / max(1, sieve.stats().held):.2f} µs a kept message",
+        f"{1e6 * took_s / max(1, sieve.stats().held):.2f} µs a kept message, "
+        f"anonymous memory {(peak.bytes - before) / _MIB:,.0f} MiB more, sieve {held / _MIB:,.0f} MiB",
         flush=True,
     )
 

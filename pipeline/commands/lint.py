@@ -221,7 +221,7 @@ def _print_held(console: Console, settings: Settings, partitions: int) -> None:
         ("sieve", 0, held.sieve),
         (f"verdicts not yet emitted, of {partitions:,} partitions", 0, held.open_verdicts),
         ("those passed over by retention or `reset`, each time, for exact.window", 0, held.forgotten),
-        ("their copies and what is compressed of them, while a snapshot is written", 0, held.writing),
+        ("their copies, and kept messages that wait for the disk, for snapshots", 0, held.writing),
         ("originals waiting (kafka.pending_bytes), a quarter and one poll more", held.waiting, 0),
         ("texts while they are read (input.max_bytes)", held.reading, 0),
         ("fetch buffers", held.worker_fetched, held.index_fetched),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinsieve.pipeline.operate.topic_plan import log_bytes_a_day, log_kept_ms, log_row_bytes, trims_log
+from twinsieve.pipeline.pieces.held import saving_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
@@ -125,11 +126,6 @@ def _shown(hours: float) -> str:
     return f"{hours * _HOUR_S:.3g} s"
 
 
-WRITING_FACTOR = 2.6
-"""Peak memory of a process that writes a snapshot, as a multiple of its sieve's size. The memory holds the
-sieve, its copy, and the largest section of the copy in compressed form. Measured with content that cannot be
-compressed (bench/snapshot_memory.py)."""
-
 FORGOTTEN_BYTES = 24
 """Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
 exact window, so that the next copy of the message is kept (`stages/exact/forgotten.py`)."""
@@ -144,6 +140,7 @@ class Held:
     reading: working memory while texts are read, for the characters that need the most
     open_verdicts: verdicts whose messages are not yet known to be emitted
     forgotten: digests of kept messages that are never emitted, if this happens once to all open verdicts
+    saving: records of kept messages that wait to be written, and copies of what is small of the sieve
     worker_fetched, index_fetched: records that the clients of a role have fetched
     producer: queue of one producer
     drops: the latest drops, with their texts, for the status pages
@@ -154,6 +151,7 @@ class Held:
     reading: int
     open_verdicts: int
     forgotten: int
+    saving: int
     worker_fetched: int
     index_fetched: int
     producer: int
@@ -166,12 +164,13 @@ class Held:
 
     @property
     def writing(self) -> int:
-        """Extra memory while a snapshot is written."""
-        return round((WRITING_FACTOR - 1) * self.sieve) + self.open_verdicts + self.forgotten
+        """Extra memory while a snapshot is written: the sieve itself is not copied."""
+        return self.saving + self.open_verdicts + self.forgotten
 
     @property
     def index(self) -> int:
-        """Memory of an index while it writes a snapshot; a restore takes less."""
+        """Memory of an index while it writes a snapshot; a restore takes less, unless the snapshot has an
+        image."""
         kept = self.sieve + self.open_verdicts + self.forgotten
         return kept + self.writing + self.index_fetched + self.producer
 
@@ -192,8 +191,10 @@ def held_by(settings: Settings, partitions: int) -> Held:
     kafka = settings.kafka
     rows = kafka.pending_messages + kafka.poll_messages
     answers, polled = settings.topics.verdict_partitions, polled_bytes(kafka)
+    sieve = sieve_config(settings, "")
     return Held(
-        sieve=sum(worst_case_bytes(sieve_config(settings, "")).values()),
+        sieve=sum(worst_case_bytes(sieve).values()),
+        saving=saving_bytes(sieve),
         waiting=kafka.pending_bytes
         + kafka.pending_bytes // SPARE_PART
         + polled

@@ -21,7 +21,7 @@ from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import answer_options, consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
 from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
-from twinsieve.pipeline.service.cost import WRITING_FACTOR, held_by
+from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
@@ -35,9 +35,6 @@ from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
 _MIB = 1 << 20
-_RESTORING_FACTOR = 2.4
-"""Peak of a process that restores, in sizes of its sieve: the arrays it reads, and
-those of an empty sieve that they replace. It holds nothing else meanwhile."""
 
 
 def _settings(**kafka: object) -> Settings:
@@ -63,10 +60,10 @@ def test_a_role_is_the_sum_of_its_parts() -> None:
     held = held_by(Settings(), 3)
     assert held.sieve == sum(worst_case_bytes(sieve_config(Settings(), "")).values())
     assert held.worker == held.waiting + held.reading + held.worker_fetched + 2 * held.producer
-    assert held.writing == round((WRITING_FACTOR - 1) * held.sieve) + held.open_verdicts + held.forgotten
+    assert held.writing == held.saving + held.open_verdicts + held.forgotten
     kept = held.sieve + held.open_verdicts + held.forgotten
     assert held.index == kept + held.writing + held.index_fetched + held.producer
-    assert held.writing >= round((_RESTORING_FACTOR - 1) * held.sieve), "a restore takes less"
+    assert held.saving < held.sieve / 4, "the sieve is not copied"
     assert held.process == held.worker + held.index
 
 
