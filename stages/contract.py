@@ -410,7 +410,8 @@ class SieveStats:
     kept: messages kept since the beginning; held: entries in the ring now; capacity: slots of the ring
     stream_time_ms, oldest_time_ms: stream time, and the time of the oldest entry in the ring; None if no
         message had a time
-    bytes_used: bytes of all arrays; they grow only until the window is full
+    bytes_used: bytes of all arrays in memory; they grow only until the window is full
+    bytes_mapped: bytes of sealed segments that lie in files; the page cache holds what of them is in use
     """
 
     kept: int
@@ -419,3 +420,4 @@ class SieveStats:
     stream_time_ms: int | None
     oldest_time_ms: int | None
     bytes_used: int
+    bytes_mapped: int = 0

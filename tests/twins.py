@@ -26,6 +26,7 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.window.segments import IntoFile
 
 
 def hash64(text: str) -> int:
@@ -158,6 +159,9 @@ class HashSieve:
 
     def image(self) -> Sections:
         return {}
+
+    def seal_into(self, write: IntoFile | None) -> None:
+        """It has no segments."""
 
     def load(self, stream: BinaryIO, _files: SavedParts | None = None) -> HashSieve:
         self.kept = [tuple(each) for each in orjson.loads(stream.read())]

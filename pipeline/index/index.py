@@ -21,6 +21,7 @@ new index restores.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from typing import NamedTuple
@@ -150,7 +151,7 @@ class Index:
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
         restored = restore_point(store, self._ids, config.scheme, sieves, log_begins, self.notices, watch)
         self.state = restored.state
-        self._journal = _journal(store, sieves, restored)
+        self._journal = _journal(store, sieves, restored, lambda line: self.notices.append(line))
         self.snapshots = SnapshotWriter(
             *(store, self._journal, self._ids, config.scheme, background, clock),
             *(config.snapshot_every_s, watch, restored.numbering),
@@ -547,12 +548,23 @@ class Index:
             )
 
 
-def _journal(store: SnapshotStore | None, sieves: Sieves, restored: Restored) -> Journal | None:
+def _journal(
+    store: SnapshotStore | None, sieves: Sieves, restored: Restored, report: Callable[[str], None]
+) -> Journal | None:
     """The journal of a restored sieve, which gets all that the sieve keeps from now on."""
     if store is None:
         return None
     sieve = restored.state.sieve
-    kept = sieve.stats().kept
-    journal = Journal(store.storage, sieves.scheme_id, sieves.window, kept, restored.files, noun="snapshot")
+    journal = Journal(
+        store.storage,
+        sieves.scheme_id,
+        sieves.window,
+        sieve.stats().kept,
+        restored.files,
+        noun="snapshot",
+        scratch=sieves.scratch,
+        report=report,
+    )
     sieve.on_kept = journal.take
+    sieve.seal_into(journal.write_segment)
     return journal

@@ -272,6 +272,7 @@ class Sieves:
         settings)
     salvage: a sieve with those parts of a snapshot's sieve that fit the settings; it may be empty
     scheme_id: fingerprint scheme of the sieves; window: their near window in messages
+    scratch: folder for segments that are mapped, if the store is not a folder; None: that of the system
     """
 
     fresh: Callable[[], Judge]
@@ -279,6 +280,7 @@ class Sieves:
     salvage: Callable[[BinaryIO, SavedParts], Judge]
     scheme_id: str
     window: int
+    scratch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

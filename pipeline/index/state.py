@@ -17,6 +17,7 @@ from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.window.segments import IntoFile
 
 
 class Judge(Protocol):
@@ -42,6 +43,9 @@ class Judge(Protocol):
 
     def image(self) -> Sections:
         """The memory of the near stage, not copied."""
+
+    def seal_into(self, write: IntoFile | None) -> None:
+        """From now on, write sealed segments of the near window to files and use these."""
 
     on_kept: Callable[[int, KeptMessages], None] | None
     """Called with the messages that were kept, and the number of the first one."""

@@ -24,13 +24,16 @@ import mmh3
 
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
+from twinsieve.pipeline.pieces.mapped_file import map_arrays
+from twinsieve.pipeline.pieces.segment_files import ScratchSegments, ignore, write_segment
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import write_state
+from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 RECORD_MESSAGES = 4096
 """Messages of a record."""
@@ -80,6 +83,9 @@ class Journal:
     kept: number of the next message that the sieve keeps
     files: those from which the sieve was restored; empty for a sieve that has kept nothing
     noun: what errors call the saved state
+    scratch: folder for segments that are mapped, if the storage is not a local folder; None: that of the
+        system. A restore from such a storage keeps their messages again
+    report: called from another thread with one line if a segment cannot be written
     """
 
     def __init__(
@@ -90,6 +96,8 @@ class Journal:
         kept: int = 0,
         files: Sequence[StateFile] = (),
         noun: str = "state",
+        scratch: str | None = None,
+        report: Callable[[str], None] = ignore,
     ) -> None:
         self._storage = storage
         self._scheme_id = scheme_id
@@ -99,7 +107,10 @@ class Journal:
         self._gathered: list[tuple[int, KeptMessages]] = []
         self._count = 0
         self._next = kept
+        self._report = report
         self._writer = ThreadPoolExecutor(1, "twinsieve-pieces")
+        self._segments = ThreadPoolExecutor(1, "twinsieve-segments")
+        self._scratch = ScratchSegments(scheme_id, scratch, report)
         self._room = BoundedSemaphore(WAITING)
         self._lock = Lock()
         self._patience_s = _PATIENCE_S
@@ -246,13 +257,53 @@ class Journal:
         self._hand_over()
         self._saving_from = frozen.oldest
         closed = self._writer.submit(self._close_piece)
-        if frozen.oldest < self._complete_from:
+        if self._are_missing(frozen):
             try:
                 self._write_image(frozen, closed, image(), watch)
             except StateError:
                 self._saving_from = None
                 raise
         return Cut(frozen, closed)
+
+    def _are_missing(self, frozen: Frozen) -> bool:
+        """Whether kept messages that a restore needs are in no file."""
+        with self._lock:
+            segments = leading_segments(self._files, frozen.oldest, frozen.kept)
+            return (segments[-1].end if segments else frozen.oldest) < self._complete_from
+
+    def write_segment(self, sealed: SealedSegment) -> Future[Arrays]:
+        """Begin to write a sealed segment; `BatchSieve.seal_into`.
+
+        A segment that cannot be written stays in memory, and its kept messages in their pieces.
+        """
+        if not self._storage.is_local:
+            return self._scratch.write(sealed)
+        return self._segments.submit(self._written_segment, sealed)
+
+    def _written_segment(self, sealed: SealedSegment) -> Arrays:
+        file: NewFile | None = None
+        try:
+            file = self._storage.create(f"segment-{sealed.first:016d}-{secrets.token_hex(4)}.segment")
+            digest = write_segment(file.stream, self._scheme_id, sealed)
+            size = file.stream.tell()
+            file.finish()
+            arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None).arrays
+        except Exception as error:
+            if file is not None:
+                file.discard()
+            if not self._closed:
+                self._report(
+                    f"{self._failed(error)}; a segment of the near window stays in memory, a restart takes "
+                    "longer"
+                )
+            raise
+        with self._lock:
+            self._unannounced[file.name] = file
+            self._files.append(
+                StateFile(file.name, Holds.SEGMENT, size, digest, first=sealed.first, end=sealed.end)
+            )
+        self.written += size
+        return arrays
 
     def _write_image(self, frozen: Frozen, closed: Future[None], sections: Sections, watch: Watch) -> None:
         """Write an image while the caller waits. closed: done when nothing else is being written. raises:
@@ -333,7 +384,8 @@ class Journal:
         there = set(self._storage.names())
         with self._lock:
             known = {file.name for file in self._files}
-            kept = [file for file in others if file.holds is Holds.KEPT and file.name not in known]
+            wanted = (Holds.KEPT, Holds.SEGMENT)
+            kept = [file for file in others if file.holds in wanted and file.name not in known]
             self._files = [file for file in [*self._files, *kept] if file.name in there]
         parts = {file.part: file for file in others if file.holds is Holds.PART}
         self._parts = {part: file for part, file in (parts | self._parts).items() if file.name in there}
@@ -424,7 +476,7 @@ class Journal:
         self._announced |= now
         wanted = now | waiting | set(referenced or ())
         for name in self._storage.names():
-            if name in wanted or not name.endswith((".piece", ".part", PARTIAL)):
+            if name in wanted or not name.endswith((".piece", ".part", ".segment", PARTIAL)):
                 continue
             if referenced is not None and name in self._announced:
                 self._storage.remove(name)
@@ -445,6 +497,8 @@ class Journal:
             return
         with self._lock:
             self._closed = True
+        self._segments.shutdown(wait=False, cancel_futures=True)
+        self._scratch.close()
         ended = self._writer.submit(self._discard_all)
         self._writer.shutdown(wait=False)
         with suppress(TimeoutError):

@@ -18,6 +18,8 @@ class Holds(StrEnum):
     """a run of kept messages"""
     IMAGE = "image"
     """the memory of a near stage, with all kept messages of its window"""
+    SEGMENT = "segment"
+    """a sealed segment of the near window, which is mapped"""
     PART = "part"
     """a full Bloom generation, or a sealed tier of the trie"""
 
@@ -54,6 +56,19 @@ def decode_files(data: bytes) -> list[StateFile]:
         raise StateError(f"its list of files is damaged ({error})") from error
 
 
+def leading_segments(files: Sequence[StateFile], oldest: int, end: int) -> list[StateFile]:
+    """The segments that follow each other from the kept message `oldest` on, up to `end` at most."""
+    chosen: list[StateFile] = []
+    at = oldest
+    segments = [file for file in files if file.holds is Holds.SEGMENT and file.end <= end]
+    while following := [
+        file for file in segments if file.first == at or (not chosen and file.first <= at < file.end)
+    ]:
+        chosen.append(following[0])
+        at = chosen[-1].end
+    return chosen
+
+
 def _decoded(name: str, holds: str, size: int, digest: str, part: str, first: int, end: int) -> StateFile:
     if "/" in name or name.startswith("."):
         raise ValueError(f"{name!r} is no name of a file")
@@ -61,12 +76,13 @@ def _decoded(name: str, holds: str, size: int, digest: str, part: str, first: in
 
 
 def covering(files: Sequence[StateFile], oldest: int, end: int) -> list[StateFile] | None:
-    """The fewest of these files that hold the kept messages from `oldest` to `end`; None if some are missing.
+    """Files that hold the kept messages from `oldest` to `end`, in their order; None if some are missing.
 
-    An image can only come first, because it replaces the memory of a sieve.
+    Segments come first as far as there are any, because they need no work at a restore; then the fewest
+    others. An image can only come first, because it replaces the memory of a sieve.
     """
-    chosen: list[StateFile] = []
-    at = oldest
+    chosen = leading_segments(files, oldest, end)
+    at = chosen[-1].end if chosen else oldest
     while at < end:
         ahead = [
             file

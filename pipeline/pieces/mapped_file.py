@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import io
 import mmap
-import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import mmh3
@@ -30,8 +28,8 @@ Arrays = Mapping[str, NDArray[Any]]
 
 _HEADER = StateHeader(b"twinsieve arrays\n", (1,), "a file of arrays of a twinsieve state", NEW_STATE)
 _PAGE = 4096
-_WRITTEN_AT_ONCE = 1 << 24
-"""Bytes handed over in one call, so that a watch is called often enough."""
+_MAX_HEAD = 1 << 20
+_COPIED_AT_ONCE = _READ_AT_ONCE = 1 << 24
 
 
 class MappedArrays(NamedTuple):
@@ -39,17 +37,21 @@ class MappedArrays(NamedTuple):
 
     about: what the writer says of the arrays; arrays: private maps of the file, so that a write to one
         changes only this process's memory
-    mapped_bytes: bytes of all arrays
+    digest: of the head
     """
 
     about: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
-    mapped_bytes: int
+    digest: str
 
 
-def write_arrays(stream: BinaryIO, scheme_id: str, about: Mapping[str, object], arrays: Arrays) -> None:
-    """Write the arrays. Nothing is copied. about: JSON; raises: errors of the stream"""
-    plain = {name: np.ascontiguousarray(array).reshape(-1).view(np.uint8) for name, array in arrays.items()}
+def write_arrays(stream: BinaryIO, scheme_id: str, about: Mapping[str, object], arrays: Arrays) -> str:
+    """Write the arrays to a stream that can seek; returns the digest of the head, which identifies the file.
+
+    about: JSON. At most 16 MiB are copied at a time. An array may change meanwhile: the file then has some
+    of the changes, and checksums of what it has.
+    raises: errors of the stream
+    """
     entries: list[dict[str, Any]] = [
         {
             "name": name,
@@ -57,62 +59,79 @@ def write_arrays(stream: BinaryIO, scheme_id: str, about: Mapping[str, object], 
             "shape": list(array.shape),
             "offset": 0,
             "bytes": array.nbytes,
-            "checksum": mmh3.mmh3_x64_128_digest(plain[name].data).hex(),
+            "checksum": bytes(16).hex(),
         }
         for name, array in arrays.items()
     ]
     # The offsets stand in the head, whose length depends on them: leave room for the longest.
     room = _whole_pages(len(_head(scheme_id, about, entries)) + 20 * len(entries))
+    stream.write(bytes(room))
     end = room
-    for entry in entries:
-        entry["offset"] = end
-        end += _whole_pages(entry["bytes"])
-    _pad(stream, _head(scheme_id, about, entries), room)
-    for entry in entries:
-        data = plain[entry["name"]]
-        for start in range(0, len(data), _WRITTEN_AT_ONCE):
-            stream.write(data[start : start + _WRITTEN_AT_ONCE].data)
-        stream.write(bytes(_whole_pages(len(data)) - len(data)))
+    for entry, array in zip(entries, arrays.values(), strict=True):
+        hashed = mmh3.mmh3_x64_128()
+        plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        for start in range(0, len(plain), _COPIED_AT_ONCE):
+            data = plain[start : start + _COPIED_AT_ONCE].tobytes()
+            hashed.update(data)
+            stream.write(data)
+        stream.write(bytes(_whole_pages(len(plain)) - len(plain)))
+        entry |= {"offset": end, "checksum": hashed.digest().hex()}
+        end += _whole_pages(len(plain))
+    head = _head(scheme_id, about, entries)
+    stream.seek(0)
+    stream.write(head)
+    stream.seek(end)
+    digest: str = mmh3.mmh3_x64_128_digest(head).hex()
+    return digest
 
 
-def map_arrays(path: str, scheme_id: str, *, check: bool = True) -> MappedArrays:
-    """Map the arrays of a file.
+def map_arrays(
+    descriptor: int, name: str, scheme_id: str, checked: Callable[[int], None] | None
+) -> MappedArrays:
+    """Map the arrays of an open file, which may be closed then.
 
-    scheme_id: fingerprint scheme that it must have; check: read all of it once, and compare the checksums
-    raises: UnreadableError if the file is missing, cut, damaged or of another scheme, or cannot be mapped
+    name: of the file, for errors; scheme_id: fingerprint scheme that it must have
+    checked: read all of the file once, and compare the checksums; called now and then with the number of
+        bytes read since the last call. None: nothing is read
+    raises: UnreadableError if the file is cut, damaged or of another scheme, or cannot be mapped
     """
     try:
-        with ExitStack() as stack:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            stack.callback(os.close, descriptor)
-            whole = mmap.mmap(descriptor, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
-    except FileNotFoundError:
-        raise UnreadableError(f"{path}: is missing; restore it from a copy") from None
+        whole = mmap.mmap(descriptor, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
     except (OSError, ValueError) as error:
         kind = error.strerror if isinstance(error, OSError) else "it is empty"
-        raise UnreadableError(f"{path}: cannot be mapped ({kind}); restore it from a copy") from None
+        raise UnreadableError(f"{name}: cannot be mapped ({kind}); restore it from a copy") from None
     try:
-        head = orjson.loads(_HEADER.read(io.BytesIO(whole[: 1 << 20])))
+        stream = io.BytesIO(whole[:_MAX_HEAD])
+        head = orjson.loads(_HEADER.read(stream))
+        digest = mmh3.mmh3_x64_128_digest(whole[: stream.tell()]).hex()
         entries, about, scheme = head["arrays"], head["about"], head["scheme"]
         memory = np.frombuffer(whole, np.uint8)
-        arrays = {entry["name"]: _array(memory, entry, check=check) for entry in entries}
+        arrays = {entry["name"]: _array(memory, entry, checked) for entry in entries}
     except (StateError, KeyError, TypeError, ValueError) as error:
-        raise UnreadableError(f"{path}: is damaged or cut ({error}); restore it from a copy") from None
+        raise UnreadableError(f"{name}: is damaged or cut ({error}); restore it from a copy") from None
     if scheme != scheme_id:
         raise UnreadableError(
-            f"{path}: was written under fingerprint scheme {scheme}, not {scheme_id}; restore the right file"
+            f"{name}: was written under fingerprint scheme {scheme}, not {scheme_id}; restore the right file"
         )
-    return MappedArrays(about, arrays, sum(array.nbytes for array in arrays.values()))
+    return MappedArrays(about, arrays, digest)
 
 
-def _array(memory: NDArray[np.uint8], entry: Mapping[str, Any], *, check: bool) -> NDArray[Any]:
+def _array(
+    memory: NDArray[np.uint8], entry: Mapping[str, Any], checked: Callable[[int], None] | None
+) -> NDArray[Any]:
     """The array of an entry of the head. raises: ValueError if it is not what the entry says"""
     start, end = entry["offset"], entry["offset"] + entry["bytes"]
     if not 0 <= start <= end <= len(memory) or start % _PAGE:
         raise ValueError(f"array {entry['name']!r} is not inside the file")
     plain = memory[start:end]
-    if check and mmh3.mmh3_x64_128_digest(plain.data).hex() != entry["checksum"]:
-        raise ValueError(f"array {entry['name']!r} has another checksum")
+    if checked is not None:
+        hashed = mmh3.mmh3_x64_128()
+        for at in range(0, len(plain), _READ_AT_ONCE):
+            part = plain[at : at + _READ_AT_ONCE]
+            hashed.update(part.data)
+            checked(len(part))
+        if hashed.digest().hex() != entry["checksum"]:
+            raise ValueError(f"array {entry['name']!r} has another checksum")
     names = entry["dtype"]
     dtype = (
         np.dtype([tuple(_field(field)) for field in names]) if isinstance(names, list) else np.dtype(names)
@@ -135,8 +154,3 @@ def _head(scheme_id: str, about: Mapping[str, object], entries: list[dict[str, A
 
 def _whole_pages(size: int) -> int:
     return -(-size // _PAGE) * _PAGE
-
-
-def _pad(stream: BinaryIO, head: bytes, room: int) -> None:
-    stream.write(head)
-    stream.write(bytes(room - len(head)))

@@ -12,10 +12,12 @@ import mmh3
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
+from twinsieve.pipeline.pieces.segment_files import map_segment
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import read_state
+from twinsieve.stages.window.segments import SealedSegment
 
 _Item = TypeVar("_Item")
 
@@ -98,6 +100,18 @@ class SavedFiles:
         """The memory of the near stage, if the state has an image. raises: StateError"""
         found = next((file for file in self._files if file.holds is Holds.IMAGE), None)
         return None if found is None else self._sections_of(found)
+
+    def segments(self) -> Iterator[SealedSegment]:
+        """The sealed segments in order, as maps of their files. raises: StateError"""
+        for file in self._files:
+            if file.holds is not Holds.SEGMENT:
+                continue
+            shown = self._storage.shown(file.name)
+            with self._named(file), self._stream_of(file) as stream:
+                segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved)
+            if (segment.first, segment.end) != (file.first, file.end):
+                raise damaged(shown)
+            yield segment
 
     def _sections_of(self, file: StateFile) -> Sections:
         with self._named(file), self._stream_of(file) as stream:

@@ -190,6 +190,7 @@ class Builder:
                     partial(_salvage, sieve),
                     self.scheme.scheme_id,
                     sieve.near.window.messages,
+                    settings.state.scratch,
                 ),
                 store,
                 self.background,

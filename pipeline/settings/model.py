@@ -438,6 +438,11 @@ class StateSettings(Section):
     dir: Text = setting("./state", "a folder or an fsspec address, as s3://bucket/twinsieve")
     snapshot_every_ms: DurationMs = setting(300_000, "how often", alias="snapshot_every")
     keep: Annotated[Whole, Field(ge=1, le=100)] = setting(2, "how many")
+    scratch: OptionalText = setting(
+        None,
+        "folder for segments of a near window over near.segment, where `dir` is no folder or nothing is "
+        "saved; none: that of the system for temporary files",
+    )
 
 
 class HttpSettings(Section):

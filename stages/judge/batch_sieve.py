@@ -36,6 +36,7 @@ from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, O
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
+from twinsieve.stages.window.segments import IntoFile, SealedSegment
 
 IMAGE = "image"
 """Name of the part that holds the memory of the near stage."""
@@ -57,8 +58,6 @@ class BatchSieve:
         self._bloom = self._filters.bloom if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
-        self._no_leaders = np.zeros(0, np.int64)
-        """numbers of the kept messages in the ring that were forgotten as leaders"""
         self.on_kept: Callable[[int, KeptMessages], None] | None = None
         """Called after each chunk with what was kept, and with the number of its first message. Messages that
         the near window has passed by then are left out."""
@@ -108,8 +107,7 @@ class BatchSieve:
         tags: uint64[n], the first halves of the messages' digests, with their scopes mixed in
         """
         near, exact = self._chunk_judge.segments, self.config.exact
-        held = self._no_leaders[self._no_leaders >= near.kept - near.size]
-        self._no_leaders = np.concatenate([held, near.forget(positions)])
+        near.forget(positions)
         if exact.method == "none":
             return
         # A forgotten message may have a later copy that was also kept. That copy stays the leader of this
@@ -205,6 +203,7 @@ class BatchSieve:
             stream_time_ms=None if stream_time == NO_TIME else stream_time,
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
             bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
+            bytes_mapped=near.bytes_mapped,
         )
 
     def pushed_out(self, bands: int) -> int:
@@ -242,7 +241,7 @@ class BatchSieve:
         return {
             "near.range": np.array([near.kept - near.size, near.kept]),
             "near.counters": near.counters.copy(),
-            "near.forgotten": self._no_leaders.copy(),
+            "near.forgotten": near.forgotten.copy(),
         }
 
     def _exact_state(self) -> tuple[Sections, dict[str, Callable[[], Sections]]]:
@@ -273,6 +272,11 @@ class BatchSieve:
                 "window this small"
             )
         return sections
+
+    def seal_into(self, write: IntoFile | None) -> None:
+        """From now on, write sealed segments of the near window to files and use these; None: keep them in
+        memory. Segments that are sealed already and in no file are written too."""
+        self._chunk_judge.segments.seal_into(write)
 
     def image(self) -> Sections:
         """The memory of the near stage, not copied. Write it before the next call of `judge` or `apply`."""
@@ -332,6 +336,7 @@ class BatchSieve:
             near.restore(image)
         else:
             segments.begin_at(oldest)
+            self._add_segments(parts.segments(), oldest, kept)
         near.keep_again(self._chunks_to_keep(parts.kept_messages(), kept))
         if segments.kept != kept:
             raise StateError(
@@ -339,10 +344,23 @@ class BatchSieve:
                 "files from a copy"
             )
         segments.resume(counters)
-        self._no_leaders = sections["near.forgotten"].astype(np.int64)
-        segments.forget_again(self._no_leaders)
+        segments.forget_again(sections["near.forgotten"].astype(np.int64))
         if image is None:
             near.link_parts()
+
+    def _add_segments(self, sealed: Iterable[SealedSegment], oldest: int, end: int) -> None:
+        """Add saved segments to the window that begins with the message of number `oldest`."""
+        near = self._chunk_judge.segments
+        for segment in sealed:
+            if segment.end <= oldest:
+                continue  # the window is smaller now
+            is_next = segment.first <= oldest < segment.end or segment.first == near.kept
+            if not is_next or segment.end > end:
+                raise StateError(
+                    f"state: the segment of kept messages {segment.first} to {segment.end} is at a wrong "
+                    f"place; {NEW_STATE}, or restore the files from a copy"
+                )
+            self._chunk_judge.add_segment(segment)
 
     def _chunks_to_keep(self, runs: Iterable[tuple[int, KeptMessages]], end: int) -> Iterator[Chunk]:
         """What of these runs comes after the kept messages in the ring, without the messages from number
@@ -435,6 +453,9 @@ class _InOneStream:
 
     def image(self) -> Sections:
         return self.sections(IMAGE)
+
+    def segments(self) -> Iterable[SealedSegment]:
+        return ()
 
     def kept_messages(self) -> Iterable[tuple[int, KeptMessages]]:
         return ()

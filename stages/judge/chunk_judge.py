@@ -57,7 +57,7 @@ from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.record import record_type
 from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse, keep_all
-from twinsieve.stages.window.segments import Segment, Segments, SegmentShape
+from twinsieve.stages.window.segments import SealedSegment, Segment, Segments, SegmentShape
 from twinsieve.stages.window.tags import TagIndex
 
 _NEAR_CODES = {
@@ -175,6 +175,7 @@ class ChunkJudge:
         recorded: `outcome` already has all verdicts, so no candidates are searched
         meanwhile: as in `BatchSieve.judge`
         """
+        self.segments.use_files()
         if self.segments.seal_if_full():
             self._make_room()
         characters = int(chunk.starts[-1] - chunk.starts[0])
@@ -299,6 +300,11 @@ class ChunkJudge:
             ring = next(s.ring for s in self.segments.sealed if s.ring.first <= kept_index < s.ring.kept)
             write_sealed_detail(chunk, row, ring.columns, kept_index, self._verify, self._scratch[0], outcome)
         self._apart[rows] = -1
+
+    def add_segment(self, sealed: SealedSegment) -> None:
+        """Add a saved segment whose messages come next, in a restore."""
+        self.segments.add_mapped(sealed)
+        self._make_room()
 
     def keep_again(self, chunks: Iterable[Chunk]) -> None:
         """Keep all rows of these chunks again, in the order in which another sieve kept them.

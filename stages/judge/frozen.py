@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Protocol
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import write_state
+from twinsieve.stages.window.segments import SealedSegment
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,12 @@ class SavedParts(Protocol):
 
     def image(self) -> Sections | None:
         """The memory of the near stage when it was last saved whole; None if kept messages are enough."""
+
+    def segments(self) -> Iterable[SealedSegment]:
+        """Sealed segments from the beginning of the window on, in their order. Kept messages follow them.
+
+        raises: StateError if one is missing or damaged
+        """
 
     def kept_messages(self) -> Iterable[tuple[int, KeptMessages]]:
         """Runs of kept messages, each with the number of its first message, in their order.

@@ -63,6 +63,11 @@ class BucketTable:
         else:
             self._filled = together
 
+    def map(self, entries: NDArray[Any]) -> None:
+        """Use these entries of a table of the same size, to which nothing is added any more."""
+        self._filled = None
+        self.buckets = self.buckets._replace(entries=entries)
+
     def restore(self, entries: NDArray[Any], window: int, kept: int, ring_size: int) -> None:
         """Fill this empty table with the entries of a saved table.
 

@@ -268,6 +268,19 @@ class Ring:
         self.columns.counters[HEAD] = live
         self.columns = self.columns._replace(texts=texts)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All memory of a sealed ring by name, not copied."""
+        columns = {name: getattr(self.columns, name) for name in (*_BY_SLOT, "texts", "tag_slots")}
+        return columns | {"records": self.records}
+
+    def map(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Use these arrays of a sealed ring in place of the own ones."""
+        self.records = arrays["records"]
+        fields = {name: self.records[field] for name, field in _FIELDS.items()}
+        own = {name: arrays[name] for name in (*_BY_SLOT, "texts", "tag_slots")}
+        self.columns = self.columns._replace(**fields, **own)
+        self._tag_index.slots = arrays["tag_slots"]
+
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """What a saved ring holds, by name, without the counters. The tag table is rebuilt at a load."""
         sections = {name: getattr(self.columns, name) for name in (*_BY_SLOT, "texts")}

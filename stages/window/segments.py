@@ -7,11 +7,16 @@ as a whole when the window has passed it. Entries of its buckets number the mess
 window may be larger than that.
 
 A window of another size after a load may leave other ranges: what was open then is sealed as it is.
+
+Somebody else can write a sealed segment to a file and give its arrays back as maps of that file
+(`Segments.seal_into`). The segment then uses these, and its own memory is free.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +39,28 @@ _OPEN = -1
 """Value of a segment's end in a saved state: it was open."""
 
 
+Arrays = dict[str, NDArray[Any]]
+"""The memory of a sealed segment by name."""
+
+
+class SealedSegment(NamedTuple):
+    """A sealed segment as another process could read it.
+
+    first, end: its kept indices, `end` exclusive; messages: how many it was made for
+    arrays: records, columns, texts, tags and buckets, not copied. Only the lengths of forgotten messages may
+        still change
+    """
+
+    first: int
+    end: int
+    messages: int
+    arrays: Arrays
+
+
+IntoFile = Callable[[SealedSegment], Future[Arrays]]
+"""Begins to write a sealed segment to a file. Result: its arrays as private maps of the file."""
+
+
 class Segment:
     """A ring and the buckets that find its messages.
 
@@ -45,6 +72,34 @@ class Segment:
         self.table = table
         self.messages = messages
         self.pushed_out = PushedOut()
+        self.is_mapped = False
+        self._mapping: Future[Arrays] | None = None
+
+    def into_file(self, write: IntoFile) -> None:
+        """Begin to write this sealed segment to a file, unless it lies in one or is being written."""
+        if self.is_mapped or self._mapping is not None:
+            return
+        ring = self.ring
+        arrays = ring.arrays() | {"buckets": self.table.buckets.entries}
+        self._mapping = write(SealedSegment(ring.first, ring.kept, self.messages, arrays))
+
+    def use_file(self) -> bool:
+        """Use the file from now on, if it is written. If it cannot be written, the segment stays in memory;
+        who writes it reports that. returns: whether the memory of the segment is another one now"""
+        mapping = self._mapping
+        if mapping is None or not mapping.done():
+            return False
+        self._mapping = None
+        if mapping.cancelled() or mapping.exception() is not None:
+            return False
+        self.map(mapping.result())
+        return True
+
+    def map(self, arrays: Arrays) -> None:
+        """Use these arrays. They must be those of `into_file`."""
+        self.ring.map(arrays)
+        self.table.map(arrays["buckets"])
+        self.is_mapped = True
 
     @property
     def bytes_used(self) -> int:
@@ -97,8 +152,33 @@ class Segments:
         self.counters = new_counters()
         self.sealed: list[Segment] = []
         self.open = shape.new(self.counters, 0, shape.messages)
+        self.forgotten = np.zeros(0, np.int64)
+        """Kept indices of the messages in the window that lead no more."""
+        self._into_file: IntoFile | None = None
         self._counted = 0
         self._pushed_out = 0
+
+    def seal_into(self, write: IntoFile | None) -> None:
+        """From now on, write sealed segments to files; None: keep them in memory."""
+        self._into_file = write
+        for segment in self.sealed:
+            if write is not None:
+                segment.into_file(write)
+
+    def use_files(self) -> None:
+        """Use the files of sealed segments that were written meanwhile."""
+        # `any` would stop at the first one.
+        if sum([segment.use_file() for segment in self.sealed]):
+            self._forget(self.forgotten)
+
+    def add_mapped(self, sealed: SealedSegment) -> None:
+        """Add a sealed segment whose messages come next; the open segment must be empty."""
+        segment = self._shape.new(self.counters, sealed.first, sealed.messages)
+        segment.ring.end = sealed.end
+        segment.map(sealed.arrays)
+        self.sealed.append(segment)
+        self.counters[KEPT] = sealed.end
+        self.open = self._shape.new(self.counters, sealed.end, self._shape.messages)
 
     @property
     def all(self) -> list[Segment]:
@@ -150,8 +230,13 @@ class Segments:
 
     @property
     def bytes_used(self) -> int:
-        """Bytes of all rings and buckets."""
-        return sum(segment.bytes_used for segment in self.all)
+        """Bytes of all rings and buckets in memory."""
+        return sum(segment.bytes_used for segment in self.all if not segment.is_mapped)
+
+    @property
+    def bytes_mapped(self) -> int:
+        """Bytes of the segments that lie in files."""
+        return sum(segment.bytes_used for segment in self.sealed if segment.is_mapped)
 
     def first_kept_after(self, messages: int) -> int:
         """The smallest kept index that is still in the window when that many more messages are kept."""
@@ -168,6 +253,8 @@ class Segments:
     def _seal(self) -> None:
         self.open.ring.seal()
         self.sealed.append(self.open)
+        if self._into_file is not None:
+            self.open.into_file(self._into_file)
         self.open = self._shape.new(self.counters, self.kept, self._shape.messages)
 
     def drop_passed(self) -> None:
@@ -175,15 +262,17 @@ class Segments:
         while self.sealed and not self.sealed[0].ring.size:
             del self.sealed[0]
 
-    def forget(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Make sure that the near stage finds no message with these positions any more.
-
-        returns: their kept indices
-        """
-        return np.concatenate([segment.ring.forget(positions) for segment in self.all])
+    def forget(self, positions: NDArray[np.int64]) -> None:
+        """Make sure that the near stage finds no message with these positions any more."""
+        held = self.forgotten[self.forgotten >= self.kept - self.size]
+        self.forgotten = np.concatenate([held, *(segment.ring.forget(positions) for segment in self.all)])
 
     def forget_again(self, kept_indices: NDArray[np.int64]) -> None:
         """Forget messages in a restored window; those that it does not hold are skipped."""
+        self.forgotten = kept_indices
+        self._forget(kept_indices)
+
+    def _forget(self, kept_indices: NDArray[np.int64]) -> None:
         for segment in self.all:
             segment.ring.forget_again(kept_indices)
 

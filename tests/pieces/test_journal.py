@@ -64,6 +64,7 @@ class Life:
         window = self.config.near.window.messages
         made = Journal(self.storage, "", window, self.sieve.stats().kept, files)
         self.sieve.on_kept = made.take
+        self.sieve.seal_into(made.write_segment)
         return made
 
     def judge(self, posts: Batch, rows: int) -> list[Any]:
@@ -89,6 +90,7 @@ class Life:
             self.journal.close()
         # A killed process writes no more, but this one would.
         self.journal._writer.shutdown()
+        self.journal._segments.shutdown()
         self.sieve.on_kept = None
         del self.journal
         if self.manifest is None:
@@ -101,10 +103,10 @@ class Life:
         self.journal = self._journal(tuple(files))
 
 
-def _config(method: Any, exact: Any, near: int, exact_window: int) -> SieveConfig:
+def _config(method: Any, exact: Any, near: int, exact_window: int, segment: int = 16_000_000) -> SieveConfig:
     return SieveConfig(
         ExactConfig(exact, window=Window(exact_window, 15_000)),
-        NearConfig(method=method, window=Window(near, 12_000), distances=((8, 3),)),
+        NearConfig(method=method, window=Window(near, 12_000), distances=((8, 3),), segment=segment),
     )
 
 
@@ -127,6 +129,7 @@ _EVENTS = st.lists(
         st.sampled_from(["bloom", "trie"]),
         st.sampled_from([30, 150, 2_000]),
         st.sampled_from([60, 300]),
+        st.sampled_from([20, 70, 16_000_000]),
     ),
 )
 def test_saves_and_deaths_at_any_time_change_no_verdict(
@@ -141,6 +144,7 @@ def test_saves_and_deaths_at_any_time_change_no_verdict(
             at = life.at
             assert life.judge(posts, event) == expected[at : life.at]
         elif event == "save":
+            life.journal._segments.submit(int).result()
             files = life.save()
             assert (
                 covering([file for file in files if file.holds is not Holds.PART], *_needed(life)) is not None
@@ -151,7 +155,7 @@ def test_saves_and_deaths_at_any_time_change_no_verdict(
         else:
             life.restore(killed=event == "kill")
     life.save()
-    assert len(os.listdir(folder / "app")) <= 8 + 12
+    assert len(os.listdir(folder / "app")) <= 8 + 12 + 15
 
 
 def _needed(life: Life) -> tuple[int, int]:

@@ -1,0 +1,84 @@
+"""Sealed segments of a near window as files that are mapped (`mapped_file`): in a state, or in scratch space.
+
+A segment is written by a thread while the sieve goes on; then the sieve uses the map of the file, and its own
+memory is free. Scratch files have no name: the system deletes them when the process ends for any reason.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import BinaryIO, cast
+
+from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, write_arrays
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.window.segments import Arrays, SealedSegment
+
+
+def write_segment(stream: BinaryIO, scheme_id: str, sealed: SealedSegment) -> str:
+    """Write a segment to a stream that can seek; returns the digest of the file. raises: errors of the
+    stream"""
+    about = {"first": sealed.first, "end": sealed.end, "messages": sealed.messages}
+    return write_arrays(stream, scheme_id, about, sealed.arrays)
+
+
+def map_segment(
+    stream: BinaryIO, name: str, scheme_id: str, digest: str, checked: Callable[[int], None]
+) -> SealedSegment:
+    """Map the segment in a file that is open, and compare its checksums.
+
+    name: of the file, for errors; digest: result of `write_segment`; checked: as for `map_arrays`
+    raises: UnreadableError
+    """
+    mapped = map_arrays(stream.fileno(), name, scheme_id, checked)
+    if mapped.digest != digest:
+        raise UnreadableError(f"{name}: is another file than was written; restore it from a copy")
+    return _segment_of(mapped)
+
+
+def _segment_of(mapped: MappedArrays) -> SealedSegment:
+    about = mapped.about
+    return SealedSegment(about["first"], about["end"], about["messages"], mapped.arrays)
+
+
+def ignore(_line: str) -> None:
+    """A report that goes nowhere."""
+
+
+class ScratchSegments:
+    """Files without a name for the segments of a sieve that has no state.
+
+    scheme_id: fingerprint scheme; folder: where the files are, None for the system's folder for such files
+    report: called from another thread with one line if a segment cannot be written, and so stays in memory
+    """
+
+    def __init__(self, scheme_id: str, folder: str | None, report: Callable[[str], None] = ignore) -> None:
+        self._scheme_id = scheme_id
+        self._folder = folder
+        self._report = report
+        self._writer = ThreadPoolExecutor(1, "twinsieve-segments")
+
+    def write(self, sealed: SealedSegment) -> Future[Arrays]:
+        """Begin to write a segment; `BatchSieve.seal_into`."""
+        return self._writer.submit(self._written, sealed)
+
+    def _written(self, sealed: SealedSegment) -> Arrays:
+        folder = self._folder or tempfile.gettempdir()
+        try:
+            with tempfile.TemporaryFile(prefix="twinsieve-", dir=folder) as file:
+                write_segment(cast("BinaryIO", file), self._scheme_id, sealed)
+                file.flush()
+                return map_arrays(file.fileno(), folder, self._scheme_id, None).arrays
+        except (OSError, StateError) as error:
+            kind = error.strerror if isinstance(error, OSError) else str(error)
+            self._report(
+                f"{folder}: a segment of the near window cannot be written ({kind}) and stays in memory; "
+                "free space, or set state.scratch to another folder"
+            )
+            raise
+
+    def close(self) -> None:
+        """End the writing thread."""
+        self._writer.shutdown(wait=False, cancel_futures=True)

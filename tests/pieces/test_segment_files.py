@@ -1,0 +1,210 @@
+"""Sealed segments lie in files: the verdicts are those of a sieve that has all of them in memory."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.pieces.test_journal import Life, posts, small_pieces
+from tests.property.streams import table
+from tests.stored import storage_at
+from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, decode_files
+from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.pipeline.pieces.segment_files import ScratchSegments
+from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.judge.batch_sieve import BatchSieve
+
+__all__ = ["posts", "small_pieces"]
+
+_CONFIG = SieveConfig(
+    ExactConfig(window=Window(2_000)), NearConfig(window=Window(400), segment=60, details=True)
+)
+
+
+def _drained(life: Life) -> None:
+    """Wait until all sealed segments are in files."""
+    life.journal._segments.submit(int).result()
+
+
+def _judged(life: Life, posts: Batch, rows: int, step: int = 30) -> list[object]:
+    said: list[object] = []
+    end = life.at + rows
+    while life.at < end:
+        said += life.judge(posts, min(step, end - life.at))
+        _drained(life)
+    return said
+
+
+def test_segments_in_files_answer_as_those_in_memory(posts: Batch, tmp_path: Path) -> None:
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    assert _judged(life, posts, 500) == expected[:500]
+    stats = life.sieve.stats()
+    assert stats.bytes_mapped > stats.bytes_used / 2
+    files = life.save()
+    held = [file.holds for file in files if file.holds is not Holds.PART]
+    assert held.count(Holds.SEGMENT) >= 5
+    assert held == sorted(held, key=[Holds.SEGMENT, Holds.KEPT].index)
+    kept = [file for file in files if file.holds is Holds.KEPT]
+    assert kept[0].first > files[0].end
+    life.restore()
+    assert life.sieve.stats().bytes_mapped > 0
+    assert _judged(life, posts, len(posts) - 500) == expected[500:]
+    names = {file.name for file in life.save()}
+    assert {path.name for path in (tmp_path / "app").iterdir()} == names, "what the window passed is deleted"
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_message_in_a_file_can_be_forgotten(restored: bool, posts: Batch, tmp_path: Path) -> None:
+    life, twin = Life(storage_at(str(tmp_path)), _CONFIG), BatchSieve(_CONFIG)
+    _judged(life, posts, 300)
+    twin.judge(posts.slice(0, 300))
+    gone = np.arange(100, 160)
+    for sieve in (life.sieve, twin):
+        sieve.forget(posts.positions[gone], posts.fingerprints.digests[gone, 0])
+    if restored:
+        life.save()
+        life.restore()
+    again = posts.take(gone)
+    said = table(life.sieve.judge(again))
+    assert said == table(twin.judge(again))
+    assert sum(row[0] == 0 for row in said) > 20, "their copies are kept"
+
+
+def test_a_message_that_is_forgotten_while_its_segment_is_written_stays_forgotten(
+    posts: Batch, tmp_path: Path
+) -> None:
+    life, twin = Life(storage_at(str(tmp_path)), _CONFIG), BatchSieve(_CONFIG)
+    life.journal._segments.submit(lambda: life.storage.names())
+    life.judge(posts, 200)
+    twin.judge(posts.slice(0, 200))
+    gone = np.arange(20, 80)
+    for sieve in (life.sieve, twin):
+        sieve.forget(posts.positions[gone], posts.fingerprints.digests[gone, 0])
+    _drained(life)
+    again = posts.take(gone)
+    assert table(life.sieve.judge(again)) == table(twin.judge(again))
+    assert life.sieve.stats().bytes_mapped > 0
+
+
+def test_a_segment_that_cannot_be_written_stays_in_memory_and_is_told(
+    posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    lines: list[str] = []
+    life.journal._report = lines.append
+    create = life.storage.create
+
+    def refused(name: str) -> object:
+        if name.startswith("segment-"):
+            raise OSError(28, os.strerror(28))
+        return create(name)
+
+    monkeypatch.setattr(life.storage, "create", refused)
+    assert _judged(life, posts, 400) == expected[:400]
+    assert life.sieve.stats().bytes_mapped == 0
+    assert lines
+    assert all("No space left on device" in line and "stays in memory" in line for line in lines)
+    files = life.save()
+    assert not any(file.holds in (Holds.SEGMENT, Holds.IMAGE) for file in files)
+    monkeypatch.undo()
+    life.restore()
+    assert _judged(life, posts, 300) == expected[400:700]
+
+
+def test_scratch_files_have_no_name(posts: Batch, tmp_path: Path) -> None:
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    sieve, scratch = BatchSieve(_CONFIG), ScratchSegments("", str(tmp_path))
+    sieve.seal_into(scratch.write)
+    said = []
+    for low in range(0, len(posts), 50):
+        said += table(sieve.judge(posts.slice(low, low + 50)))
+        scratch._writer.submit(int).result()
+    assert said == expected
+    assert sieve.stats().bytes_mapped > 0
+    assert list(tmp_path.iterdir()) == []
+    scratch.close()
+
+
+def test_a_scratch_folder_that_is_missing_is_told(posts: Batch, tmp_path: Path) -> None:
+    lines: list[str] = []
+    sieve, scratch = BatchSieve(_CONFIG), ScratchSegments("", str(tmp_path / "none"), lines.append)
+    sieve.seal_into(scratch.write)
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    assert table(sieve.judge(posts)) == expected
+    scratch._writer.submit(int).result()
+    assert str(tmp_path / "none") in lines[0]
+    assert "state.scratch" in lines[0]
+
+
+@pytest.mark.parametrize("harm", ["missing", "cut", "one bit", "another segment"])
+def test_a_damaged_segment_is_named(harm: str, posts: Batch, tmp_path: Path) -> None:
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    _judged(life, posts, 400)
+    life.save()
+    first, second = sorted((tmp_path / "app").glob("segment-*"))[:2]
+    content = first.read_bytes()
+    if harm == "missing":
+        first.unlink()
+    elif harm == "another segment":
+        first.write_bytes(second.read_bytes())
+    else:
+        place = len(content) // 2
+        flipped = content[:place] + bytes([content[place] ^ 8]) + content[place + 1 :]
+        first.write_bytes(content[:-4096] if harm == "cut" else flipped)
+    with pytest.raises(UnreadableError, match=first.name) as refused:
+        life.restore()
+    assert "restore it from a copy" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("window", [50, 200, 400, 700])
+def test_a_window_of_another_size_uses_the_same_files(window: int, posts: Batch, tmp_path: Path) -> None:
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    _judged(life, posts, 500)
+    life.save()
+    assert life.manifest is not None
+    config = replace(_CONFIG, near=replace(_CONFIG.near, window=Window(window)))
+    with SavedFiles(life.storage, decode_files(life.manifest[2]), "") as parts:
+        resized = BatchSieve.load(io.BytesIO(life.manifest[1]), config, parts=parts)
+    assert resized.stats().held == min(window, life.sieve.stats().held)
+    whole = BatchSieve.from_bytes(life.sieve.to_bytes(), config)
+    assert table(resized.judge(posts.slice(500, 900))) == table(whole.judge(posts.slice(500, 900)))
+
+
+def test_another_size_of_segments_is_refused_with_what_to_do(posts: Batch, tmp_path: Path) -> None:
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    _judged(life, posts, 300)
+    life.save()
+    assert life.manifest is not None
+    config = replace(_CONFIG, near=replace(_CONFIG.near, segment=70))
+    with (
+        SavedFiles(life.storage, decode_files(life.manifest[2]), "") as parts,
+        pytest.raises(StateError, match=r"near\.segment=60, the configuration says near\.segment=70; set it"),
+    ):
+        BatchSieve.load(io.BytesIO(life.manifest[1]), config, parts=parts)
+
+
+def test_segments_come_first_as_far_as_they_follow_each_other() -> None:
+    def file(holds: Holds, first: int, end: int) -> StateFile:
+        return StateFile(f"{holds}-{first}", holds, 1, "", first=first, end=end)
+
+    segments = [file(Holds.SEGMENT, at, at + 10) for at in (0, 10, 30)]
+    pieces = [file(Holds.KEPT, 0, 17), file(Holds.KEPT, 17, 45)]
+    chosen = covering([*pieces, *segments], 3, 45)
+    assert chosen is not None
+    assert [(part.holds, part.first) for part in chosen] == [
+        (Holds.SEGMENT, 0),
+        (Holds.SEGMENT, 10),
+        (Holds.KEPT, 17),
+    ]
+    assert covering([*segments, pieces[0]], 3, 45) is None
+    assert covering(segments[:1], 0, 7) is None, "a segment behind the end holds what was not recorded"
