@@ -13,7 +13,7 @@ from tests.memory.broker import CrashError
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.pieces import journal
-from twinsieve.pipeline.pieces.journal import Journal, _Open
+from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.storage import NewFile, Storage
 
 
@@ -98,11 +98,18 @@ class Killed:
         """Wait until the threads of the dead process have met its death; its files lose their locks."""
         victim, self._victim = self._victim, None
         assert victim is not None
-        assert victim._journal is not None
-        victim._journal._writer.shutdown()
-        for file in [*victim._journal._unannounced.values(), victim._journal._open]:
-            if file is not None:
-                (file.file if isinstance(file, _Open) else file).release()
+        let_go(victim)
+
+
+def let_go(index: Index) -> None:
+    """The threads of a dead process end, and its files lose their locks."""
+    journal = index._journal
+    assert journal is not None
+    journal._writer.shutdown()
+    for file in journal._unannounced.values():
+        file.release()
+    if journal._open is not None:
+        journal._open.file.release()
 
 
 def _storage_of(owner: Any) -> Storage:

@@ -1,0 +1,184 @@
+"""Standbys, frozen leaders and stores without locks: whoever writes into the folder harms nobody's snapshots."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import tests.shared_store  # (registers its address)
+from tests.crash.members import Member, check_folder, run, settings_at
+from tests.crash.snapshot_steps import small_pieces
+from tests.service.conftest import scheme as scheme
+from tests.service.test_changed_settings import Deployment, deployment, posts
+from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.service.build import state_storage
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.judge.scheme import Scheme
+
+MESSAGES = 700
+
+
+@pytest.fixture(autouse=True)
+def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small pieces."""
+    small_pieces(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def unbroken(scheme: Scheme, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Kind]:
+    """The verdicts of a process that nothing disturbs."""
+    settings = settings_at(str(tmp_path_factory.mktemp("state")))
+    world = deployment(settings, scheme)
+    world.produce(posts(1, MESSAGES))
+    member = Member(world, settings, "one")
+    run(world, member)
+    member.end()
+    return world.judged()
+
+
+def no_image(*_: object) -> None:
+    raise AssertionError("an image is written")
+
+
+@pytest.mark.parametrize("place", ["the same folder", "its own folder"])
+@pytest.mark.parametrize("method", ["bloom", "trie"])
+def test_a_standby_that_follows_for_long_keeps_few_files_and_takes_over_without_an_image(
+    method: str,
+    place: str,
+    unbroken: dict[int, Kind],
+    scheme: Scheme,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = settings_at(str(tmp_path / "one"), method)
+    own = settings if place == "the same folder" else settings_at(str(tmp_path / "two"), method)
+    world = deployment(settings, scheme)
+    world.produce(posts(1, MESSAGES))
+    leader = Member(world, settings, "one")
+    for _ in range(40):
+        leader.step()
+    restored_from = {path.name for path in (tmp_path / "one" / "t").iterdir()}
+    standby = Member(world, own, "two", works=False)
+    most = 0
+    for _ in range(2_000):
+        leader.step()
+        standby.step()
+        journal = standby.index._journal
+        assert journal is not None
+        most = max(most, len(journal._unannounced))
+        if len(world.judged()) > MESSAGES - 100:
+            break
+    assert most <= 7, "pieces that the window has passed are deleted"
+    assert not restored_from & {path.name for path in (tmp_path / "one" / "t").iterdir()}
+    leader.kill()
+    del leader
+    monkeypatch.setattr(Journal, "_write_image", no_image)
+    worker = Member(world, settings, "three")
+    run(world, standby, worker)
+    assert standby.index.live
+    worker.end()
+    standby.end()
+    assert standby.index.snapshots.stored_ms is not None
+    assert not [notice for notice in world.notices if "cannot be" in notice], world.notices
+    if method == "bloom":
+        assert world.judged() == unbroken
+    world.check_whole({}, MESSAGES)
+    if place == "its own folder":
+        check_folder(standby)
+
+
+def test_a_frozen_leader_that_writes_on_harms_nothing(
+    unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path
+) -> None:
+    settings = settings_at(str(tmp_path))
+    world = deployment(settings, scheme)
+    world.produce(posts(1, MESSAGES))
+    leader = Member(world, settings, "one")
+    standby = Member(world, settings, "two", works=False)
+    for _ in range(400):
+        leader.step()
+        standby.step()
+        if len(world.judged()) > 300 and leader.index.snapshots._running is not None:
+            break
+    frozen = leader.index.snapshots._running
+    assert frozen is not None, "it was to be frozen while it writes"
+    world.clock.sleep(20.0)
+    worker = Member(world, settings, "three")
+    for _ in range(4_000):
+        standby.step()
+        worker.step()
+        if len(standby.index.log_lines) >= 3:
+            break
+    assert standby.index.live
+    # It wakes: first its thread goes on, then itself, which learns that another process judges.
+    with suppress(StateError):
+        leader.index.snapshots.finished(wait=True)
+    for _ in range(20):
+        try:
+            leader.step()
+        except BrokerError:
+            break
+    leader.index.abandon()
+    run(world, standby, worker)
+    worker.end()
+    standby.end()
+    world.clock.sleep(20.0)
+    world.produce(posts(2, 40))
+    last = Member(world, settings, "four")
+    assert last.index.state.next_offset > 0
+    run(world, last)
+    last.end()
+    assert not [notice for notice in world.notices if "cannot be" in notice or "missing" in notice]
+    assert {at: kind for at, kind in world.judged().items() if at < MESSAGES} == unbroken
+    world.check_whole({}, MESSAGES + 40)
+    check_folder(last)
+
+
+@pytest.mark.parametrize("protocol", ["memory", "local", tests.shared_store.PROTOCOL])
+def test_any_store_holds_pieces_merges_and_deletes_them(
+    protocol: str, unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path
+) -> None:
+    settings = settings_at(f"{protocol}://{tmp_path}")
+    store = state_storage(settings)
+    world = deployment(settings, scheme)
+    world.produce(posts(1, MESSAGES))
+    member = Member(world, settings, "one")
+    _run_some(world, member)
+    stranger = f"kept-{7:016d}-0badcafe.piece"
+    half = f"kept-{8:016d}-0badcafe.piece.0123.partial"
+    for name in (stranger, half):
+        store._files.pipe(store.path(name), b"of another process")
+    member.kill()
+    member = Member(world, settings, "one")
+    assert member.index.state.next_offset > 0, "restored from a snapshot"
+    run(world, member)
+    there = set(store.names())
+    if store.is_local:
+        assert not {stranger, half} & there, "nobody holds their locks"
+    else:
+        assert {stranger, half} <= there, "they may be of a process that goes on"
+    if protocol == "memory":
+        for name in (stranger, half):
+            store._files.store[store.path(name)].modified -= timedelta(days=2)
+    world.produce(posts(2, 200))
+    run(world, member)
+    member.end()
+    if protocol != tests.shared_store.PROTOCOL:
+        assert not {stranger, half} & set(store.names())
+    if store.is_local:
+        check_folder(member)
+    assert not [notice for notice in world.notices if "cannot be" in notice or "missing" in notice]
+    assert {at: kind for at, kind in world.judged().items() if at < MESSAGES} == unbroken
+
+
+def _run_some(world: Deployment, member: Member) -> None:
+    for _ in range(1_000):
+        member.step()
+        if len(world.judged()) > MESSAGES // 2:
+            return
+    raise AssertionError("stuck")
