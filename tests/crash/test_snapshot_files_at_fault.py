@@ -372,3 +372,40 @@ def run_until_snapshots(member: Member, count: int) -> None:
             member.index.snapshots.finished(wait=True)
             return
     raise AssertionError("too few snapshots")
+
+
+@pytest.mark.parametrize("harm", ["a bit", "missing"])
+def test_a_piece_that_is_damaged_while_its_process_runs_is_replaced(
+    harm: str, unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path
+) -> None:
+    """A merge meets the damaged piece; the memory of the process still has its messages."""
+    settings = settings_at(str(tmp_path))
+    world = deployment(settings, scheme)
+    world.produce(posts(1, MESSAGES))
+    world.produce(posts(2, MORE))
+    member = Member(world, settings, "one")
+    run_until_snapshots(member, 4)
+    HARMS[harm](newest(tmp_path / "t", "kept-*.piece"))
+    run(world, member)
+    member.kill()
+    last = go_on(world, settings)
+    assert last.index.state.next_offset > 0
+    assert world.judged() == unbroken
+    check_folder(last)
+
+
+def test_the_files_of_another_numbering_are_not_used(scheme: Scheme, tmp_path: Path) -> None:
+    """Decisions were made again, so that the same number may be another message."""
+    settings = settings_at(str(tmp_path))
+    world = stopped(settings, scheme)
+    member = Member(world, settings, "one")
+    before = member.index.snapshots._numbering
+    member.index.snapshots.renumber()
+    assert member.index.snapshots._numbering != before
+    names = {path.name for path in (tmp_path / "t").glob("kept-*")}
+    assert member.index._journal is not None
+    member.index._journal._files.clear()
+    run(world, member)
+    member.end()
+    assert not names & check_folder(member), "its own image is in their place"
+    assert any("some of its files were deleted" in notice for notice in world.notices)

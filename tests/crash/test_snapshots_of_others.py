@@ -12,10 +12,11 @@ import tests.shared_store  # (registers its address)
 from tests.crash.members import Member, check_folder, run, settings_at
 from tests.crash.snapshot_steps import small_pieces
 from tests.service.conftest import scheme as scheme
-from tests.service.test_changed_settings import Deployment, deployment, posts
+from tests.service.test_changed_settings import Deployment, deployment, posts, with_section
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.service.build import state_storage
+from twinsieve.pipeline.settings.model import WindowSettings
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.scheme import Scheme
@@ -90,6 +91,39 @@ def test_a_standby_that_follows_for_long_keeps_few_files_and_takes_over_without_
     world.check_whole({}, MESSAGES)
     if place == "its own folder":
         check_folder(standby)
+
+
+def test_a_standby_uses_the_files_of_a_leader_that_deleted_those_it_was_restored_from(
+    scheme: Scheme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The window is so large that it still needs all that was kept before the standby began."""
+    settings = with_section(
+        settings_at(str(tmp_path)), "near", window=WindowSettings(messages=5_000, age=None)
+    )
+    world = deployment(settings, scheme)
+    world.produce(posts(1, MESSAGES))
+    leader = Member(world, settings, "one")
+    for _ in range(24):
+        leader.step()
+    standby = Member(world, settings, "two", works=False)
+    assert standby.index._journal is not None
+    restored_from = {file.name for file in standby.index._journal._files}
+    assert restored_from
+    for _ in range(500):
+        leader.step()
+        standby.step()
+        if not restored_from <= set(standby.index._journal._storage.names()):
+            break
+    assert not restored_from <= set(standby.index._journal._storage.names())
+    leader.kill()
+    monkeypatch.setattr(Journal, "_write_image", no_image)
+    worker = Member(world, settings, "three")
+    run(world, standby, worker)
+    for member in (worker, standby):
+        member.end()
+    assert standby.index.snapshots.stored_ms is not None
+    assert not [notice for notice in world.notices if "cannot be" in notice], world.notices
+    world.check_whole({}, MESSAGES)
 
 
 def test_a_frozen_leader_that_writes_on_harms_nothing(
