@@ -85,7 +85,7 @@ class _Scripts:
             holds_log=False,
             judges=False,
             follower=SimpleNamespace(log_end=lambda: 0),
-            snapshots=SimpleNamespace(since_s=None, stored_ms=None, failures=0),
+            snapshots=SimpleNamespace(since_s=None, stored_ms=None, took_s=None, failures=0, bytes_written=0),
             take_gaps=lambda: 0,
             unjudged=0,
             sessions=0,
