@@ -197,10 +197,7 @@ def main() -> None:
         for writer, reader in [*((name, name) for name in bins), *permutations(bins, 2)]:
             state = folder / "state-copy"
             remove(folder, "state-copy*")
-            shutil.copy(states[writer], state)
-            leaders = Path(f"{states[writer]}.leaders")
-            if leaders.exists():
-                shutil.copytree(leaders, f"{state}.leaders")
+            shutil.copytree(states[writer], state)
             went_on[f"{writer} to {reader}"] = dedup(
                 bins[reader], halves[1:], folder / "out-second.jsonl", [*settings, "--state", str(state)]
             )

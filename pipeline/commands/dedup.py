@@ -74,7 +74,9 @@ _FORMAT_WORDS = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "l
 )
 @click.option("--stats", type=FILE_NAME, help="Counts and microseconds by step, JSON.")
 @click.option(
-    "--state", type=FILE_NAME, help="Continue from this file if it exists; write it for a later run."
+    "--state",
+    type=FILE_NAME,
+    help="FOLDER to continue from if it exists; made and written for a later run, with what is new.",
 )
 @format_options("Format of inputs and output (by file name).")
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")

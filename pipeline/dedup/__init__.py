@@ -14,7 +14,7 @@ class Wanted:
 
     output, duplicates, dead_letter, clusters, kept_apart, stats: path of each output file, `-` for stdout,
         None for no file
-    state: path of the state file, which is read first if it exists; None for no state
+    state: folder of the state, which is read first if it exists; None for no state
     mark: write all rows, each with its verdict
     keep: which row of a cluster is written
     examples: number of dropped rows to show

@@ -37,7 +37,7 @@ class Leader:
     """A kept message.
 
     id: as in `MessageColumns.ids`; text: as in the input
-    source, line: input and line number of the message; None if an earlier version wrote the book
+    source, line: input and line number of the message; None if they are not known
     """
 
     id: object
@@ -50,7 +50,8 @@ class LeaderBook:
     """Finds kept messages by their positions.
 
     window: number of newest kept messages that must be found, at least 1
-    folder: folder of the book's files (mode 0600); None: unnamed temporary files, deleted with the process
+    folder: folder of the book's files (mode 0600), the one of the state; None: unnamed temporary files,
+        deleted with the process
     marks: result of `marks()` from the saved state; everything written after that save is cut off
     raises: FileError if the book cannot be written; StateError if a part that `marks` names is missing or was
         changed
@@ -63,8 +64,6 @@ class LeaderBook:
         with ExitStack() as undo:
             undo.callback(self.close)
             try:
-                if folder is not None:
-                    folder.mkdir(mode=0o700, exist_ok=True)
                 for number, count, sum_ in marks or []:
                     self._generations.append(_BookGeneration(number, folder, count, sum_))
                 self.tidy()
@@ -105,7 +104,7 @@ class LeaderBook:
     def marks(self) -> list[list[int]]:
         """Put the files on disk; for each generation [number, number of rows, checksum of its entries].
 
-        These marks are saved in the state file, and `__init__` cuts the files back to them.
+        These marks are saved in the state, and `__init__` cuts the files back to them.
         """
         for generation in self._generations:
             generation.sync()
@@ -130,6 +129,15 @@ class LeaderBook:
                 path.unlink()
 
 
+def book_files(marks: list[list[int]]) -> set[str]:
+    """Names of the files of a book with these marks."""
+    return {name for number, *_ in marks for name in _names(number)}
+
+
+def _names(number: int) -> list[str]:
+    return [f"leaders-{number}.rows", f"leaders-{number}.entries"]
+
+
 class _BookGeneration:
     """One generation of the book: a file of rows, and a file with an entry for each row.
 
@@ -141,7 +149,7 @@ class _BookGeneration:
         self.number = number
         self.count = count
         self.sum = sum_
-        self.names = [f"leaders-{number}.rows", f"leaders-{number}.entries"]
+        self.names = _names(number)
         self._folder = folder
         self._mapped: NDArray[np.void] | None = None
         with ExitStack() as undo:

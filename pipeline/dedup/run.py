@@ -1,10 +1,11 @@
 """Runs `twinsieve dedup`: judges the rows of files, and writes the kept rows with their exact bytes.
 
-A run must end in this order: First it puts all outputs and the state on disk, without their final names. Then
-it renames the outputs, and the state last. If a run fails before the first renaming, nothing has changed. If
-it is killed between two renamings, the next run starts from the earlier state and makes the same outputs
-again. If the state were renamed first, a kill after that would lose rows: the state would contain them, but
-no output. A lock prevents two runs on one state at the same time.
+A run must end in this order: First it puts all outputs, the new files of the state and its manifest on disk;
+outputs and manifest have no final names yet. Then it renames the outputs, and the manifest last. If a run
+fails before the first renaming, nothing has changed. If it is killed between two renamings, the next run
+starts from the earlier state and makes the same outputs again. If the manifest were renamed first, a kill
+after that would lose rows: the state would contain them, but no output. A lock prevents two runs on one state
+at the same time.
 
 If the kept rows go to a stream, they are written before the end: see `saves.py`.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
 from typing import Self
 
@@ -28,15 +30,7 @@ from twinsieve.pipeline.dedup.report import Examples, Reaches, Summary
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup.second_pass import SecondPass, refuse_keep
 from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, KeptApart, Sink, entered
-from twinsieve.pipeline.dedup.state import (
-    leaders_folder,
-    load_state,
-    new_state,
-    state_lock,
-    state_output,
-    state_places,
-    write_state,
-)
+from twinsieve.pipeline.dedup.state import RunState, first_progress, run_state, state_place
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
@@ -96,7 +90,7 @@ class _Outputs:
     sinks: receive the judged chunks; the first one is the sink of kept rows
     kept: writes the kept rows; it is the first sink, or a `SecondPass` is the first sink and uses it
     files: outputs by flag, in the order in which they get their names
-    state: output of the state file, None without a state; book: the leader book, None if not needed
+    state: output of the state's manifest, None without a state; book: the leader book, None if not needed
     may_save_between_chunks: True if kept rows are visible at once, so the state may be saved during the run
     """
 
@@ -124,7 +118,7 @@ class Dedup:
         if wanted.mark:
             refuse_unmarked(job.dialect.format)
         refuse_keep(wanted, job.inputs)
-        places = state_places(wanted.state) if wanted.state is not None else []
+        places = [state_place(wanted.state)] if wanted.state is not None else []
         refuse_clashes(
             job.inputs,
             self._named_outputs(job),
@@ -139,30 +133,32 @@ class Dedup:
         if wanted.shows_apart:
             config = replace(config, near=replace(config.near, details=True))
         with ExitStack() as undo:
-            earlier = None
+            self._saved: RunState | None = None
+            self._state = first_progress(settings)
             if wanted.state is not None:
-                undo.enter_context(state_lock(wanted.state))
-                earlier = load_state(wanted.state, new_state(settings), config)
-            self._state, self._sieve = earlier or (new_state(settings), BatchSieve(config))
+                self._saved = undo.enter_context(run_state(wanted.state, self._state, config))
+                self._state, self._sieve = self._saved.progress, self._saved.sieve
+            else:
+                self._sieve = BatchSieve(config)
             digested = job.inputs if wanted.state is not None else []
             self._digests = [content_digest(name) for name in digested]
             self.repeated = self._repeated()
+            self._keeps_book = wanted.shows_leaders or bool(self._state.leaders)
+            self._reader = InputReader(
+                settings, job.dialect, whole=True, ids_shown=self._keeps_book, apart=bool(job.outputs)
+            )
+            self._reaches = Reaches(config, self._sieve.stats())
+            self.summary = Summary(
+                examples=Examples(wanted.examples),
+                windows=self._reaches.by_stage,
+                near=near_in_force(settings.near),
+            )
+            self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
+            self._streams = False
+            self._proposal = proposal_for(settings)
+            self._text_field = TextField()
+            self._fails_without_text = settings.input.null_text == "fail"
             self._resources = undo.pop_all()
-        self._keeps_book = wanted.shows_leaders or bool(self._state.leaders)
-        self._reader = InputReader(
-            settings, job.dialect, whole=True, ids_shown=self._keeps_book, apart=bool(job.outputs)
-        )
-        self._reaches = Reaches(config, self._sieve.stats())
-        self.summary = Summary(
-            examples=Examples(wanted.examples),
-            windows=self._reaches.by_stage,
-            near=near_in_force(settings.near),
-        )
-        self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
-        self._streams = False
-        self._proposal = proposal_for(settings)
-        self._text_field = TextField()
-        self._fails_without_text = settings.input.null_text == "fail"
 
     @staticmethod
     def _named_outputs(job: Job) -> dict[str, str]:
@@ -284,7 +280,7 @@ class Dedup:
         job, wanted, reader = self._job, self._job.wanted, self._reader
         named = self._named_outputs(job)
         files = {flag: stack.enter_context(Output(name)) for flag, name in named.items()}
-        state = stack.enter_context(state_output(wanted.state)) if wanted.state is not None else None
+        state = stack.enter_context(self._saved.output()) if self._saved is not None else None
         kept_rows: KeptRows | KeptByInput
         if job.outputs:
             kept_rows = KeptByInput(job.inputs, job.outputs, reader, mark=wanted.mark)
@@ -300,7 +296,7 @@ class Dedup:
         book = None
         if self._keeps_book:
             exact, near = self._sieve.config.exact.window, self._sieve.config.near.window
-            folder = leaders_folder(wanted.state) if wanted.state is not None else None
+            folder = Path(self._saved.folder.path) if self._saved is not None else None
             book = LeaderBook(max(exact.messages, near.messages), folder, self._state.leaders)
             stack.callback(book.close)
             kept = None if second is None else second.kept
@@ -382,10 +378,11 @@ class Dedup:
         for flag, output in outputs.files.items():
             if flag not in _WRITTEN_AT_THE_END:
                 output.publish()
-        if self._job.wanted.state is not None:
-            with state_output(self._job.wanted.state) as state:
-                self._write_state(state, outputs.book)
+        if self._saved is not None:
+            with self._saved.output() as state:
+                self._write_state(self._saved, state, outputs.book)
                 state.place()
+            self._saved.written()
         if outputs.book is not None:
             outputs.book.tidy()
 
@@ -404,8 +401,8 @@ class Dedup:
             if output is not stats:
                 output.sync()
         summary.seconds["write"] += perf_counter() - started
-        if outputs.state is not None:
-            self._write_state(outputs.state, outputs.book)
+        if self._saved is not None and outputs.state is not None:
+            self._write_state(self._saved, outputs.state, outputs.book)
         if self._sieve.stats().held >= _TELLING_ROWS:
             summary.pushed_out = self._sieve.pushed_out(self._sieve.config.layout.bands)
         if stats is not None:
@@ -413,13 +410,14 @@ class Dedup:
             stats.sync()
         before_placing()
         place_all([*outputs.kept.finished, *outputs.files.values(), *filter(None, [outputs.state])])
+        if self._saved is not None:
+            self._saved.written()
         if outputs.book is not None:
             outputs.book.tidy()
 
-    def _write_state(self, output: Output, book: LeaderBook | None) -> None:
+    def _write_state(self, saved: RunState, output: Output, book: LeaderBook | None) -> None:
         started = perf_counter()
         self._state.leaders = book.marks() if book is not None else []
         self._state.remember(self._digests[: self._inputs.done])
-        write_state(output, self._state, self._sieve)
-        output.sync()
+        saved.write(output)
         self.summary.seconds["state"] += perf_counter() - started

@@ -1,33 +1,41 @@
-"""Reads and writes the state file of `dedup --state`: the progress of the runs, followed by the sieve."""
+"""The state of `dedup --state`: a folder with the progress of the runs and the sieve.
+
+The manifest holds the progress, the names of the files, and what is small of the sieve. The files are written
+once (`pipeline/pieces/`), so that a run writes what is new, and not a window of days again.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
-import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
+from twinsieve.pipeline.dedup.leaders import book_files
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import FileUse, Output
+from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.header import StateHeader
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
-_HEADER = StateHeader(b"twinsieve files\n", (2, 3), "a state of `twinsieve dedup`", NEW_STATE)
-"""Versions 2 and 3 of the file format can be read. In version 2 leaders have no source and line."""
+_HEADER = StateHeader(b"twinsieve files\n", (4,), "a state of `twinsieve dedup`", NEW_STATE)
+"""Versions 2 and 3 were single files."""
 _KEPT_DIGESTS = 10_000
 """Number of inputs that a state remembers; the oldest ones are forgotten first."""
 
 
 @dataclass(slots=True)
-class FileState:
+class Progress:
     """The progress of all runs on one state, from which a later run continues.
 
     fields: the fields that are keys and scopes, by settings key. A run with other fields is refused, because
@@ -48,112 +56,107 @@ class FileState:
         self.inputs = list(inputs)[-_KEPT_DIGESTS:]
 
 
-def new_state(settings: Settings) -> FileState:
+def first_progress(settings: Settings) -> Progress:
     """The progress before the first run."""
-    return FileState({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
+    return Progress({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
 
 
-def load_state(name: str, fresh: FileState, config: SieveConfig) -> tuple[FileState, BatchSieve] | None:
-    """The progress and the sieve that an earlier run saved, None if the file does not exist.
+class RunState:
+    """The progress and the sieve with which a run begins, and how they are saved.
 
-    fresh: the progress with which this run would begin; its fields must equal the saved ones
-    raises: StateError if the file is damaged, is not a state, or was written with another configuration;
+    folder: its lock must be held until `close` was called
+    fresh: the progress with which a first run begins; the fields in it must equal the saved ones
+    progress: the caller keeps it up to date; sieve: judges the rows
+    raises: StateError if the state is damaged, is not a state, or was written with another configuration;
         FileError
     """
+
+    def __init__(self, folder: StateFolder, fresh: Progress, config: SieveConfig) -> None:
+        self.folder = folder
+        self.progress, self.sieve = fresh, BatchSieve(config)
+        files: list[StateFile] = []
+        if folder.check():
+            self.progress, self.sieve, files = _loaded(folder, fresh, config)
+        # A run that was killed has left files, and rows of a leader book that this run may not have.
+        folder.sweep({file.name for file in files} | book_files(self.progress.leaders))
+        window, kept = config.near.window.messages, self.sieve.stats().kept
+        self._journal = Journal(folder.storage, config.scheme_id, window, kept, files)
+        self._files = files
+        self.sieve.on_kept = self._journal.take
+
+    def output(self) -> Output:
+        """An output for `write`. raises: FileError"""
+        return self.folder.output()
+
+    def write(self, output: Output) -> None:
+        """Put all new files and the manifest on disk; the latter gets its name when the caller places it.
+        Then call `written`. raises: StateError, FileError
+        """
+        cut = self._journal.cut(self.sieve.freeze(), self.sieve.image)
+        self._files = self._journal.write(cut)
+        header = {name: getattr(self.progress, name) for name in Progress.__slots__}
+        header["files"] = orjson.Fragment(encode_files(self._files))
+        _HEADER.write(output.write, orjson.dumps(header))
+        cut.frozen.write(output.stream())
+        output.sync()
+        self.folder.placing()
+
+    def written(self) -> None:
+        """Delete the files that the new manifest does not name; call it after the manifest has its name."""
+        # Files that cannot be deleted now are swept by the next run.
+        with suppress(StateError, OSError):
+            self._journal.announced(self._files, {file.name for file in self._files})
+        self.folder.placed()
+
+    def close(self) -> None:
+        """Delete the files that no manifest names, and end the thread that writes them."""
+        self._journal.close()
+
+
+def _loaded(
+    folder: StateFolder, fresh: Progress, config: SieveConfig
+) -> tuple[Progress, BatchSieve, list[StateFile]]:
     try:
-        with Path(name).open("rb") as stream:
-            state = FileState(**orjson.loads(_HEADER.read(stream)))
+        with folder.open() as stream:
+            header: dict[str, Any] = orjson.loads(_HEADER.read(stream))
+            files = decode_files(orjson.dumps(header.pop("files")))
+            progress = Progress(**header)
             for key, wanted in fresh.fields.items():
-                if state.fields[key] != wanted:
+                if progress.fields[key] != wanted:
                     raise StateError(
-                        f"{name}: was written with {key} {_listed(state.fields[key])}, "
+                        f"was written with {key} {_listed(progress.fields[key])}, "
                         f"the configuration says {_listed(wanted)}; "
                         f"restore the setting, or {NEW_STATE}"
                     )
-            return state, BatchSieve.load(stream, config)
-    except FileNotFoundError:
-        return None
+            with SavedFiles(folder.storage, files, config.scheme_id) as parts:
+                return progress, BatchSieve.load(stream, config, parts=parts), files
     except OSError as error:
-        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+        raise FileError(f"{folder.manifest}: cannot be read: {error.strerror}") from error
+    except UnreadableError as error:
+        raise StateError(f"{error}, or {NEW_STATE}") from error
     except StateError as error:
-        if str(error).startswith(name):
-            raise
-        raise StateError(f"{name}: {error}") from error
+        raise StateError(f"{folder.manifest}: {error}") from error
 
 
 def _listed(names: list[str]) -> str:
     return f"[{', '.join(names)}]"
 
 
-def state_output(name: str) -> Output:
-    """The output for `write_state`: a file of mode 0600. raises: FileError"""
-    return Output(name, mode=0o600, packed=False)
-
-
-def write_state(output: Output, state: FileState, sieve: BatchSieve) -> None:
-    """Write the state into the output; the file gets its name when the caller places it. raises: FileError"""
-    _HEADER.write(output.write, orjson.dumps(asdict(state)))
-    sieve.save(output.stream())
-
-
-def state_places(name: str) -> list[FileUse]:
-    """Every file that a run writes for this state. raises: UsageError if the name is not that of a file"""
-    if name == "-" or (os.path.exists(name) and not os.path.isfile(name)):
-        raise UsageError(f"--state {name}: is not a regular file; name one, or a new file")
-    return [
-        FileUse("--state", name),
-        FileUse("the lock of --state", lock_path(name)),
-        FileUse("the leaders of --state", str(leaders_folder(name)), folder=True),
-    ]
-
-
-def leaders_folder(name: str) -> Path:
-    """The folder of the leader book of a state file, which is beside that file."""
-    return Path(name + ".leaders")
-
-
-def lock_path(name: str) -> str:
-    """The path of the lock of a state file: beside that file, after symbolic links are followed."""
-    return os.path.realpath(name) + ".lock"
-
-
 @contextmanager
-def state_lock(name: str) -> Iterator[None]:
-    """Context manager: hold the lock of a state. The system releases it when the process ends for any reason.
-
-    name: the state file; the lock is the file `lock_path(name)`, which is deleted at the end
-    raises: FileError if another run holds the lock, or if it cannot be made
-    """
-    path = lock_path(name)
-    try:
-        while (descriptor := _locked(path)) is None:
-            pass
-    except BlockingIOError as error:
-        raise FileError(f"{name}: another run is using it; let it end, or name another state") from error
-    except FileNotFoundError as error:
-        raise FileError(f"{name}: there is no folder {os.path.dirname(path)}; make it first") from error
-    except OSError as error:
-        raise FileError(f"{path}: cannot be locked: {error.strerror}") from error
-    try:
-        yield
-    finally:
-        os.unlink(path)
-        os.close(descriptor)
+def run_state(name: str, fresh: Progress, config: SieveConfig) -> Iterator[RunState]:
+    """Context manager: the state of a run, with the lock of its folder. raises: as `StateFolder.locked` and
+    `RunState`"""
+    folder = StateFolder(name, _HEADER)
+    with folder.locked():
+        state = RunState(folder, fresh, config)
+        try:
+            yield state
+        finally:
+            state.close()
 
 
-def _locked(path: str) -> int | None:
-    """The descriptor of the lock file; None if its last holder deleted the file meanwhile, so try again."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with ExitStack() as undo:
-        undo.callback(os.close, descriptor)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        status = os.fstat(descriptor)
-        if status.st_size or not stat.S_ISREG(status.st_mode):
-            raise FileError(
-                f"{path}: --state needs this name for its lock, but this is another file; move it away"
-            )
-        with suppress(FileNotFoundError):
-            if os.path.samestat(status, os.stat(path)):
-                undo.pop_all()
-                return descriptor
-    return None
+def state_place(name: str) -> FileUse:
+    """The folder in which a run writes this state. raises: UsageError for the name of a stream or device"""
+    if name == "-" or (os.path.exists(name) and not os.path.isdir(name) and not os.path.isfile(name)):
+        raise UsageError(f"--state {name}: is not a folder; name one, or a new one")
+    return FileUse("--state", name, folder=True)

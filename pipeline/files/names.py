@@ -120,7 +120,4 @@ def _below(folder: str) -> Iterable[str]:
 
 def _is_written(path: str, written: set[str]) -> bool:
     real = os.path.realpath(path)
-    return any(
-        real == output or real.startswith((output + os.sep, output + ".leaders" + os.sep))
-        for output in written
-    )
+    return any(real == output or real.startswith(output + os.sep) for output in written)

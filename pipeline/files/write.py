@@ -87,7 +87,7 @@ class Output:
     def _open(self) -> BinaryIO:
         if self._descriptor is not None:
             return cast(BinaryIO, io.FileIO(self._descriptor, "wb", closefd=False))
-        target = _followed(self.name)
+        target = followed(self.name)
         try:
             status = os.stat(self.name)
         except FileNotFoundError:
@@ -223,7 +223,7 @@ class Output:
             raise FileError(f"{self._shown}: cannot be written: {error.strerror}{outcome}") from error
 
 
-def _followed(name: str) -> Path:
+def followed(name: str) -> Path:
     """The path that a name leads to after all symbolic links are followed.
 
     raises: OSError for a link in a folder where everybody may write, unless the link belongs to this user, to

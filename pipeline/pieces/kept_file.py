@@ -106,13 +106,15 @@ def read_records(stream: BinaryIO, name: str, scheme_id: str, digest: str) -> It
             f"{name}: was written under fingerprint scheme {found}, not {scheme_id}; restore the right file"
         )
     records = mmh3.mmh3_x64_128()
+    end: int | None = None
     while True:
         head = stream.read(_RECORD.size)
         if len(head) < _RECORD.size:
             raise damaged(name)
         size, count, first, checksum = _RECORD.unpack(head)
         if not count:
-            if checksum != records.digest() or size or stream.read(1) or records.digest().hex() != digest:
+            is_whole = records.digest().hex() == digest and end in (None, first) and not size
+            if checksum != records.digest() or not is_whole or stream.read(1):
                 raise damaged(name)
             return
         data = stream.read(size) if size <= MAX_RECORD_BYTES else b""
@@ -120,6 +122,7 @@ def read_records(stream: BinaryIO, name: str, scheme_id: str, digest: str) -> It
         if len(data) != size or _checksum(record) != checksum:
             raise damaged(name)
         records.update(checksum)
+        end = first + count
         yield record
 
 

@@ -16,11 +16,12 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import BinaryIO, cast
-
-from fsspec import AbstractFileSystem
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from twinsieve.stages.errors import StateError, shown
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 PARTIAL = ".partial"
 """Ending of the temporary name of a file that is being written."""

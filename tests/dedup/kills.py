@@ -2,15 +2,18 @@
 
     python -m tests.dedup.kills [--kills 50] [--seed 1]
 
-Three files go through one state, each with `--duplicates`, `--clusters` and `--dead-letter`, every other one with
+Four files go through one state, each with `--duplicates`, `--clusters` and `--dead-letter`, every other one with
 `--mark`. A run is killed at a random moment after it took the state's lock, and repeated until it ends. After a
-kill an output is there as a whole or not at all, and nothing else lies beside it. In the end all files are byte
-for byte those of unbroken runs.
+kill an output is there as a whole or not at all, and nothing else lies beside it. In the end all outputs and the
+leaders are byte for byte those of unbroken runs, and the state's folder has no file that its manifest does not name.
+The files of a state have random names; that their content is right shows in the outputs of the next run, so no run
+over the last file is killed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -26,7 +29,7 @@ from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
 
 _ROOT = Path(__file__).resolve().parents[2]
-_DAYS, _ROWS = 3, 6000
+_DAYS, _ROWS = 4, 6000
 
 
 @dataclass(slots=True)
@@ -59,9 +62,11 @@ def kill_runs(folder: Path, kills: int, seed: int, rows: int = _ROWS) -> Killed:
         for one in inputs:
             ended = False
             while not ended:
-                kill_after_s = rng.uniform(0.0, lasts_s * 1.1) if found.kills < kills else None
+                is_killed = found.kills < kills and one != inputs[-1]
+                kill_after_s = rng.uniform(0.0, lasts_s * 1.1) if is_killed else None
                 ended = _ended(one, broken, found, kill_after_s)
                 found.problems += _half_done(_content(broken), expected)
+            found.problems += _unnamed(broken / "state")
         left = _content(broken)
         found.problems += [f"{name}: differs" for name, one in expected.items() if left.get(name) != one]
     return found
@@ -98,13 +103,20 @@ def _unbroken(source: Path, folder: Path) -> float:
 
 
 def _wait_for_lock(running: subprocess.Popen[bytes], folder: Path) -> None:
-    while running.poll() is None and not (folder / "state.lock").exists():
+    while running.poll() is None and not _has_lock(running.pid, folder / "state" / "lock"):
         sleep(0.001)
+
+
+def _has_lock(process: int, lock: Path) -> bool:
+    """Whether this process holds the lock; a lock file alone may be left from a run that was killed."""
+    if not lock.exists():
+        return False
+    held = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return any(words[1] == "FLOCK" and words[4] == str(process) for words in held if len(words) > 4)
 
 
 def _ended(source: Path, folder: Path, found: Killed, kill_after_s: float | None) -> bool:
     """Whether the run came to its end; one that did before it was killed says so when it is repeated."""
-    (folder / "state.lock").unlink(missing_ok=True)
     with subprocess.Popen(_words(source, folder), cwd=_ROOT, stderr=subprocess.PIPE) as running:
         _wait_for_lock(running, folder)
         try:
@@ -128,18 +140,31 @@ def _half_done(content: dict[str, bytes], expected: dict[str, bytes]) -> list[st
 
     State and leaders grow by day; a generation of leaders that is forgotten goes with the next run at the latest.
     """
-    kept = [name for name in content if not name.startswith("state.leaders/")]
+    kept = [name for name in content if not name.startswith("state/")]
     left = [f"{name}: was left behind" for name in kept if name not in expected]
     outputs = {name: one for name, one in content.items() if name.endswith(".jsonl")}
     return left + [f"{name}: is not whole" for name, one in outputs.items() if one != expected.get(name, one)]
 
 
+def _unnamed(state: Path) -> list[str]:
+    """What lies in the folder of a state after a run that came to its end, and what is missing there."""
+    content = (state / "state").read_bytes()
+    begin = content.index(b'{"fields"')
+    header = json.JSONDecoder().raw_decode(content[begin:].decode("latin-1"))[0]
+    wanted = {"state", *(file[0] for file in header["files"])}
+    wanted |= {f"leaders-{mark[0]}.{kind}" for mark in header["leaders"] for kind in ("rows", "entries")}
+    there = {path.name for path in state.iterdir()}
+    return [f"state/{name}: was left behind" for name in there - wanted] + [
+        f"state/{name}: is missing" for name in wanted - there
+    ]
+
+
 def _content(folder: Path) -> dict[str, bytes]:
-    """All files but the empty lock, which a killed run leaves and the next one takes."""
+    """All files but those of the state, whose names are random; its leaders are among them."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and (path.name != "state.lock" or path.stat().st_size)
+        if path.is_file() and (path.parent.name != "state" or path.name.startswith("leaders-"))
     }
 
 

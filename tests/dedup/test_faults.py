@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import gzip
 import json
 import os
 import shlex
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.calling import SMALL, Piped, Run, Start, program, setting
 from tests.row_files import write_rows
-from twinsieve.pipeline.dedup.state import state_lock
+from twinsieve.pipeline.dedup.state import _HEADER
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, place_all
 from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.pieces.state_folder import StateFolder
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 
@@ -105,14 +108,15 @@ def test_a_shell_sees_141_and_nothing_else_changes(tmp_path: Path, root: Path, p
     assert piped(call).returncode == 0
     source.write_text("".join(posts[3000:]))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != source}
-    assert {state, dropped} < set(before)
+    assert {state / "state", dropped} < set(before)
     other = ["--duplicates", str(tmp_path / "new.jsonl")]
     script = f"set -o pipefail; {shlex.join(program(*call, *other))} | head -n 1 > /dev/null; exit $?"
     ran = subprocess.run(["bash", "-c", script], capture_output=True, cwd=root, check=False)
     assert (ran.returncode, ran.stderr) == (141, b"")
-    names = set(before) - {path for path in before if path.parent != tmp_path}
-    assert {path for path in tmp_path.iterdir() if path.is_file()} == names | {source}
-    assert all(path.read_bytes() == content for path, content in before.items() if path.parent == tmp_path)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == {*before, source}
+    # The leader book has grown, and the next run cuts it.
+    whole_files = [path for path in before if not path.name.startswith("leaders-")]
+    assert all(path.read_bytes() == before[path] for path in whole_files)
     ran = piped([*call, *other])
     assert (ran.returncode, ran.stderr) == (0, b"")
     whole = tmp_path / "whole.jsonl"
@@ -154,8 +158,9 @@ def test_a_stopped_run_leaves_no_output(tmp_path: Path, started: Start, number: 
         err = running.stderr.read().decode()
         assert running.wait(120) == code
     assert out.read_text() == "what was there before"
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "state" / "state").exists()
     if code > 0:
+        assert not (tmp_path / "state").exists()
         assert err == "twinsieve: interrupted; no output was put in place\n"
         assert not list(tmp_path.glob(".*"))
 
@@ -167,13 +172,15 @@ def test_a_run_stopped_while_outputs_get_their_names_is_done(
     replace = os.replace
 
     def stopped(old: Path, new: Path) -> None:
-        os.kill(os.getpid(), number)
+        if not str(new).endswith((".piece", ".part")):
+            os.kill(os.getpid(), number)
         replace(old, new)
 
     monkeypatch.setattr("twinsieve.pipeline.files.write.os.replace", stopped)
     names = {flag: tmp_path / flag for flag in ("--output", "--duplicates", "--stats", "--state")}
     ran = run("dedup", "-q", source, *[word for pair in names.items() for word in pair], *SMALL)
     assert (ran.code, ran.err) == (0, "")
+    names["--state"] /= "state"
     assert all(path.stat().st_size for path in names.values())
 
 
@@ -182,13 +189,70 @@ def test_what_fails_before_the_first_name_changes_nothing(
 ) -> None:
     before = sorted(tmp_path.iterdir())
 
-    def full(self: object, stream: object) -> None:
+    def full(self: object) -> None:
         raise FileError("state: no space left")
 
-    monkeypatch.setattr("twinsieve.stages.judge.batch_sieve.BatchSieve.save", full)
-    ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
+    monkeypatch.setattr("twinsieve.stages.judge.batch_sieve.BatchSieve.freeze", full)
+    names = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--state", tmp_path / "state")
+    ran = run("dedup", source, *names, *SMALL)
     assert (ran.code, ran.err) == (1, "twinsieve: state: no space left\n")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_outputs_get_their_names_when_all_is_on_disk_and_the_manifest_is_the_last(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    order = []
+    place = Output.place
+
+    def placed(output: Output) -> None:
+        order.append((output.name, len(list(state.glob("*.piece")))))
+        place(output)
+
+    monkeypatch.setattr(Output, "place", placed)
+    names = {flag: tmp_path / flag for flag in ("--stats", "--duplicates", "-o")}
+    flags = [word for pair in names.items() for word in pair]
+    assert run("dedup", "-q", source, *flags, "--state", state, *SMALL).code == 0
+    expected = [names["-o"], names["--duplicates"], names["--stats"], state / "state"]
+    assert order == [(str(path), 1) for path in expected]
+
+
+@pytest.mark.parametrize("at", ["the first piece", "the manifest", "an interruption"])
+def test_a_run_that_fails_leaves_no_new_file_and_no_thread(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    other = write_rows(tmp_path / "other.jsonl", generate(300, seed=6))
+    call = ("-q", "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
+    assert run("dedup", source, *call).code == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "state").iterdir()}
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def refused(*_: object) -> None:
+        raise FileError("the manifest cannot be written")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if at == "the first piece":
+            patch.setattr("twinsieve.pipeline.pieces.storage.put_on_disk", full)
+            said = f"{tmp_path}/state: state cannot be written (No space left on device); free space or fix "
+        elif at == "the manifest":
+            patch.setattr("twinsieve.stages.judge.frozen.write_state", refused)
+            said = "the manifest cannot be written"
+        else:
+            patch.setattr("twinsieve.stages.judge.frozen.write_state", interrupted)
+            said = "interrupted; no output was put in place"
+        ran = run("dedup", other, *call)
+    assert (ran.code in (1, 130), said in ran.err) == (True, True), ran
+    assert {path.name: path.read_bytes() for path in (tmp_path / "state").iterdir()} == before
+    for one in threading.enumerate():
+        if one.name.startswith("twinsieve-pieces"):
+            one.join(60)
+            assert not one.is_alive()
 
 
 @pytest.mark.parametrize("nameless", [True, False])
@@ -211,14 +275,14 @@ def test_a_name_that_cannot_be_given_says_which_were(
 def test_two_runs_on_one_state_exclude_each_other(tmp_path: Path, source: Path, run: Run) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "state")
     call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "link", *SMALL)
-    with state_lock(str(tmp_path / "state")):
+    with StateFolder(str(tmp_path / "state"), _HEADER).locked():
         ran = run(*call)
         assert ran.code == 1
-        assert ran.err.endswith("link: another run is using it; let it end, or name another state\n")
+        assert ran.err.endswith("link: another process is using it; let it end, or name another folder\n")
         assert _one_line(ran.err)
         assert not (tmp_path / "out").exists()
     assert run(*call).code == 0
-    assert not list(tmp_path.glob("*.lock"))
+    assert not list(tmp_path.rglob("lock"))
 
 
 def test_a_disk_too_full_for_the_first_bytes_is_one_line(tmp_path: Path, run: Run) -> None:

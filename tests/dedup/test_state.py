@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import struct
 import tempfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup.inputs import content_digest
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import NEW_STATE, StateError
 
 
 def _without_places(entry: dict[str, Any]) -> dict[str, Any]:
@@ -51,15 +48,15 @@ def test_two_runs_say_what_one_would(tmp_path: Path, run: Run, cut: int) -> None
         entry["source"], entry["line"] = places[entry["position"] - 1]
         entry["leader_source"], entry["leader_line"] = places[entry["duplicate_of"] - 1]
     assert [entry for part in parts for entry in read_lines(Path(f"{part}.d"))] == expected
-    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
-    assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "state.leaders").iterdir())
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "state").iterdir())
 
 
 def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
     source = write_rows(tmp_path / "in.jsonl", list(generate(20, seed=1)))
-    state = tmp_path / "state"
-    call = ("dedup", source, "-o", tmp_path / "out", "--state", state)
+    call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state")
     assert run(*call, *SMALL).code == 0
+    state = tmp_path / "state" / "state"
     saved = state.read_bytes()
     damaged = [saved[:-1], saved[:30], saved[:10], b"", b"text", saved[:25] + b"\xff" + saved[26:]]
     damaged += [
@@ -73,7 +70,7 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         assert ran.code == 1
         assert len(ran.err.splitlines()) == 1
         assert ran.err.startswith(f"twinsieve: {state}: ")
-        assert "begin with a state file that does not exist yet" in ran.err
+        assert NEW_STATE in ran.err
         assert not (tmp_path / "out").exists()
         assert state.read_bytes() == content
     state.write_bytes(saved)
@@ -90,7 +87,7 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
         ran = run(*call, *(f"--set={word}" for word in small), *other)
         assert (ran.code, len(ran.err.splitlines())) == (1, 1)
         assert str(state) in ran.err
-        assert "or begin with a state file that does not exist yet" in ran.err
+        assert f"or {NEW_STATE}" in ran.err
     (tmp_path / "out").unlink(missing_ok=True)
     small = (*SMALL[2:], *setting("near.window.messages=99"))
     assert run(*call, *small, "--similarity", "0.9").code == 0
@@ -182,60 +179,154 @@ def test_a_failed_run_leaves_the_state_as_it_was(tmp_path: Path, run: Run) -> No
     state = tmp_path / "state"
     call = ("--duplicates", tmp_path / "d", "--state", state, *SMALL)
     run("dedup", write_rows(tmp_path / "a.jsonl", posts[:200]), "-o", tmp_path / "a", *call)
-    before = state.read_bytes()
+    before = _content(state)
     broken = write_rows(tmp_path / "b.jsonl", posts[200:])
     assert run("dedup", broken, tmp_path / "missing", "-o", tmp_path / "b", *call).code == 2
     assert run("dedup", broken, "-o", "/dev/full", *call).code == 1
-    assert state.read_bytes() == before
+    now = _content(state)
+    assert set(now) == set(before)
+    # The leader book may have grown; the next run cuts it.
+    assert all(now[name].startswith(content) for name, content in before.items())
     assert run("dedup", broken, "-o", tmp_path / "b", *call).code == 0
     run("dedup", write_rows(tmp_path / "w.jsonl", posts), "-o", tmp_path / "w", *SMALL)
     assert (tmp_path / "a").read_bytes() + (tmp_path / "b").read_bytes() == (tmp_path / "w").read_bytes()
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_run_writes_what_is_new(tmp_path: Path, run: Run) -> None:
+    """And without a kept message the manifest alone."""
+    posts = list(generate(3_000, seed=4))
+    state = tmp_path / "state"
+    files = ("-q", "--state", state, *setting("exact.window.messages=20000"))
+    first_out = tmp_path / "0.out"
+    sizes = []
+    for number, rows in enumerate((posts[:2_400], posts[2_400:2_700], None, posts[2_700:])):
+        before = _content(state) if sizes else {}
+        source = tmp_path / f"{number}.jsonl"
+        if rows is None:
+            shutil.copyfile(first_out, source)
+        else:
+            write_rows(source, rows)
+        assert run("dedup", source, "-o", tmp_path / f"{number}.out", *files).code == 0
+        now = _content(state)
+        assert {name for name, content in before.items() if now.get(name, content) != content} == (
+            {"state"} if before else set()
+        )
+        sizes.append(
+            sum(len(now[name]) for name in set(now) - set(before)) - (0 if before else len(now["state"]))
+        )
+    first, second, nothing, third = sizes
+    assert nothing == 0
+    assert all(0 < size < first / 4 for size in (second, third)), sizes
+
+
+@pytest.mark.parametrize("kind", ["kept", "bloom", "state"])
+@pytest.mark.parametrize("harm", ["missing", "cut", "flipped", "swapped", "empty"])
+def test_a_file_of_a_state_that_is_harmed_is_named_and_nothing_changes(
+    tmp_path: Path, run: Run, kind: str, harm: str
+) -> None:
+    small = setting("near.window.messages=2000", "exact.window.messages=100")
+    for name in ("state", "other"):
+        posts = list(generate(900, seed=3 if name == "state" else 4))
+        for half in (posts[:450], posts[450:]):
+            source = write_rows(tmp_path / "in.jsonl", half)
+            call = ("dedup", "-q", source, "-o", tmp_path / "out", "--state", tmp_path / name, *small)
+            assert run(*call).code == 0
+    (path, *_), (other, *_) = (
+        sorted(path for path in (tmp_path / name).iterdir() if path.name.partition("-")[0] == kind)
+        for name in ("state", "other")
+    )
+    content = path.read_bytes()
+    if harm == "missing":
+        path.unlink()
+    else:
+        middle = len(content) // 2
+        harmed = {
+            "cut": content[:-20],
+            "flipped": content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :],
+            "swapped": other.read_bytes(),
+            "empty": b"",
+        }
+        path.write_bytes(harmed[harm])
+    before = _content(tmp_path / "state")
+    new = write_rows(tmp_path / "new.jsonl", generate(20, seed=9))
+    ran = run("dedup", "-q", new, "-o", tmp_path / "new", "--state", tmp_path / "state", *small)
+    # A manifest of another state is one, but names files that are not there.
+    named = f"{tmp_path}/state/" if (kind, harm) == ("state", "swapped") else f"{path}: "
+    assert (ran.code, len(ran.err.splitlines())) == (1, 1), ran.err
+    assert ran.err.startswith(f"twinsieve: {named}")
+    assert "restore" in ran.err or harm == "empty"
+    assert NEW_STATE in ran.err
+    assert _content(tmp_path / "state") == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_folders_and_files_of_others_are_refused(tmp_path: Path, run: Run) -> None:
+    source = write_rows(tmp_path / "in.jsonl", generate(20, seed=1))
+    (tmp_path / "old").write_bytes(b"twinsieve files\n\x03\0and so on")
+    (tmp_path / "file").write_bytes(b"notes")
+    for name, files in (("notes", ["a.txt"]), ("parts", ["a.part", "lock"]), ("saved", ["state"])):
+        (tmp_path / name).mkdir()
+        for file in files:
+            (tmp_path / name / file).write_bytes(b"" if file == "lock" else b"twinsieve sieve\n")
+    kind = "a state of `twinsieve dedup`"
+    for name, said in (
+        (
+            "old",
+            "old: is a file that an earlier version of twinsieve wrote, and now a folder is written; name a new",
+        ),
+        ("file", f"file: is not {kind}, but a file; name a folder, or a new one"),
+        ("notes", f"notes: is a folder with other files, not {kind}; name another folder, or a new one"),
+        ("parts", f"parts: is a folder with other files, not {kind}; name another folder, or a new one"),
+        ("saved", f"saved/state: is not {kind}; name the right folder, or {NEW_STATE}"),
+    ):
+        before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        ran = run("dedup", "-q", source, "-o", tmp_path / "out", "--state", tmp_path / name, *SMALL)
+        assert (ran.code, len(ran.err.splitlines())) == (1, 1)
+        assert ran.err.startswith(f"twinsieve: {tmp_path}/{said}"), ran.err
+        assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("left", ["nothing", "a first run that was killed", "a later run that was killed"])
+def test_what_a_killed_run_has_left_is_swept(tmp_path: Path, run: Run, left: str) -> None:
+    state = tmp_path / "state"
+    one, two = (write_rows(tmp_path / f"{seed}.jsonl", generate(50, seed=seed)) for seed in (1, 2))
+    call = ("dedup", "-q", "--state", state, *SMALL)
+    named: set[str] = set()
+    if left == "a later run that was killed":
+        assert run(*call, one, "-o", tmp_path / "out").code == 0
+        named = set(_content(state)) - {"state"}
+    else:
+        state.mkdir()
+    if left != "nothing":
+        for name in (
+            "lock",
+            "kept-0000000000000000-0123abcd.piece",
+            "image-0000000000000009-0123abcd.piece.0123456789abcdef.partial",
+            "bloom-0-0123abcd.part",
+            "leaders-0.rows",
+            ".state.0123abcd.part",
+        ):
+            (state / name).write_bytes(b"" if name == "lock" else b"rest")
+    assert run(*call, two, "-o", tmp_path / "out").code == 0
+    now = _content(state)
+    assert named < set(now)
+    assert len(now) == len(named) + 2, "the manifest and one more piece"
+    assert not {content for content in now.values() if content == b"rest"}
 
 
 def test_lost_leaders_of_a_state_are_said(tmp_path: Path, run: Run) -> None:
     source = write_rows(tmp_path / "in.jsonl", list(generate(20, seed=1)))
     files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--state", tmp_path / "state")
     assert run("dedup", source, *files, *SMALL).code == 0
-    for name in ("out", "d", "state.leaders/leaders-0.rows"):
+    for name in ("out", "d", "state/leaders-0.rows"):
         (tmp_path / name).unlink()
     ran = run("dedup", source, *files, *SMALL)
     assert ran.code == 1
-    assert "is missing; restore it, or begin with a state file that does not exist yet" in ran.err
-
-
-def test_a_state_whose_leaders_have_no_places_is_read(tmp_path: Path, run: Run) -> None:
-    one, two = write_rows(tmp_path / "one.jsonl", [{"id": 7, "text": "a row"}]), tmp_path / "two.jsonl"
-    write_rows(two, [{"id": 8, "text": "a row"}])
-    names = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--state", tmp_path / "state")
-    files = ("-q", *names, *SMALL)
-    assert run("dedup", one, *files).code == 0
-    rows = tmp_path / "state.leaders/leaders-0.rows"
-    _write_version_2(tmp_path / "state", rows, b'[7,"a row"]')
-    assert run("dedup", two, *files) == Ran(0, "", "")
-    (entry,) = read_lines(tmp_path / "d")
-    assert (entry["duplicate_of_id"], entry["leader_text"]) == (7, "a row")
-    assert (entry["leader_source"], entry["leader_line"], entry["line"]) == (None, None, 1)
-    saved = (tmp_path / "state").read_bytes()
-    (tmp_path / "state").write_bytes(saved[:16] + b"\x04" + saved[17:])
-    ran = run("dedup", write_rows(tmp_path / "three.jsonl", [{"text": "b"}]), *files)
-    assert (ran.code, "has format version 4, this program reads 2 and 3" in ran.err) == (1, True)
-
-
-def _write_version_2(state: Path, rows: Path, row: bytes) -> None:
-    """Make of a state with one leader what an earlier version wrote."""
-    entry = np.array([(1, len(row), zlib.crc32(row))], [("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
-    rows.write_bytes(row)
-    rows.with_suffix(".entries").write_bytes(entry.tobytes())
-    saved = state.read_bytes()
-    head = struct.Struct("<HII")
-    _, length, _ = head.unpack(saved[16 : 16 + head.size])
-    begin = 16 + head.size
-    header = json.loads(saved[begin : begin + length])
-    header["leaders"] = [[0, 1, zlib.crc32(entry.tobytes())]]
-    content = json.dumps(header).encode()
-    state.write_bytes(
-        saved[:16] + head.pack(2, len(content), zlib.crc32(content)) + content + saved[begin + length :]
-    )
+    assert f"is missing; restore it, or {NEW_STATE}" in ran.err
 
 
 @given(st.lists(st.lists(st.text(max_size=3), max_size=4), max_size=12), st.integers(1, 5))
@@ -261,6 +352,7 @@ def test_the_book_goes_on_from_its_marks_and_forgets_what_came_after(tmp_path: P
         for number in numbers:
             book.add(np.array([number], np.int64), [Leader(number, f"text {number}", "a", number)])
 
+    (tmp_path / "b").mkdir()
     book = LeaderBook(10, tmp_path / "b")
     entered(book, range(25))
     marks = book.marks()
@@ -301,7 +393,7 @@ def test_changed_leaders_are_one_line_and_never_a_wrong_text(
     tmp_path: Path, run: Run, name: str, harm: str
 ) -> None:
     call = _two_days(tmp_path, run)
-    path = tmp_path / "state.leaders" / f"leaders-0.{name}"
+    path = tmp_path / "state" / f"leaders-0.{name}"
     content = bytearray(path.read_bytes())
     if harm == "garbage":
         content[:] = np.random.default_rng(1).bytes(len(content))
@@ -314,12 +406,12 @@ def test_changed_leaders_are_one_line_and_never_a_wrong_text(
     path.write_bytes(content)
     if harm == "missing":
         path.unlink()
-    before = (tmp_path / "state").read_bytes()
+    before = (tmp_path / "state" / "state").read_bytes()
     ran = run(*call)
     assert (ran.code, len(ran.err.splitlines())) == (1, 1), ran.err
     assert ran.err.startswith(f"twinsieve: {path}: ")
-    assert "restore it, or begin with a state file that does not exist yet" in ran.err
-    assert (tmp_path / "state").read_bytes() == before
+    assert f"restore it, or {NEW_STATE}" in ran.err
+    assert (tmp_path / "state" / "state").read_bytes() == before
     assert not (tmp_path / "two").exists()
 
 

@@ -138,7 +138,7 @@ def test_a_stop_while_a_pipe_has_no_writer_ends_the_run(tmp_path: Path, started:
         running.send_signal(signal.SIGTERM)
         _, err = running.communicate(timeout=120)
         assert (running.returncode, err.startswith(b"twinsieve: stopped before the end")) == (143, True)
-    assert (tmp_path / "state").exists()
+    assert (tmp_path / "state" / "state").exists()
 
 
 def test_an_input_that_fails_leaves_a_state_that_knows_the_rows_before(tmp_path: Path, piped: Piped) -> None:
@@ -188,11 +188,13 @@ def test_a_stream_saves_again_and_again_also_while_it_waits(
         run.start()
         with target.open("rb") as reader, source.open("wb", buffering=0) as writer:
             seen: list[bytes] = []
+            pieces: set[str] = set()
             for number, row in enumerate(_ROWS, start=1):
                 writer.write(row + row)
                 assert reader.readline() == row
                 _until_it_knows(state, 2 * number)
                 seen.append(dropped.read_bytes())
+                assert pieces < (pieces := {path.name for path in state.glob("*.piece")}), "written once"
                 lines = _unpacked(dropped)
                 assert [json.loads(line)["position"] for line in lines] == list(range(2, 2 * number + 1, 2))
             assert len(set(seen)) == len(_ROWS)
@@ -215,9 +217,9 @@ def _until_it_knows(state: Path, rows: int) -> None:
 
 
 def _rows_in(state: Path) -> int:
-    """Rows that a state file knows, 0 where there is none."""
+    """Rows that a state knows, 0 where there is none."""
     try:
-        content = state.read_bytes()
+        content = (state / "state").read_bytes()
     except FileNotFoundError:
         return 0
     start = content.index(b'{"fields"')

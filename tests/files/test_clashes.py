@@ -91,9 +91,9 @@ def test_an_output_over_a_file_that_is_read_is_refused(
 
 @pytest.mark.parametrize("flag", ["-o", "--duplicates", "--dead-letter", "--stats"])
 @pytest.mark.parametrize(
-    "companion", ["state", "state.lock", "state.leaders", "state.leaders/leaders-0.rows"]
+    "companion", ["state", "state/state", "state/lock", "state/leaders-0.rows", "state/out", "state/a/out"]
 )
-def test_an_output_over_a_state_or_its_companions_is_refused(
+def test_an_output_in_the_folder_of_a_state_is_refused(
     tmp_path: Path, run: Run, source: Path, flag: str, companion: str
 ) -> None:
     call = ("dedup", source, "-q", "--state", tmp_path / "state", *SMALL)
@@ -103,32 +103,39 @@ def test_an_output_over_a_state_or_its_companions_is_refused(
         before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         ran = run(*call, flag, tmp_path / companion)
         assert ran.code == 2, ran.err
-        assert "of --state" in ran.err or "is also -" in ran.err
+        if exists and (flag, companion) == ("-o", "state"):
+            # A folder that exists gets an output for each input.
+            said = f"-o {tmp_path}/state/in.jsonl: is also --state ({tmp_path}/state)"
+        else:
+            said = f"--state {tmp_path}/state: is also {flag} ({tmp_path}/{companion})"
+        assert ran.err == f"twinsieve: {said}; name another file\n"
         assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_an_input_that_lies_where_the_lock_must_be_stays(tmp_path: Path, run: Run, source: Path) -> None:
-    lock = source.rename(tmp_path / "state.lock")
-    ran = run("dedup", lock, "--format", "jsonl", "-o", tmp_path / "out", "--state", tmp_path / "state")
+def test_an_input_in_the_folder_of_a_state_stays(tmp_path: Path, run: Run, source: Path) -> None:
+    (tmp_path / "state").mkdir()
+    inside = source.rename(tmp_path / "state" / "lock")
+    ran = run("dedup", inside, "--format", "jsonl", "-o", tmp_path / "out", "--state", tmp_path / "state")
     assert ran.code == 2
-    assert ran.err.startswith("twinsieve: the lock of --state ")
-    assert lock.stat().st_size
+    assert ran.err.startswith(f"twinsieve: --state {tmp_path}/state: is also an input ({inside})")
+    assert inside.stat().st_size
 
 
 def test_a_file_that_is_no_lock_is_not_removed_as_one(tmp_path: Path, run: Run, source: Path) -> None:
-    notes = tmp_path / "state.lock"
+    (tmp_path / "state").mkdir()
+    notes = tmp_path / "state" / "lock"
     notes.write_text("what somebody wrote")
     ran = run("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state", *SMALL)
     assert (ran.code, len(ran.err.splitlines())) == (1, 1)
-    assert "--state needs this name for its lock" in ran.err
+    assert "a state needs this name for its lock, but this is another file; move it away" in ran.err
     assert notes.read_text() == "what somebody wrote"
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/null"])
-def test_a_state_must_be_a_file(run: Run, source: Path, name: str) -> None:
+def test_a_state_must_be_a_folder(run: Run, source: Path, name: str) -> None:
     ran = run("dedup", source, "--state", name, *SMALL)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"twinsieve: --state {name}: is not a regular file; name one, or a new file\n"
+    assert ran.err == f"twinsieve: --state {name}: is not a folder; name one, or a new one\n"
 
 
 @pytest.mark.parametrize(
