@@ -255,6 +255,32 @@ def test_a_run_that_fails_leaves_no_new_file_and_no_thread(
             assert not one.is_alive()
 
 
+def test_an_interruption_when_the_manifest_has_its_name_deletes_none_of_its_files(
+    tmp_path: Path, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a second Ctrl-C while a stream saves."""
+    posts = source.read_bytes().splitlines(keepends=True)
+    call = ("dedup", "-q", "--state", tmp_path / "state", *SMALL)
+    place = Output.place
+
+    def interrupted(output: Output) -> None:
+        place(output)
+        if output.name == str(tmp_path / "state" / "state"):
+            raise KeyboardInterrupt
+
+    for day, rows in enumerate((posts[:100], posts[100:200])):
+        (tmp_path / f"{day}.jsonl").write_bytes(b"".join(rows))
+        with monkeypatch.context() as patch:
+            if day == 1:
+                patch.setattr(Output, "place", interrupted)
+            ran = run(*call, tmp_path / f"{day}.jsonl", "-o", tmp_path / f"{day}.out")
+            assert ran.code == (130 if day == 1 else 0)
+    assert run(*call, source, "-o", tmp_path / "2.out").code == 0
+    assert run("dedup", "-q", source, "-o", tmp_path / "whole", *SMALL).code == 0
+    parts = [(tmp_path / f"{day}.out").read_bytes() for day in range(3)]
+    assert b"".join(parts) == (tmp_path / "whole").read_bytes()
+
+
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_name_that_cannot_be_given_says_which_were(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool

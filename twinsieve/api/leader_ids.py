@@ -2,22 +2,29 @@
 
 The ids are in two generations of up to `window` entries. When the newer generation is full, the older one
 is dropped and a new one begins. An entry takes 16 bytes plus the id (about 30 bytes for a Python int, 60 for
-a str); a text without id takes no memory.
+a str); a text without id takes no memory. They are saved in blocks of entries, and a full block never changes
+again.
 """
 
 from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.exact.sections import Sections
 
 Id = str | int
+
+_BLOCK = 1 << 16
+"""Entries of a saved block, or a 16th of the window if that is more."""
 
 
 class LeaderIds:
@@ -33,6 +40,7 @@ class LeaderIds:
 
     def __init__(self, window: int) -> None:
         self._window = window
+        self._block = max(_BLOCK, window // 16)
         self._older = _IdGeneration()
         self._newer = _IdGeneration()
 
@@ -56,35 +64,53 @@ class LeaderIds:
     def __len__(self) -> int:
         return len(self._older.ids) + len(self._newer.ids)
 
-    def to_sections(self) -> dict[str, NDArray[np.int64] | NDArray[np.uint8]]:
-        """The entries as named arrays: positions of both generations, sizes, and the ids as one JSON list."""
-        ids = to_json([*self._older.ids, *self._newer.ids])
-        return {
-            "positions": np.array([*self._older.positions, *self._newer.positions], dtype=np.int64),
-            "sizes": np.array([len(self._older.ids), len(self._newer.ids)], dtype=np.int64),
-            "ids": np.frombuffer(ids, dtype=np.uint8),
-        }
+    def blocks(self) -> list[dict[str, Callable[[], Sections]]]:
+        """For each generation the names of its blocks in order, with functions that return their entries.
+
+        A block with the same name has the same content in every later call.
+        """
+        return [generation.blocks(self._block) for generation in (self._older, self._newer)]
 
     @classmethod
-    def from_sections(cls, sections: dict[str, NDArray[np.generic]], window: int) -> LeaderIds:
-        """The ids that `to_sections` wrote. raises: StateError if the sections contradict each other"""
+    def from_blocks(cls, generations: Sequence[Sequence[Sections]], window: int) -> LeaderIds:
+        """The ids that `blocks` returned. raises: StateError if the entries contradict each other"""
         loaded = cls(window)
-        positions, sizes = sections["positions"].tolist(), sections["sizes"].tolist()
-        # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
-        ids: list[Id] = json.loads(sections["ids"].tobytes())
-        if len(sizes) != 2 or sum(sizes) != len(positions) or len(ids) != len(positions):
-            raise StateError("leader ids and their positions differ in number; start with an empty sieve")
-        loaded._older = _IdGeneration(positions[: sizes[0]], ids[: sizes[0]])
-        loaded._newer = _IdGeneration(positions[sizes[0] :], ids[sizes[0] :])
+        loaded._older, loaded._newer = map(_IdGeneration.of, generations)
         return loaded
 
 
 class _IdGeneration:
     """Positions in ascending order, and the id at each position."""
 
-    def __init__(self, positions: Sequence[int] = (), ids: Sequence[Id] = ()) -> None:
-        self.positions = array("q", positions)
-        self.ids = list(ids)
+    def __init__(self) -> None:
+        self.positions = array("q")
+        self.ids: list[Id] = []
+
+    @classmethod
+    def of(cls, blocks: Sequence[Sections]) -> _IdGeneration:
+        """The generation with the entries of these blocks. raises: StateError"""
+        generation = cls()
+        for block in blocks:
+            # orjson would refuse lone surrogates, and make floats of integers beyond 64 bits.
+            ids = json.loads(block["ids"].tobytes())
+            if len(ids) != len(block["positions"]):
+                raise StateError("leader ids and their positions differ in number; start with an empty sieve")
+            generation.positions.extend(block["positions"].tolist())
+            generation.ids += ids
+        return generation
+
+    def blocks(self, size: int) -> dict[str, Callable[[], Sections]]:
+        bounds = [*range(0, len(self.ids), size), len(self.ids)]
+        return {
+            f"ids-{self.positions[low]}-{high - low}": partial(self._entries, low, high)
+            for low, high in pairwise(bounds)
+        }
+
+    def _entries(self, low: int, high: int) -> Sections:
+        return {
+            "positions": np.array(self.positions[low:high], np.int64),
+            "ids": np.frombuffer(to_json(self.ids[low:high]), np.uint8),
+        }
 
     def find(self, positions: NDArray[np.int64], ids: NDArray[np.object_]) -> None:
         """Write into `ids` the id of each position of this generation; leave the other rows unchanged."""

@@ -1,16 +1,20 @@
-"""The file of `Sieve.save`: the settings, the number of texts judged, the ids, and the engine's state.
+"""The folder of `Sieve.save`: the settings, the number of texts judged, the ids, and the engine's state.
 
+The manifest holds settings, number, names of the files, and what is small of the engine:
     head: `stages/header.py`, magic "twinsieve sieve\\n"
-    header: JSON {"settings", "rows", "seeded", "version"}
-    two states of `stages/judge/state.py`, each with its own checksums: the ids of leaders, and the engine
-
-The file gets its name only when it is complete. Only its owner can read it, because it holds texts.
+    header: JSON {"settings", "rows", "seeded", "version", "ids", "files"}
+    a state of `stages/judge/state.py`
+The files have checksums and are written once (`pipeline/pieces/`): kept texts, full generations of the exact
+stage, and blocks of leaders' ids. A save gets its name with the manifest, when all files are on disk. Only
+the owner can read them, because they hold texts.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,7 +25,12 @@ from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.sieve_options import engine_config
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.write import Output
+from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.held_messages import HeldMessages
+from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
+from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of
@@ -30,58 +39,128 @@ from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.header import StateHeader
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.judge.state import read_state, write_state
 
-_HEADER = StateHeader(b"twinsieve sieve\n", (1,), "what Sieve.save wrote", "start with a new Sieve")
+_HEADER = StateHeader(b"twinsieve sieve\n", (2,), "what Sieve.save wrote", "start with a new Sieve")
+"""Version 1 was a single file."""
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
 """Sections of the settings that change verdicts on a column of texts."""
 
 
+class LastSave:
+    """The files with which a sieve was last saved, or from which it was loaded, and what it has kept since.
+
+    engine: hands over what it keeps from now on
+    """
+
+    def __init__(self, files: list[StateFile], engine: BatchSieve) -> None:
+        self.files = files
+        window = engine.config.near.window.messages
+        self.held = HeldMessages(engine.stats().kept, max(RECORD_MESSAGES, window // 16))
+        engine.on_kept = self.held.take
+
+    def goes_on_in(self, folder: StateFolder) -> bool:
+        """Whether a save in this folder can use the files of the last one. They have random names and never
+        change, so files of these names are these files."""
+        names = {file.name for file in self.files}
+        return self.held.is_complete and names <= set(folder.storage.names())
+
+
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The content of a saved file. rows: number of texts judged, and so the position of the next text"""
+    """The content of a saved folder. rows: number of texts judged, and so the position of the next text"""
 
     settings: Settings
     scheme: Scheme
     rows: int
     ids: LeaderIds
     engine: BatchSieve
+    last: LastSave
 
 
-def write(name: str, settings: Settings, rows: int, ids: LeaderIds, engine: BatchSieve) -> None:
-    """Save a sieve under `name`. raises: FileError; then an older file of this name is unchanged"""
+def write(
+    name: str, settings: Settings, rows: int, ids: LeaderIds, engine: BatchSieve, last: LastSave | None
+) -> LastSave:
+    """Save a sieve in the folder `name`; only what is new if `last` was there.
+
+    raises: FileError, then what was saved there is unchanged; StateError if the folder holds something else
+    """
+    folder = StateFolder(name, _HEADER)
+    with folder.locked():
+        # Without the last save the journal has no kept texts, so it writes an image of all.
+        held, files = None, []
+        if last is not None and last.goes_on_in(folder):
+            held, files = last.held, last.files
+        kept = engine.stats().kept if held is None else held.since
+        scheme_id, window = engine.config.scheme_id, engine.config.near.window.messages
+        with closing(Journal(folder.storage, scheme_id, window, kept, files, "the sieve")) as journal:
+            for first, messages in [] if held is None else held.runs:
+                journal.take(first, messages)
+            try:
+                return _write(folder, journal, settings, rows, ids, engine)
+            except StateError as error:
+                raise FileError(str(error)) from error
+
+
+def _write(
+    folder: StateFolder,
+    journal: Journal,
+    settings: Settings,
+    rows: int,
+    ids: LeaderIds,
+    engine: BatchSieve,
+) -> LastSave:
+    blocks = ids.blocks()
+    frozen = engine.freeze()
+    frozen = replace(frozen, parts={**frozen.parts, **blocks[0], **blocks[1]})
+    cut = journal.cut(frozen, engine.image)
+    files = journal.write(cut)
     header = orjson.dumps(
         {
             "settings": _plain(settings),
             "rows": rows,
             "seeded": settings.digest.seed != 0,
             "version": program_version(),
+            "ids": [list(generation) for generation in blocks],
+            "files": orjson.Fragment(encode_files(files)),
         },
         option=orjson.OPT_NON_STR_KEYS,
     )
-    with Output(name, mode=0o600, packed=False) as output:
+    with folder.output() as output:
         _HEADER.write(output.write, header)
-        write_state(output.stream(), engine.config.scheme_id, {}, dict(ids.to_sections()))
-        engine.save(output.stream())
-        output.finish()
+        frozen.write(output.stream())
+        output.sync()
+        folder.placing()
+        output.place()
+    # Files that cannot be deleted now are tried again at the next save.
+    with suppress(StateError, OSError):
+        journal.announced(files, {file.name for file in files})
+    return LastSave(files, engine)
 
 
 def read(name: str, seed: int | None) -> Saved:
-    """The sieve that was saved in the file `name`.
+    """The sieve that was saved in the folder `name`.
 
-    seed: the secret seed that the sieve was made with, because the file does not hold it
-    raises: StateError if the file is damaged, has another format or was saved under another fingerprint
-        scheme; UsageError if the seed is missing; FileError if the file cannot be read
+    seed: the secret seed that the sieve was made with, because the folder does not hold it
+    raises: StateError if a file is damaged or missing, has another format or was saved under another
+        fingerprint scheme; UsageError if the seed is missing; FileError if the folder cannot be read
     """
-    try:
-        with Path(name).open("rb") as stream:
-            return _read(stream, seed)
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
-    except StateError as error:
-        raise StateError(f"{name}: {error}") from error
-    except UsageError as error:
-        raise UsageError(f"{name}: {error}") from error
+    folder = StateFolder(name, _HEADER)
+    while True:
+        folder.check()
+        try:
+            with folder.open() as stream:
+                opened = os.fstat(stream.fileno())
+                return _read(folder, stream, seed)
+        except UnreadableError as error:
+            # A save that ended meanwhile may have deleted files of the save before.
+            with suppress(OSError):
+                if not os.path.samestat(opened, os.stat(folder.manifest)):
+                    continue
+            raise StateError(f"{error}, or start with a new Sieve") from error
+        except StateError as error:
+            raise StateError(f"{folder.manifest}: {error}") from error
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from error
 
 
 def leader_window(config: SieveConfig) -> int:
@@ -90,18 +169,21 @@ def leader_window(config: SieveConfig) -> int:
     return max(config.near.window.messages, exact)
 
 
-def _read(stream: BinaryIO, seed: int | None) -> Saved:
+def _read(folder: StateFolder, stream: BinaryIO, seed: int | None) -> Saved:
     header: dict[str, Any] = orjson.loads(_HEADER.read(stream))
     if header["seeded"] and seed is None and header["settings"]["digest"].get("seed_file") is None:
         raise UsageError("was saved with a secret seed; give it, as in Sieve.load(path, seed=…)")
     settings = _settings_of(header, seed)
     scheme = judging_scheme_of(settings)
     config = engine_config(settings, scheme.scheme_id)
-    try:
-        ids = LeaderIds.from_sections(read_state(stream, scheme.scheme_id, {}), leader_window(config))
-    except (KeyError, ValueError) as error:
-        raise StateError(f"does not hold its leader ids ({error}); start with a new Sieve") from error
-    return Saved(settings, scheme, int(header["rows"]), ids, BatchSieve.load(stream, config))
+    files = decode_files(orjson.dumps(header["files"]))
+    with SavedFiles(folder.storage, files, scheme.scheme_id) as saved:
+        engine = BatchSieve.load(stream, config, parts=saved)
+        ids = LeaderIds.from_blocks(
+            [[saved.sections(block) for block in generation] for generation in header["ids"]],
+            leader_window(config),
+        )
+    return Saved(settings, scheme, int(header["rows"]), ids, engine, LastSave(files, engine))
 
 
 def _plain(settings: Settings) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from twinsieve.api import saved_sieve
 from twinsieve.api.frames import FrameT, column_of, is_frame, rows_of
 from twinsieve.api.given import Given, Part, join_columns, read_columns, read_items
 from twinsieve.api.leader_ids import LeaderIds
+from twinsieve.api.saved_sieve import LastSave
 from twinsieve.api.sieve_options import Options, engine_config, settings_of
 from twinsieve.api.times import TimeUnit
 from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, values_of
@@ -132,13 +133,20 @@ class Sieve:
         self._warns_when_full = window is None and settings is None
 
     def _begin(
-        self, settings: Settings, scheme: Scheme, engine: BatchSieve, ids: LeaderIds, rows: int
+        self,
+        settings: Settings,
+        scheme: Scheme,
+        engine: BatchSieve,
+        ids: LeaderIds,
+        rows: int,
+        last: LastSave | None = None,
     ) -> None:
         self._settings = settings
         self._scheme = scheme
         self._engine = engine
         self._ids = ids
         self._rows = rows
+        self._last = last
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._is_judging = False
@@ -272,29 +280,37 @@ class Sieve:
         return self._kept(iter(items), parts, time_unit, chunk)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sieve to a file that only its owner can read, because it holds texts of kept posts.
+        """Write the sieve to a folder that only its owner can read, because it holds texts of kept posts.
 
-        The file gets its name only when it is complete, and replaces an older file of this name. It holds the
-        settings (but no secret seed), the kept texts, the leaders' ids, and checksums of all parts.
+        The folder is made if there is none. A later save to the same folder, also of the loaded sieve, writes
+        only what is new, as long as no more texts were kept in between than a 16th of the window (at least
+        4,096; they are held in memory until then). A new save counts only when it is complete, and then
+        replaces the one before. It holds the settings (but no secret seed), the kept texts, the leaders' ids,
+        and checksums of all files.
 
-        raises: FileError; then the older file is unchanged
+        path: a folder that is new, empty, or holds a saved sieve
+        raises: FileError; StateError if the folder holds something else. Then what was saved before is
+            unchanged
         """
         name = _path(path)
         with self._used():
-            saved_sieve.write(name, self._settings, self._rows, self._ids, self._engine)
+            self._last = saved_sieve.write(
+                name, self._settings, self._rows, self._ids, self._engine, self._last
+            )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, seed: int | None = None) -> Sieve:
         """The saved sieve. It judges later texts as the original would have, and continues its positions.
 
+        path: the folder of `save`. A file that an earlier version saved is refused
         seed: the secret seed that the sieve was made with, if it has one
-        raises: StateError if the file is damaged, has another format, or was saved under other rules (by
-            another version of twinsieve, or with another dictionary): then load it with the version that
+        raises: StateError if a file is damaged or missing, has another format, or was saved under other rules
+            (by another version of twinsieve, or with another dictionary): then load it with the version that
             saved it, or start with a new Sieve; UsageError, FileError
         """
         saved = saved_sieve.read(_path(path), seed)
         sieve = cls.__new__(cls)
-        sieve._begin(saved.settings, saved.scheme, saved.engine, saved.ids, saved.rows)
+        sieve._begin(saved.settings, saved.scheme, saved.engine, saved.ids, saved.rows, saved.last)
         return sieve
 
     def stats(self) -> SieveStats:
@@ -515,8 +531,8 @@ def _similarities(verdicts: EngineVerdicts) -> NDArray[np.float64]:
 
 def _path(path: str | os.PathLike[str]) -> str:
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"path is {a_type(path)}; give the name of a file")
+        raise UsageError(f"path is {a_type(path)}; give the name of a folder")
     name = os.fspath(path)
     if name in ("", "-") or not isinstance(name, str):
-        raise UsageError(f"path is {name!r}; give the name of a file")
+        raise UsageError(f"path is {name!r}; give the name of a folder")
     return name
