@@ -94,12 +94,13 @@ def test_a_frozen_state_is_that_of_its_moment_however_late_it_is_written(
     rows: Rows, config: SieveConfig, cut: int
 ) -> None:
     first, rest = _parts(rows, config, cut)
-    sieve, stream = BatchSieve(config), io.BytesIO()
+    sieve, at_once, late = BatchSieve(config), io.BytesIO(), io.BytesIO()
     sieve.judge(first)
-    saved, write = sieve.to_bytes(), sieve.freeze()
+    frozen = sieve.freeze()
+    frozen.write(at_once)
     sieve.judge(rest)
-    write(stream)
-    assert stream.getvalue() == saved
+    frozen.write(late)
+    assert late.getvalue() == at_once.getvalue()
 
 
 def _aged(method: Literal["bloom", "trie"]) -> SieveConfig:
