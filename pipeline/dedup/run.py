@@ -46,6 +46,7 @@ from twinsieve.pipeline.files.unreadable import (
 )
 from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_clashes
 from twinsieve.pipeline.messages.reader import make_batch
+from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.show import near_in_force
@@ -128,6 +129,7 @@ class Dedup:
         )
         self._job = job
         self._arrival_ms = arrival_ms
+        self._scratch = settings.state.scratch
         self._scheme = judging_scheme_of(settings)
         config = sieve_config(settings, self._scheme.scheme_id)
         if wanted.shows_apart:
@@ -159,6 +161,15 @@ class Dedup:
             self._text_field = TextField()
             self._fails_without_text = settings.input.null_text == "fail"
             self._resources = undo.pop_all()
+
+    def _seal_segments(self, stack: ExitStack, warn: Callable[[str], None]) -> None:
+        """Let the sealed segments of a large near window lie in files: of the state, or without a name."""
+        if self._saved is not None:
+            self._saved.seal_segments(warn)
+            return
+        scratch = ScratchSegments(self._scheme.scheme_id, self._scratch, warn)
+        stack.callback(scratch.close)
+        self._sieve.seal_into(scratch.write)
 
     @staticmethod
     def _named_outputs(job: Job) -> dict[str, str]:
@@ -249,6 +260,7 @@ class Dedup:
         sizes = [self._reader.size_of(name) for name in self._job.inputs]
         self._warn_of_order(warn)
         with ExitStack() as stack:
+            self._seal_segments(stack, warn)
             outputs = self._open_outputs(stack)
             if stop is not None and outputs.may_save_between_chunks:
                 self._inputs.saves = Saves(

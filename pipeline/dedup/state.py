@@ -7,7 +7,7 @@ once (`pipeline/pieces/`), so that a run writes what is new, and not a window of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,6 +83,11 @@ class RunState:
         self._journal = Journal(folder.storage, config.scheme_id, window, kept, files)
         self._files = files
         self.sieve.on_kept = self._journal.take
+
+    def seal_segments(self, report: Callable[[str], None]) -> None:
+        """Let sealed segments of the near window lie in the state. report: as for `Journal`"""
+        self._journal.report = report
+        self.sieve.seal_into(self._journal.write_segment)
 
     def output(self) -> Output:
         """An output for `write`. raises: FileError"""

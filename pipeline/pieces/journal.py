@@ -107,7 +107,7 @@ class Journal:
         self._gathered: list[tuple[int, KeptMessages]] = []
         self._count = 0
         self._next = kept
-        self._report = report
+        self.report = report
         self._writer = ThreadPoolExecutor(1, "twinsieve-pieces")
         self._segments = ThreadPoolExecutor(1, "twinsieve-segments")
         self._scratch = ScratchSegments(scheme_id, scratch, report)
@@ -292,7 +292,7 @@ class Journal:
             if file is not None:
                 file.discard()
             if not self._closed:
-                self._report(
+                self.report(
                     f"{self._failed(error)}; a segment of the near window stays in memory, a restart takes "
                     "longer"
                 )

@@ -100,7 +100,7 @@ def test_a_segment_that_cannot_be_written_stays_in_memory_and_is_told(
     expected = table(BatchSieve(_CONFIG).judge(posts))
     life = Life(storage_at(str(tmp_path)), _CONFIG)
     lines: list[str] = []
-    life.journal._report = lines.append
+    life.journal.report = lines.append
     create = life.storage.create
 
     def refused(name: str) -> object:

@@ -26,6 +26,7 @@ from twinsieve.api.times import TimeUnit
 from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, values_of
 from twinsieve.api.verdicts import NO_POSITION, Verdicts, blank_columns
 from twinsieve.pipeline.messages.columns import ten_thousandths
+from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Batch, Kind, SieveStats
@@ -147,6 +148,7 @@ class Sieve:
         self._ids = ids
         self._rows = rows
         self._last = last
+        engine.seal_into(ScratchSegments(scheme.scheme_id, None).write)
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._is_judging = False
