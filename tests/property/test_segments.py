@@ -8,6 +8,7 @@ buckets do is compared where none overflows.
 from __future__ import annotations
 
 import io
+import random
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -20,6 +21,8 @@ from tests.property.streams import DIFFERENCES, ROWS, Row, Rows, batch_of, judge
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import (
     FULL,
+    GUARDS,
+    OFF,
     Batch,
     Differences,
     ExactConfig,
@@ -121,6 +124,89 @@ def test_segments_forget_load_and_follow_like_one_ring(
         assert follower.to_bytes() == cut.to_bytes()
         cut = BatchSieve.load(io.BytesIO(cut.to_bytes()), config)
         assert replace(cut.stats(), bytes_used=0) == replace(ring.stats(), bytes_used=0)
+
+
+def _long_stream(rng: random.Random, count: int) -> Rows:
+    """Edits of a few sentences that come back all the time, with numbers, ids, scopes and late times."""
+
+    def words(length: int) -> str:
+        return "".join(chr(0x4E00 + rng.randrange(400)) for _ in range(length))
+
+    sentences = [words(rng.randint(9, 30)) for _ in range(20)]
+    rows: Rows = []
+    for second in range(count):
+        text = rng.choice(sentences)
+        place = rng.randrange(len(text))
+        edit = rng.choice(["", "", "吧", words(2), f"{rng.randrange(3)}例"])
+        if rng.random() < 0.2:
+            sentences[rng.randrange(20)] = words(rng.randint(9, 30))
+        time = None if rng.random() < 0.1 else second // 5 - rng.choice([0, 0, 0, 30])
+        rows.append((text[:place] + edit + text[place:], time, rng.randint(0, 2), int(rng.random() < 0.1)))
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_streams_cross_segments_all_the_time(seed: int) -> None:
+    rng = random.Random(seed)
+    age_ms = rng.choice([None, None, 20_000])
+    near = NearConfig(
+        similarity=rng.choice([7_000, 8_500]),
+        window=Window(rng.randint(30, 90), age_ms),
+        differences=rng.choice([Differences(OFF), Differences(GUARDS), Differences(FULL)]),
+        same_id=rng.choice(["drop", "pass"]),  # type: ignore[arg-type]
+        candidates="scan",
+        segment=rng.randint(3, 12),
+        details=True,
+        shards=rng.choice([1, 3]),
+    )
+    config = SieveConfig(
+        # Also smaller than the near window, so that copies are near and not exact.
+        ExactConfig(rng.choice(["trie", "bloom"]), 1e-9, Window(rng.choice([20, 60, 400]), age_ms)),  # type: ignore[arg-type]
+        near,
+        TimeConfig(late=rng.choice(["insert", "judge"]), late_after_ms=20_000),  # type: ignore[arg-type]
+        scoped=rng.random() < 0.5,
+    )
+    batch = batch_of(_long_stream(rng, 500), scoped=config.scoped)
+    expected = _told(_one_ring(config), batch, 1_000)
+    if config.exact.method == "trie":
+        assert expected[0] == told_by_oracle(config, batch)
+    for room, size in ((0, 61), (1, 1_000), (16, 7), (16, 1)):
+        with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
+            assert _told(config, batch, size) == expected
+    kinds = [row[0] for row in expected[0]]
+    assert kinds.count(Kind.UNIQUE) > 10 * near.segment
+    assert kinds.count(Kind.NEAR) > 10
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_crowded_buckets_of_segments_give_one_answer(seed: int) -> None:
+    """Whatever the batches, the threads, and the moments of a save and a load."""
+    rng = random.Random(seed)
+    near = NearConfig(
+        similarity=7_000,
+        window=Window(rng.randint(30, 90), rng.choice([None, 20_000])),
+        bucket_load=rng.choice([8.4, 40.0]),
+        segment=rng.randint(3, 40),
+        details=True,
+    )
+    config = SieveConfig(ExactConfig("bloom", 1e-9, Window(rng.choice([20, 400]))), near)
+    batch = batch_of(_long_stream(rng, 500))
+    expected = _told(config, batch, 1_000)
+    for room, size, shards in ((0, 61, 1), (1, 7, 3), (16, 1, 1)):
+        sharded = replace(config, near=replace(near, shards=shards))
+        with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
+            assert _told(sharded, batch, size) == expected
+    sieve, follower = BatchSieve(config), BatchSieve(config)
+    rows: list[Row] = []
+    for low in range(0, len(batch), 37):
+        part = batch.slice(low, min(low + 37, len(batch)))
+        verdicts = sieve.judge(part)
+        follower.apply(part, verdicts)
+        rows += table(verdicts)
+        saved = sieve.to_bytes()
+        assert follower.to_bytes() == saved
+        sieve = BatchSieve.from_bytes(saved, config)
+    assert rows == expected[0]
 
 
 def _fillers(count: int) -> Rows:
