@@ -288,6 +288,13 @@ class Journal:
             size = file.stream.tell()
             file.finish()
             arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None).arrays
+            with self._lock:
+                if self._closed:
+                    raise StateError("the sieve has ended")
+                self._unannounced[file.name] = file
+                self._files.append(
+                    StateFile(file.name, Holds.SEGMENT, size, digest, first=sealed.first, end=sealed.end)
+                )
         except Exception as error:
             if file is not None:
                 file.discard()
@@ -297,11 +304,6 @@ class Journal:
                     "longer"
                 )
             raise
-        with self._lock:
-            self._unannounced[file.name] = file
-            self._files.append(
-                StateFile(file.name, Holds.SEGMENT, size, digest, first=sealed.first, end=sealed.end)
-            )
         self.written += size
         return arrays
 

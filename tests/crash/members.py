@@ -17,9 +17,11 @@ from twinsieve.pipeline.worker.worker import Worker
 MESSAGES = 260
 
 
-def settings_at(state: str, method: str = "bloom") -> Settings:
-    """A near window of 60 and an exact window of 80 messages, with a snapshot whenever it is possible."""
+def settings_at(state: str, method: str = "bloom", segment: int = 16_000_000) -> Settings:
+    """A near window of 60 messages in segments, and an exact window of 80, with a snapshot whenever it is
+    possible."""
     settings = exact_window(base(state), 80)
+    settings = settings.model_copy(update={"near": settings.near.model_copy(update={"segment": segment})})
     return settings.model_copy(update={"exact": settings.exact.model_copy(update={"method": method})})
 
 

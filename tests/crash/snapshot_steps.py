@@ -22,6 +22,7 @@ class SnapshotStep(StrEnum):
 
     RECORD = "a record is appended"
     PIECE = "a piece is closed, and no manifest names it"
+    SEGMENT = "the file of a segment is written, and no manifest names it"
     PART = "a part of the exact stage is written"
     MERGED = "a merged piece is written"
     MANIFEST = "the manifest is written, and the oldest one is not deleted yet"
@@ -51,6 +52,7 @@ class Killed:
         self.counts: Counter[SnapshotStep] = Counter()
         self._patch(monkeypatch, Journal, "_write", lambda *_: SnapshotStep.RECORD)
         self._patch(monkeypatch, Journal, "_close_piece", _closed)
+        self._patch(monkeypatch, Journal, "_written_segment", lambda *_: SnapshotStep.SEGMENT)
         self._patch(monkeypatch, Journal, "_write_sections", lambda *_: SnapshotStep.PART)
         self._patch(monkeypatch, Journal, "_merge", lambda *_: SnapshotStep.MERGED)
         self._patch(monkeypatch, NewFile, "finish", _finished)
@@ -106,10 +108,13 @@ def let_go(index: Index) -> None:
     journal = index._journal
     assert journal is not None
     journal._writer.shutdown()
+    journal._segments.shutdown()
     for file in journal._unannounced.values():
         file.release()
     if journal._open is not None:
         journal._open.file.release()
+    # The map of a file holds its lock too.
+    index.state.sieve._chunk_judge.segments.sealed.clear()  # type: ignore[attr-defined]
 
 
 def _storage_of(owner: Any) -> Storage:
@@ -127,4 +132,4 @@ def _finished(file: NewFile, *_: object) -> SnapshotStep | None:
 
 
 def _removed(_: Storage, name: str) -> SnapshotStep | None:
-    return SnapshotStep.DELETED if name.endswith((".piece", ".part")) else None
+    return SnapshotStep.DELETED if name.endswith((".piece", ".part", ".segment")) else None

@@ -15,13 +15,13 @@ from tests.service.test_changed_settings import deployment, posts
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.judge.scheme import Scheme
 
-_LATER = {SnapshotStep.MERGED: 2}
+_LATER = {SnapshotStep.MERGED: 2, SnapshotStep.SEGMENT: 3}
 
 
 @pytest.fixture(scope="module")
 def unbroken(scheme: Scheme, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Kind]:
     """The verdicts of a process that nothing disturbs."""
-    settings = settings_at(str(tmp_path_factory.mktemp("state")))
+    settings = settings_at(str(tmp_path_factory.mktemp("state")), segment=25)
     world = deployment(settings, scheme)
     world.produce(posts(1, MESSAGES))
     member = Member(world, settings, "one")
@@ -43,7 +43,9 @@ def test_a_kill_at_a_step_of_a_snapshot_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     small_pieces(monkeypatch)
-    settings = settings_at(str(tmp_path))
+    # Pieces whose segment lies in a file are not merged.
+    segment = 16_000_000 if step is SnapshotStep.MERGED else 25
+    settings = settings_at(str(tmp_path), segment=segment)
     world = deployment(settings, scheme)
     world.produce(posts(1, MESSAGES))
     killed = Killed(monkeypatch, step, 1 if when == "at first" else _LATER.get(step, 6))
