@@ -85,7 +85,7 @@ def _shown_in_text(match: re.Match[str]) -> str:
     return shown(match[0]) if match[0][0] != ":" else "://…"
 
 
-NEW_STATE = "begin with a state file that does not exist yet"
+NEW_STATE = "begin with a new state"
 """Advice for a saved state that no longer fits. An empty file would not help: it is not a state either."""
 
 

@@ -1,4 +1,4 @@
-"""The first bytes of every state file: type of the file, format version, and a JSON header with a checksum.
+"""The first bytes of every file of a state: its type, format version, and a JSON header with a checksum.
 
 magic · format version (u16) · header length (u32) · header CRC-32 (u32), little-endian · header: JSON
 """

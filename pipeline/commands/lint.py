@@ -165,6 +165,11 @@ def _print_on_files(console: Console, cost: Cost, settings: Settings) -> None:
         memory.add_row(part, f"{size / 2**20:,.1f}")
     memory.add_row("all", f"{cost.total_bytes / 2**20:,.1f}")
     console.print(memory)
+    if cost.files:
+        console.print(
+            f"files of sealed segments at worst: {cost.files / 2**20:,.1f} MiB, in the state or in "
+            "state.scratch; the page cache holds what of them is in use"
+        )
     for line in near_in_force(settings.near):
         console.print(f"near: {line}")
     for stage, kept in (("near", settings.near), ("exact", settings.exact)):

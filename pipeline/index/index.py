@@ -47,7 +47,7 @@ from twinsieve.pipeline.index.snapshot_writer import Restored, Sieves, SnapshotW
 from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.pieces import Watch, no_watch
-from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.pieces.journal import PATIENCE_S, Journal
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import (
     ForeignSchemeError,
@@ -151,7 +151,7 @@ class Index:
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
         restored = restore_point(store, self._ids, config.scheme, sieves, log_begins, self.notices, watch)
         self.state = restored.state
-        self._journal = _journal(store, sieves, restored, lambda line: self.notices.append(line))
+        self._journal = _journal(store, sieves, restored, self.notices.append)
         self.snapshots = SnapshotWriter(
             *(store, self._journal, self._ids, config.scheme, background, clock),
             *(config.snapshot_every_s, watch, restored.numbering),
@@ -564,6 +564,7 @@ def _journal(
         noun="snapshot",
         scratch=sieves.scratch,
         report=report,
+        patience_s=PATIENCE_S,
     )
     sieve.on_kept = journal.take
     sieve.seal_into(journal.write_segment)

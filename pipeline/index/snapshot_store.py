@@ -176,29 +176,34 @@ class SnapshotStore:
         """
         storage = self.storage
         name = f"index-{snapshot.next_offset:016d}-{_short(snapshot.log_id)}.snapshot"
-        with ExitStack() as undo:
+        try:
+            file = storage.create(name)
             try:
-                file = storage.create(name)
-                undo.callback(file.release)
                 size = _write(snapshot, file.stream, watch)
                 file.finish()
                 there = set(storage.names())
                 if any(part.name not in there for part in snapshot.files):
                     storage.remove(name)
                     raise StateError("another process has deleted some of its files")
-                for _, old in self._listed(snapshot.log_id)[self._keep :]:
-                    storage.remove(old)
-                for partial in storage.names():
-                    if partial.startswith("index-") and partial.endswith(PARTIAL):
-                        storage.sweep(partial)
-            except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
-                with suppress(Exception):
-                    file.discard_partial()
-                raise StateError(
-                    f"{storage.address}: snapshot cannot be written ({storage.kind_of(error)}); free space "
-                    "or fix permissions; the index continues with its older snapshot"
-                ) from None
+            finally:
+                file.discard_partial()
+        except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
+            raise StateError(
+                f"{storage.address}: snapshot cannot be written ({storage.kind_of(error)}); free space or "
+                "fix permissions; the index continues with its older snapshot"
+            ) from None
+        # The snapshot is stored. What is in the way of deleting old ones is in the way of the next one too.
+        with suppress(Exception):
+            self._delete_old(snapshot.log_id)
         return Stored(storage.path(name), size)
+
+    def _delete_old(self, log_id: bytes) -> None:
+        """Delete the snapshots beyond `keep`, and what killed processes left. raises: errors of the store"""
+        for _, old in self._listed(log_id)[self._keep :]:
+            self.storage.remove(old)
+        for partial in self.storage.names():
+            if partial.startswith("index-") and partial.endswith(PARTIAL):
+                self.storage.sweep(partial)
 
     def named_files(self) -> set[str] | None:
         """The files that the snapshots of all logs name; None if that is unknown, because the store does not

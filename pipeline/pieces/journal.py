@@ -26,7 +26,7 @@ from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
 from twinsieve.pipeline.pieces.mapped_file import map_arrays
-from twinsieve.pipeline.pieces.segment_files import ScratchSegments, ignore, write_segment
+from twinsieve.pipeline.pieces.segment_files import ScratchSegments, Stoppable, ignore, write_segment
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
@@ -39,14 +39,14 @@ RECORD_MESSAGES = 4096
 """Messages of a record."""
 WAITING = 3
 """Records that may wait to be written, or are being written; then the sieve waits too."""
-_PATIENCE_S = 5.0
-"""How long the sieve waits for a slow disk, in all; after that it goes on without waiting, and records that
-find no room are lost."""
+PATIENCE_S = 5.0
+"""How long a sieve that must not stand still waits for a slow disk, in all; after that it goes on without
+waiting, and records that find no room are lost."""
 _PATIENCE_BACK_S = 0.05
 """Each record that found room gives this much patience back. A restore, which keeps messages faster than a
 disk may write them, so waits for each flush; a disk that is slower than the input does not slow judging."""
 _IMAGE_S = 30.0
-"""The most time that judging stops for an image; one that takes longer is given up."""
+"""The most time that such a sieve stops for an image; one that takes longer is given up."""
 _IMAGE_AGAIN_S = 600.0
 """Time from an image that was given up to the next attempt. Until then the window may have passed what is
 missing."""
@@ -63,10 +63,13 @@ class Cut(NamedTuple):
     """A save that has begun.
 
     frozen: the state; piece: done when the piece that ends with it is on disk
+    segments: the segments that were in files by then. In a later one messages may be forgotten that the
+        state does not know as forgotten
     """
 
     frozen: Frozen
     piece: Future[None]
+    segments: frozenset[str]
 
 
 class _Open(NamedTuple):
@@ -86,6 +89,7 @@ class Journal:
     scratch: folder for segments that are mapped, if the storage is not a local folder; None: that of the
         system. A restore from such a storage keeps their messages again
     report: called from another thread with one line if a segment cannot be written
+    patience_s: how long the sieve waits for a slow disk, in all (`PATIENCE_S`); None: as long as it takes
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class Journal:
         noun: str = "state",
         scratch: str | None = None,
         report: Callable[[str], None] = ignore,
+        patience_s: float | None = None,
     ) -> None:
         self._storage = storage
         self._scheme_id = scheme_id
@@ -113,7 +118,7 @@ class Journal:
         self._scratch = ScratchSegments(scheme_id, scratch, report)
         self._room = BoundedSemaphore(WAITING)
         self._lock = Lock()
-        self._patience_s = _PATIENCE_S
+        self._limit_s = self._patience_s = patience_s
         self._image_from_s = 0.0
         """No image is begun before this time."""
         self._open: _Open | None = None
@@ -128,8 +133,8 @@ class Journal:
         """A running save needs the kept messages from this number on; None if no save is running."""
         self._promised: set[str] = set()
         """Files that the owner may be naming in a manifest now."""
-        self._saved_to = 0
-        """That manifest needs no kept message from this number on."""
+        self._saved_from = self._saved_to = 0
+        """That manifest needs the kept messages from the first number to the second (exclusive)."""
         self._closed = False
         self.written = 0
         """Bytes of all files that were completed so far."""
@@ -159,8 +164,10 @@ class Journal:
 
     def _has_room(self) -> bool:
         """Wait for room for a record, as long as the patience lasts; returns whether there is room."""
+        if self._patience_s is None or self._limit_s is None:
+            return self._room.acquire()
         if self._room.acquire(blocking=False):
-            self._patience_s = min(_PATIENCE_S, self._patience_s + _PATIENCE_BACK_S)
+            self._patience_s = min(self._limit_s, self._patience_s + _PATIENCE_BACK_S)
             return True
         began_s = monotonic()
         has_room = self._patience_s > 0 and self._room.acquire(timeout=self._patience_s)
@@ -263,7 +270,9 @@ class Journal:
             except StateError:
                 self._saving_from = None
                 raise
-        return Cut(frozen, closed)
+        with self._lock:
+            segments = frozenset(file.name for file in self._files if file.holds is Holds.SEGMENT)
+        return Cut(frozen, closed, segments)
 
     def _are_missing(self, frozen: Frozen) -> bool:
         """Whether kept messages that a restore needs are in no file."""
@@ -284,7 +293,7 @@ class Journal:
         file: NewFile | None = None
         try:
             file = self._storage.create(f"segment-{sealed.first:016d}-{secrets.token_hex(4)}.segment")
-            digest = write_segment(file.stream, self._scheme_id, sealed)
+            digest = write_segment(Stoppable(file.stream, self._is_closed), self._scheme_id, sealed)
             size = file.stream.tell()
             file.finish()
             arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None).arrays
@@ -300,8 +309,9 @@ class Journal:
                 file.discard()
             if not self._closed:
                 self.report(
-                    f"{self._failed(error)}; a segment of the near window stays in memory, a restart takes "
-                    "longer"
+                    f"{self._storage.address}: a segment of the near window cannot be written "
+                    f"({self._storage.kind_of(error)}) and stays in memory, and a restart takes longer; free "
+                    "space or fix permissions"
                 )
             raise
         self.written += size
@@ -313,7 +323,7 @@ class Journal:
         if monotonic() < self._image_from_s:
             raise self._failed(StateError(self._why_lost))
         try:
-            closed.result(_CLOSE_S)
+            closed.result(None if self._limit_s is None else _CLOSE_S)
         except TimeoutError:
             raise self._failed(StateError("a write to the disk takes long or hangs")) from None
         size = sum(array.nbytes for array in sections.values())
@@ -336,7 +346,7 @@ class Journal:
         name = f"image-{frozen.kept:016d}-{secrets.token_hex(4)}.piece"
         written = self._writer.submit(self._write_sections, name, sections, look)
         try:
-            file = written.result(_IMAGE_S)
+            file = written.result(None if self._limit_s is None else _IMAGE_S)
         except TimeoutError:
             given_up.set()
             written.cancel()
@@ -356,13 +366,14 @@ class Journal:
         """
         cut.piece.result()
         try:
-            return self._write_new(cut.frozen, others, watch)
+            return self._write_new(cut, others, watch)
         finally:
             self._saving_from = None
 
-    def _write_new(self, frozen: Frozen, others: Sequence[StateFile], watch: Watch) -> list[StateFile]:
+    def _write_new(self, cut: Cut, others: Sequence[StateFile], watch: Watch) -> list[StateFile]:
         self._adopt(others)
-        chosen = self._chosen(frozen)
+        frozen, segments = cut.frozen, cut.segments | {file.name for file in others}
+        chosen = self._chosen(frozen, segments)
         for part in set(self._parts) - set(frozen.parts):
             del self._parts[part]
         for part, read in frozen.parts.items():
@@ -372,29 +383,37 @@ class Journal:
                 read()  # raises if the window passed the part while it was written
         # A merge that fails, perhaps for lack of space, is tried again at the next save.
         while (small := _similar(chosen)) is not None and self._merge(small, watch):
-            chosen = self._chosen(frozen)
+            chosen = self._chosen(frozen, segments)
         files = [*chosen, *self._parts.values()]
         with self._lock:
             if self._closed:
-                raise self._failed(StateError("its index has ended"))
+                raise self._failed(StateError("its sieve has ended"))
             self._promised = {file.name for file in files}
-            self._saved_to = frozen.kept
+            self._saved_from, self._saved_to = frozen.oldest, frozen.kept
         return files
 
     def _adopt(self, others: Sequence[StateFile]) -> None:
         """Use these files where this journal has none, or where its own were deleted."""
+        with self._lock:
+            # What another thread completes during the listing may not be listed.
+            before = {file.name for file in self._files}
         there = set(self._storage.names())
         with self._lock:
             known = {file.name for file in self._files}
+            there |= known - before
             wanted = (Holds.KEPT, Holds.SEGMENT)
             kept = [file for file in others if file.holds in wanted and file.name not in known]
             self._files = [file for file in [*self._files, *kept] if file.name in there]
         parts = {file.part: file for file in others if file.holds is Holds.PART}
         self._parts = {part: file for part, file in (parts | self._parts).items() if file.name in there}
 
-    def _chosen(self, frozen: Frozen) -> list[StateFile]:
+    def _chosen(self, frozen: Frozen, segments: Collection[str]) -> list[StateFile]:
+        """The files that a state names for its kept messages. segments: names of those that it may name"""
         with self._lock:
-            files = covering(self._files, frozen.oldest, frozen.kept)
+            usable = [
+                file for file in self._files if file.holds is not Holds.SEGMENT or file.name in segments
+            ]
+            files = covering(usable, frozen.oldest, frozen.kept)
             if files is None:
                 if self._complete_from <= frozen.oldest:
                     self._why_lost = "some of its files were deleted; the next one is whole"
@@ -467,8 +486,14 @@ class Journal:
         """
         now = {file.name for file in files}
         with self._lock:
-            # Later pieces belong to the next save.
-            self._files = [file for file in self._files if file.name in now or file.end > self._saved_to]
+            # Later pieces belong to the next save. So do segments that were not ready for this one.
+            self._files = [
+                file
+                for file in self._files
+                if file.name in now
+                or file.end > self._saved_to
+                or (file.holds is Holds.SEGMENT and file.end > self._saved_from)
+            ]
             waiting = {file.name for file in self._files} - now
             done = [name for name in self._unannounced if name not in waiting]
             files_done = {name: self._unannounced.pop(name) for name in done}
@@ -493,18 +518,25 @@ class Journal:
         )
 
     def close(self) -> None:
-        """Delete the files that no manifest names, and end the writing thread. A store that hangs is not
+        """Delete the files that no manifest names, and end the writing threads. A store that hangs is not
         waited for."""
         if self._closed:
             return
         with self._lock:
             self._closed = True
-        self._segments.shutdown(wait=False, cancel_futures=True)
         self._scratch.close()
+        self.report = ignore
+        stopped = self._segments.submit(int)
+        self._segments.shutdown(wait=False)
+        with suppress(TimeoutError):
+            stopped.result(_CLOSING_S)
         ended = self._writer.submit(self._discard_all)
         self._writer.shutdown(wait=False)
         with suppress(TimeoutError):
             ended.result(_CLOSING_S)
+
+    def _is_closed(self) -> bool:
+        return self._closed
 
     def _discard_all(self) -> None:
         self._discard_open()

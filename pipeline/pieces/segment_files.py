@@ -1,7 +1,8 @@
 """Sealed segments of a near window as files that are mapped (`mapped_file`): in a state, or in scratch space.
 
-A segment is written by a thread while the sieve goes on; then the sieve uses the map of the file, and its own
-memory is free. Scratch files have no name: the system deletes them when the process ends for any reason.
+A segment is written by a thread while the sieve goes on. From its next call on the sieve uses the map of the
+file, and its own memory is free. Scratch files have no name: the system deletes them when the process ends
+for any reason.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 
-def write_segment(stream: BinaryIO, scheme_id: str, sealed: SealedSegment) -> str:
+def write_segment(stream: BinaryIO | Stoppable, scheme_id: str, sealed: SealedSegment) -> str:
     """Write a segment to a stream that can seek; returns the digest of the file. raises: errors of the
     stream"""
     about = {"first": sealed.first, "end": sealed.end, "messages": sealed.messages}
-    return write_arrays(stream, scheme_id, about, sealed.arrays)
+    return write_arrays(cast("BinaryIO", stream), scheme_id, about, sealed.arrays)
 
 
 def map_segment(
@@ -47,6 +48,25 @@ def ignore(_line: str) -> None:
     """A report that goes nowhere."""
 
 
+class Stoppable:
+    """A stream that can seek, and refuses to write when its writer is no longer needed.
+
+    is_stopped: asked before each write
+    """
+
+    def __init__(self, stream: BinaryIO, is_stopped: Callable[[], bool]) -> None:
+        self._stream = stream
+        self._is_stopped = is_stopped
+
+    def write(self, data: bytes) -> int:
+        if self._is_stopped():
+            raise StateError("the sieve has ended")
+        return self._stream.write(data)
+
+    def seek(self, place: int) -> int:
+        return self._stream.seek(place)
+
+
 class ScratchSegments:
     """Files without a name for the segments of a sieve that has no state.
 
@@ -58,7 +78,8 @@ class ScratchSegments:
         self._scheme_id = scheme_id
         self._folder = folder
         self._report = report
-        self._writer = ThreadPoolExecutor(1, "twinsieve-segments")
+        self._writer = ThreadPoolExecutor(1, "twinsieve-scratch")
+        self._closed = False
 
     def write(self, sealed: SealedSegment) -> Future[Arrays]:
         """Begin to write a segment; `BatchSieve.seal_into`."""
@@ -68,10 +89,13 @@ class ScratchSegments:
         folder = self._folder or tempfile.gettempdir()
         try:
             with tempfile.TemporaryFile(prefix="twinsieve-", dir=folder) as file:
-                write_segment(cast("BinaryIO", file), self._scheme_id, sealed)
+                stream = Stoppable(cast("BinaryIO", file), lambda: self._closed)
+                write_segment(stream, self._scheme_id, sealed)
                 file.flush()
                 return map_arrays(file.fileno(), folder, self._scheme_id, None).arrays
         except (OSError, StateError) as error:
+            if self._closed:
+                raise
             kind = error.strerror if isinstance(error, OSError) else str(error)
             self._report(
                 f"{folder}: a segment of the near window cannot be written ({kind}) and stays in memory; "
@@ -80,5 +104,6 @@ class ScratchSegments:
             raise
 
     def close(self) -> None:
-        """End the writing thread."""
+        """End the writing thread; a segment that it is writing stays unwritten."""
+        self._closed = True
         self._writer.shutdown(wait=False, cancel_futures=True)

@@ -24,7 +24,7 @@ from twinsieve.stages.header import StateHeader
 MANIFEST = "state"
 _LOCK = "lock"
 _OWN_NAME = re.compile(
-    r"""  [a-z]{1,20}-[0-9-]{1,80}-[0-9a-f]{8} \. (piece|part) (\.[0-9a-f]{16}\.partial)?
+    r"""  [a-z]{1,20}-[0-9-]{1,80}-[0-9a-f]{8} \. (piece|part|segment) (\.[0-9a-f]{16}\.partial)?
         | leaders-[0-9]{1,20} \. (rows|entries)
         | \.state \. [0-9a-f]{8} \. part
     """,

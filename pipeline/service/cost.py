@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinsieve.pipeline.operate.topic_plan import log_bytes_a_day, log_kept_ms, log_row_bytes, trims_log
-from twinsieve.pipeline.pieces.held import saving_bytes
+from twinsieve.pipeline.pieces.saving_cost import saving_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
@@ -18,7 +18,7 @@ from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts, largest_window
-from twinsieve.stages.judge.batch_sieve import worst_case_bytes
+from twinsieve.stages.judge.batch_sieve import mapped_bytes, worst_case_bytes
 
 _HOUR_S = 3600
 
@@ -59,7 +59,7 @@ class Cover:
 class Cost:
     """What settings cost.
 
-    memory: worst-case bytes of the sieve, by part
+    memory: worst-case bytes of the sieve, by part; files: of the files of its sealed segments
     covers: the time that each window covers
     log_row_bytes, log_bytes_a_day: bytes in the log on Kafka, per message and per day
     log_kept_ms: retention that `topics create` gives the log; None: forever
@@ -67,6 +67,7 @@ class Cost:
     """
 
     memory: dict[str, int]
+    files: int
     covers: list[Cover]
     log_row_bytes: int
     log_bytes_a_day: int
@@ -101,6 +102,7 @@ def cost_of(settings: Settings, rate: float) -> Cost:
     limits = {"near": largest_window(settings.near.method)}
     return Cost(
         memory=worst_case_bytes(sieve_config(settings, "")),
+        files=mapped_bytes(sieve_config(settings, "")),
         covers=[_cover(name, window, rate, limits.get(name)) for name, window in windows],
         log_row_bytes=log_row_bytes(settings),
         log_bytes_a_day=log_bytes_a_day(settings, rate),

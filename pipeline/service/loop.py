@@ -208,9 +208,9 @@ class Loop(ABC):
             self._enter(LoopPhase.WORKING)
 
     def _log_notices(self, notices: list[str]) -> None:
-        for notice in notices:
-            _log.warning("%s: %s", self.name, notice)
-        notices.clear()
+        # Another thread may add one meanwhile.
+        while notices:
+            _log.warning("%s: %s", self.name, notices.pop(0))
 
     def _turn(self) -> None:
         try:

@@ -81,7 +81,8 @@ class WindowSettings(Section):
     """How many kept messages a stage remembers, and for how long."""
 
     messages: Count = setting(
-        _NEAR.window.messages, "kept messages that later ones are compared with, at most 1000000000"
+        _NEAR.window.messages,
+        "kept messages that later ones are compared with",
     )
     age_ms: OptionalDurationMs = setting(_NEAR.window.age_ms, _AGE, alias="age")
 

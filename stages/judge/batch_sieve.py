@@ -29,7 +29,15 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import SavedSections, Sections
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.chunk_judge import ChunkJudge, chunk_rows, near_bytes, no_bloom, no_trie_hits
+from twinsieve.stages.judge.chunk_judge import (
+    IN_MEMORY,
+    ChunkJudge,
+    chunk_rows,
+    near_bytes,
+    no_bloom,
+    no_trie_hits,
+    segment_count,
+)
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk, kept_messages
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
@@ -408,17 +416,23 @@ class BatchSieve:
 
 
 def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
-    """Bytes of each part of the state if all windows are full of the longest texts. Nothing is allocated.
+    """Bytes of each part in memory if all windows are full of the longest texts. Nothing is allocated.
 
-    raises: UsageError
+    Sealed segments lie in files (`mapped_bytes`). raises: UsageError
     """
-    parts = near_bytes(config)
+    parts = near_bytes(config, min(IN_MEMORY, segment_count(config)))
     exact = config.exact
     if exact.method == "bloom":
         parts["bloom"] = BloomGenerations.bytes_for(exact.window, exact.error_rate)
     if exact.method == "trie":
         parts["trie"] = TrieTiers.bytes_for(exact.window)
     return parts
+
+
+def mapped_bytes(config: SieveConfig) -> int:
+    """Bytes of the files of sealed segments if the near window is full of the longest texts."""
+    sealed = segment_count(config) - 1
+    return sum(near_bytes(config, sealed).values()) if sealed else 0
 
 
 def _outcome(verdicts: Verdicts, room: int) -> Outcome:

@@ -427,17 +427,30 @@ class ChunkJudge:
             link_all(self.part_chains, self.ring.columns)
 
 
-def near_bytes(config: SieveConfig) -> dict[str, int]:
-    """Greatest number of bytes of each part, if the window is full and each text has the greatest length."""
+IN_MEMORY = 2
+"""Segments in memory, where sealed ones lie in files: the open one, and one that is being written."""
+
+
+def segment_count(config: SieveConfig) -> int:
+    """Number of segments of a full near window."""
+    near = config.near
+    if near.method != "text" or near.window.messages <= near.segment:
+        return 1
+    # The oldest one and the open one are part of the window only.
+    return -(-near.window.messages // near.segment) + 1
+
+
+def near_bytes(config: SieveConfig, segments: int) -> dict[str, int]:
+    """Greatest number of bytes of each part, if the window is full and each text has the greatest length.
+
+    segments: how many of the segments count
+    """
     near, use = config.near, ring_use(config)
     window = near.window.messages
     simhashes = use.simhashes + use.second_simhashes
     row = record_type(use.text, use.simhashes or use.parts > 0).itemsize
     row += 8 * (1 + use.ids + use.scopes + simhashes + use.parts)
-    segments, messages = 1, window
-    if use.text and window > near.segment:
-        # The oldest one and the open one are part of the window only.
-        segments, messages = -(-window // near.segment) + 1, near.segment
+    messages = min(window, near.segment) if use.text else window
     parts = {"ring": segments * messages * row, "tags": segments * TagIndex.bytes_for(messages)}
     if use.text:
         parts["texts"] = (

@@ -81,7 +81,14 @@ class Segment:
             return
         ring = self.ring
         arrays = ring.arrays() | {"buckets": self.table.buckets.entries}
-        self._mapping = write(SealedSegment(ring.first, ring.kept, self.messages, arrays))
+        # A window that began inside the segment, or was enlarged, does not hold its first messages.
+        first = max(ring.first, int(ring.columns.counters[OLDEST]))
+        self._mapping = write(SealedSegment(first, ring.kept, self.messages, arrays))
+
+    def give_up_file(self) -> None:
+        """The segment is dropped: do not write it if that has not begun."""
+        if self._mapping is not None:
+            self._mapping.cancel()
 
     def use_file(self) -> bool:
         """Use the file from now on, if it is written. If it cannot be written, the segment stays in memory;
@@ -254,13 +261,16 @@ class Segments:
         self.open.ring.seal()
         self.sealed.append(self.open)
         if self._into_file is not None:
-            self.open.into_file(self._into_file)
+            # All, because an earlier one may not have been written for lack of space.
+            for segment in self.sealed:
+                segment.into_file(self._into_file)
         self.open = self._shape.new(self.counters, self.kept, self._shape.messages)
 
     def drop_passed(self) -> None:
         """Drop the sealed segments that the window has passed, by number of messages."""
         while self.sealed and not self.sealed[0].ring.size:
-            del self.sealed[0]
+            self.sealed.pop(0).give_up_file()
+            self._counted = max(0, self._counted - 1)
 
     def forget(self, positions: NDArray[np.int64]) -> None:
         """Make sure that the near stage finds no message with these positions any more."""
@@ -303,9 +313,15 @@ class Segments:
     def count_pushed_out(self, bands: int) -> int:
         """Read the next bands of a segment (`window.pushed_out`), one segment after the other.
 
+        bands: how many to read; of all segments if it is the number of all bands
         returns: how many messages the last whole count of all segments found; 0 before it
         """
         segments = self.all
+        if bands >= self.open.table.buckets.bands:
+            for segment in segments:
+                while not segment.count_pushed_out(bands):
+                    pass
+            return sum(segment.pushed_out.messages for segment in segments)
         if self._counted >= len(segments):
             self._counted = 0
         if segments[self._counted].count_pushed_out(bands):

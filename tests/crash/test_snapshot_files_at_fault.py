@@ -17,6 +17,7 @@ from tests.crash.snapshot_steps import small_pieces
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import Deployment, changed, deployment, posts
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.index import index
 from twinsieve.pipeline.pieces import journal, storage
 from twinsieve.pipeline.pieces.storage import NewFile
 from twinsieve.pipeline.settings.model import Settings
@@ -277,7 +278,7 @@ def test_a_full_disk_stops_nothing_and_the_next_snapshot_is_whole(
 def test_a_disk_that_hangs_stops_nothing_and_the_next_snapshot_is_whole(
     unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(index, "PATIENCE_S", 0.01)
     monkeypatch.setattr(journal, "_CLOSE_S", 0.0)
     disk = Disk(monkeypatch)
     settings = settings_at(str(tmp_path))

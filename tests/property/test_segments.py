@@ -36,7 +36,7 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge import chunk_judge as stage
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.chunk_judge import near_bytes
+from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
 from twinsieve.stages.window.buckets import WAYS
 
 ONE_RING = 16_000_000
@@ -302,7 +302,7 @@ def test_a_window_holds_no_more_segments_than_it_needs() -> None:
         assert segments.size == sum(segment.ring.size for segment in segments.all)
     assert most == 5
     assert sieve.stats().held == sieve.stats().capacity == 1_000
-    assert sieve._chunk_judge.bytes_used <= sum(near_bytes(config).values())
+    assert sieve._chunk_judge.bytes_used <= sum(near_bytes(config, segment_count(config)).values())
 
 
 def test_a_state_of_another_segment_size_is_refused_with_what_to_do() -> None:

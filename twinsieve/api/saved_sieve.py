@@ -46,6 +46,10 @@ _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
 """Sections of the settings that change verdicts on a column of texts."""
 
 
+_HELD = 1 << 17
+"""Most kept texts that wait in memory for the next save; with more, that save writes an image."""
+
+
 class LastSave:
     """The files with which a sieve was last saved, or from which it was loaded, and what it has kept since.
 
@@ -55,7 +59,7 @@ class LastSave:
     def __init__(self, files: list[StateFile], engine: BatchSieve) -> None:
         self.files = files
         window = engine.config.near.window.messages
-        self.held = HeldMessages(engine.stats().kept, max(RECORD_MESSAGES, window // 16))
+        self.held = HeldMessages(engine.stats().kept, min(max(RECORD_MESSAGES, window // 16), _HELD))
         engine.on_kept = self.held.take
 
     def goes_on_in(self, folder: StateFolder) -> bool:

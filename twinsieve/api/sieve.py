@@ -148,7 +148,8 @@ class Sieve:
         self._ids = ids
         self._rows = rows
         self._last = last
-        engine.seal_into(ScratchSegments(scheme.scheme_id, None).write)
+        scratch = ScratchSegments(scheme.scheme_id, settings.state.scratch, _log.warning)
+        engine.seal_into(scratch.write)
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._is_judging = False

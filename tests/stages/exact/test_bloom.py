@@ -349,9 +349,7 @@ def test_a_state_of_other_settings_is_refused_with_what_to_do(
     window: Window, error_rate: float, said: str
 ) -> None:
     sections = BloomGenerations(Window(100, 5_000), 1e-3).to_sections()
-    with pytest.raises(
-        StateError, match=said + ".*; restore the setting or begin with a state file that does not exist yet$"
-    ):
+    with pytest.raises(StateError, match=said + ".*; restore the setting or begin with a new state$"):
         BloomGenerations.from_sections(sections, window, error_rate)
 
 
@@ -382,9 +380,7 @@ def test_a_damaged_state_is_refused_and_never_indexes_out_of_bounds(
     window = Window(100)
     seen = BloomGenerations(window, 1e-3)
     add(seen, _KEYS[:40])
-    with pytest.raises(
-        StateError, match="the state is damaged, begin with a state file that does not exist yet"
-    ):
+    with pytest.raises(StateError, match="the state is damaged, begin with a new state"):
         BloomGenerations.from_sections(damage(seen.to_sections()), window, 1e-3)
 
 

@@ -252,9 +252,7 @@ def _twice(name: str) -> dict[str, NDArray[np.generic]]:
     ],
 )
 def test_a_damaged_state_is_refused(damaged) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(
-        StateError, match=r"^trie: .*; the state is damaged, begin with a state file that does not exist yet"
-    ):
+    with pytest.raises(StateError, match=r"^trie: .*; the state is damaged, begin with a new state"):
         TrieTiers.from_sections(damaged(), Window(4_000))
 
 

@@ -26,6 +26,7 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.window.segments import SealedSegment
 
 
 class Shelf:
@@ -59,6 +60,9 @@ class Shelf:
 
     def image(self) -> Sections | None:
         return None
+
+    def segments(self) -> tuple[SealedSegment, ...]:
+        return ()
 
     def kept_messages(self) -> Iterator[tuple[int, KeptMessages]]:
         return ((first, run) for first, run in self.runs if first + len(run) > self._oldest)

@@ -28,6 +28,6 @@ def test_a_state_of_the_format_that_is_read_goes_on(method: str, window: int) ->
 
 def test_a_state_of_an_older_format_is_refused_with_what_to_do() -> None:
     saved = (FOLDER / "state_version_4_text.bin").read_bytes()
-    expected = rf"format version 4, this program reads {FORMAT_VERSION}.*begin with a state file that does not exist yet"
+    expected = rf"format version 4, this program reads {FORMAT_VERSION}.*begin with a new state"
     with pytest.raises(StateError, match=expected):
         BatchSieve.from_bytes(saved, config_of("text", 1_000))

@@ -9,8 +9,8 @@ import pytest
 
 from tests.stored import storage_at
 from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.pieces.held import kept_message_bytes, saving_bytes
 from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
+from twinsieve.pipeline.pieces.saving_cost import kept_message_bytes, saving_bytes
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.kept_messages import KeptMessages
@@ -59,10 +59,9 @@ def test_records_that_wait_for_a_disk_are_bounded(tmp_path: Any, monkeypatch: py
 
     from twinsieve.pipeline.pieces import journal
 
-    monkeypatch.setattr(journal, "_PATIENCE_S", 0.01)
     flows = Event()
     monkeypatch.setattr(Journal, "_write", lambda *_: flows.wait())
-    held = Journal(storage_at(str(tmp_path)), "", 1_000)
+    held = Journal(storage_at(str(tmp_path)), "", 1_000, patience_s=0.01)
     messages = KeptMessages.blank(RECORD_MESSAGES)
     for number in range(100):
         held.take(number * len(messages), messages)
