@@ -281,12 +281,13 @@ def test_pushed_out_messages_are_counted_in_all_segments() -> None:
     sieve = BatchSieve(config)
     sieve.judge(batch_of(_posts(3_000, 2)))
     segments = sieve._chunk_judge.segments.all
-    bands = config.layout.bands
-    counts = [sieve.pushed_out(bands) for _ in segments]
-    assert counts[:-1] == [0] * (len(segments) - 1)
+    half = config.layout.bands // 2
+    counts = [sieve.pushed_out(half) for _ in segments for _ in range(2)]
+    assert counts[:-1] == [0] * (2 * len(segments) - 1)
     alone = [segment.pushed_out.messages for segment in segments]
     assert counts[-1] == sum(alone)
     assert sum(count > 0 for count in alone) >= 8
+    assert sieve.pushed_out(config.layout.bands) == sum(alone), "all in one call"
 
 
 def test_a_window_holds_no_more_segments_than_it_needs() -> None:
