@@ -321,12 +321,10 @@ class Segments:
             for segment in segments:
                 while not segment.count_pushed_out(bands):
                     pass
-            return sum(segment.pushed_out.messages for segment in segments)
-        if self._counted >= len(segments):
-            self._counted = 0
-        if segments[self._counted].count_pushed_out(bands):
+            self._counted = len(segments)
+        elif segments[min(self._counted, len(segments) - 1)].count_pushed_out(bands):
             self._counted += 1
-        if self._counted == len(segments):
+        if self._counted >= len(segments):
             self._counted = 0
             self._pushed_out = sum(segment.pushed_out.messages for segment in segments)
         return self._pushed_out
