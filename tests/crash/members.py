@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.crash.snapshot_steps import let_go
 from tests.memory.broker import MemoryBroker
-from tests.service.test_changed_settings import Deployment, base, exact_window
+from tests.service.test_changed_settings import Deployment, base, deployment, exact_window, posts
 from tests.twins import Later
 from twinsieve.pipeline.broker.ports import Hook, no_hook
 from twinsieve.pipeline.broker.records import AbortableError, Partition
@@ -13,6 +13,8 @@ from twinsieve.pipeline.index.snapshot_store import SnapshotReader
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.worker import Worker
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.judge.scheme import Scheme
 
 MESSAGES = 260
 
@@ -70,6 +72,17 @@ def run(world: Deployment, *members: Member, rounds: int = 3_000) -> None:
         if world.done():
             return
     raise AssertionError(f"stuck: {world.notices}")
+
+
+def verdicts_undisturbed(scheme: Scheme, settings: Settings, *counts: int) -> dict[int, Kind]:
+    """The verdicts of one process that nothing disturbs. counts: messages of each set of posts, from 1 on"""
+    world = deployment(settings, scheme)
+    for seed, count in enumerate(counts, 1):
+        world.produce(posts(seed, count))
+    member = Member(world, settings, "one")
+    run(world, member)
+    member.end()
+    return world.judged()
 
 
 def check_folder(member: Member, *, strict: bool = True) -> set[str]:

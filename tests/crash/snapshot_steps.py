@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
@@ -115,6 +116,8 @@ def let_go(index: Index) -> None:
         journal._open.file.release()
     # The map of a file holds its lock too.
     index.state.sieve._chunk_judge.segments.sealed.clear()  # type: ignore[attr-defined]
+    # The error that ended its thread holds the map in a circle of error and frames.
+    gc.collect()
 
 
 def _storage_of(owner: Any) -> Storage:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.members import MESSAGES, Member, check_folder, run, settings_at
+from tests.crash.members import MESSAGES, Member, check_folder, run, settings_at, verdicts_undisturbed
 from tests.crash.snapshot_steps import Killed, SnapshotStep, small_pieces
 from tests.memory.broker import CrashError
 from tests.service.conftest import scheme as scheme
@@ -20,14 +20,8 @@ _LATER = {SnapshotStep.MERGED: 2, SnapshotStep.SEGMENT: 3}
 
 @pytest.fixture(scope="module")
 def unbroken(scheme: Scheme, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Kind]:
-    """The verdicts of a process that nothing disturbs."""
     settings = settings_at(str(tmp_path_factory.mktemp("state")), segment=25)
-    world = deployment(settings, scheme)
-    world.produce(posts(1, MESSAGES))
-    member = Member(world, settings, "one")
-    run(world, member)
-    member.end()
-    return world.judged()
+    return verdicts_undisturbed(scheme, settings, MESSAGES)
 
 
 @pytest.mark.parametrize("then", ["restart", "standby"])

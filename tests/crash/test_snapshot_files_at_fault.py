@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.crash.members import MESSAGES, Member, check_folder, run, settings_at
+from tests.crash.members import MESSAGES, Member, check_folder, run, settings_at, verdicts_undisturbed
 from tests.crash.snapshot_steps import small_pieces
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import Deployment, changed, deployment, posts
@@ -36,15 +36,8 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def unbroken(scheme: Scheme, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Kind]:
-    """The verdicts of a process that nothing disturbs, on all messages."""
     settings = settings_at(str(tmp_path_factory.mktemp("state")))
-    world = deployment(settings, scheme)
-    world.produce(posts(1, MESSAGES))
-    world.produce(posts(2, MORE))
-    member = Member(world, settings, "one")
-    run(world, member)
-    member.end()
-    return world.judged()
+    return verdicts_undisturbed(scheme, settings, MESSAGES, MORE)
 
 
 def stopped(settings: Settings, scheme: Scheme) -> Deployment:

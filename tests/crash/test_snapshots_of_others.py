@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tests.shared_store  # (registers its address)
-from tests.crash.members import Member, check_folder, run, settings_at
+from tests.crash.members import Member, check_folder, run, settings_at, verdicts_undisturbed
 from tests.crash.snapshot_steps import small_pieces
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import Deployment, deployment, posts, with_section
@@ -32,14 +32,8 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def unbroken(scheme: Scheme, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Kind]:
-    """The verdicts of a process that nothing disturbs."""
     settings = settings_at(str(tmp_path_factory.mktemp("state")))
-    world = deployment(settings, scheme)
-    world.produce(posts(1, MESSAGES))
-    member = Member(world, settings, "one")
-    run(world, member)
-    member.end()
-    return world.judged()
+    return verdicts_undisturbed(scheme, settings, MESSAGES)
 
 
 def no_image(*_: object) -> None:
