@@ -341,6 +341,8 @@ class NearConfig:
     bucket_load: expected number of entries of an 8-entry bucket when the window, or a segment of it, is full
     segment: for text: most kept messages of a segment; a larger window has several, each with buckets of its
         own (`window.segments`)
+    memory: bytes up to which sealed segments that lie in files are held in memory too, as far as look-ups
+        read them; no verdict depends on it
     distances: for hamming: steps (from_length, k), lengths ascending, k ≤ 7, or ≤ 12 with `scan`; from a body
         length of from_length on, k differing bits are allowed; shorter bodies than the first step are
         exact-only
@@ -362,6 +364,7 @@ class NearConfig:
     candidates: Literal["index", "scan"] = "index"
     bucket_load: float = 8.4
     segment: int = MAX_SEGMENT
+    memory: int = 0
     distances: tuple[tuple[int, int], ...] = ((8, 3),)
     blocks: int = 0
     distances_by_field: tuple[int, ...] = ()
@@ -412,6 +415,7 @@ class SieveStats:
         message had a time
     bytes_used: bytes of all arrays in memory; they grow only until the window is full
     bytes_mapped: bytes of sealed segments that lie in files; the page cache holds what of them is in use
+    segments: number of segments of the near window, the open one included
     """
 
     kept: int
@@ -421,3 +425,4 @@ class SieveStats:
     oldest_time_ms: int | None
     bytes_used: int
     bytes_mapped: int = 0
+    segments: int = 1

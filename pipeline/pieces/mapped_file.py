@@ -26,7 +26,7 @@ from twinsieve.stages.header import StateHeader
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_HEADER = StateHeader(b"twinsieve arrays\n", (1,), "a file of arrays of a twinsieve state", NEW_STATE)
+_HEADER = StateHeader(b"twinsieve arrays\n", (2,), "a file of arrays of a twinsieve state", NEW_STATE)
 _PAGE = 4096
 _MAX_HEAD = 1 << 20
 _COPIED_AT_ONCE = _READ_AT_ONCE = 1 << 24

@@ -212,6 +212,7 @@ class BatchSieve:
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
             bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
             bytes_mapped=near.bytes_mapped,
+            segments=len(near.all),
         )
 
     def pushed_out(self, bands: int) -> int:
@@ -310,6 +311,7 @@ class BatchSieve:
         *,
         parts: SavedParts | None = None,
         forget_exact: bool = False,
+        seal_into: IntoFile | None = None,
     ) -> BatchSieve:
         """The saved sieve. The configuration must have the same methods, exact window and scheme.
 
@@ -317,6 +319,7 @@ class BatchSieve:
         next message on.
         stream: what `save` or `Frozen.write` wrote; after the latter, `parts` has the rest
         forget_exact: the settings of the exact stage may differ too, and the exact stage begins empty
+        seal_into: as for the method of this name; segments that become full in the restore are written too
         raises: StateError, which says what differs or is damaged, and what to do
         """
         parameters = _parameters(config)
@@ -326,14 +329,14 @@ class BatchSieve:
         sieve = cls(config)
         source = _InOneStream(sections) if parts is None else parts
         try:
-            sieve._restore_near(sections, source)
+            sieve._restore_near(sections, source, seal_into)
             if not forget_exact:
                 sieve._restore_exact(sections, source)
         except (KeyError, ValueError) as error:
             raise StateError(f"state does not hold what it should ({error}); {NEW_STATE}") from error
         return sieve
 
-    def _restore_near(self, sections: Sections, parts: SavedParts) -> None:
+    def _restore_near(self, sections: Sections, parts: SavedParts, seal_into: IntoFile | None) -> None:
         near = self._chunk_judge
         oldest, kept = sections["near.range"].tolist()
         segments = near.segments
@@ -345,6 +348,7 @@ class BatchSieve:
         else:
             segments.begin_at(oldest)
             self._add_segments(parts.segments(), oldest, kept)
+        segments.seal_into(seal_into)
         near.keep_again(self._chunks_to_keep(parts.kept_messages(), kept))
         if segments.kept != kept:
             raise StateError(
@@ -353,6 +357,7 @@ class BatchSieve:
             )
         segments.resume(counters)
         segments.forget_again(sections["near.forgotten"].astype(np.int64))
+        segments.fill_memory()
         if image is None:
             near.link_parts()
 
@@ -420,7 +425,12 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
 
     Sealed segments lie in files (`mapped_bytes`). raises: UsageError
     """
-    parts = near_bytes(config, min(IN_MEMORY, segment_count(config)))
+    segments = segment_count(config)
+    parts = near_bytes(config, min(IN_MEMORY, segments))
+    hot = near_bytes(config, max(0, segments - IN_MEMORY))
+    room = min(config.near.memory - sum(parts.values()), hot.get("buckets", 0) + hot["tags"])
+    if room > 0:
+        parts["sealed segments in memory"] = room
     exact = config.exact
     if exact.method == "bloom":
         parts["bloom"] = BloomGenerations.bytes_for(exact.window, exact.error_rate)

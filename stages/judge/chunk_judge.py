@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,9 @@ _NEAR_CODES = {
 }
 _EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
 
+_INSERTING = 2
+"""Threads that fill the candidate index in a restore, each of them a part of its tables."""
+
 _WORTH_THREADS = 256
 """Least number of rows for which threads are used. With fewer rows, waking the threads (some 50 µs each)
 takes more time than they save."""
@@ -118,6 +122,7 @@ class ChunkJudge:
             SegmentShape(
                 window,
                 near.segment,
+                near.memory,
                 ring_use(config),
                 indexed=self._indexed,
                 layout=config.layout,
@@ -199,6 +204,7 @@ class ChunkJudge:
             self._propose_row(chunk, row)
             row = decide(chunk, index, exact, self._params, work, outcome, row)
         self._insert(chunk)
+        self.segments.open.note_positions(chunk.positions[self.kept_rows()[0]])
         self._write_details(chunk, outcome)
         self.segments.drop_passed()
 
@@ -312,26 +318,37 @@ class ChunkJudge:
         chunks: as `judge.kept_messages.as_chunk` makes them; their times are stream times
         Threads fill the candidate index with a chunk while the next one is moved into the ring.
         """
-        with ThreadPoolExecutor() as threads:
+        with ThreadPoolExecutor(_INSERTING) as threads:
             inserting: list[Future[None]] = []
-            for chunk in self._cut(chunks):
+
+            def wait() -> None:
+                for each in inserting:
+                    each.result()
+                inserting.clear()
+
+            for chunk in self._cut(chunks, wait):
                 count, first = len(chunk.lengths), self.ring.kept
                 self.ring.reserve(int(chunk.starts[-1] - chunk.starts[0]), count)
                 keep_all(self.ring.columns, chunk)
-                for each in inserting:
-                    each.result()
+                self.segments.open.note_positions(chunk.positions)
+                wait()
                 rows, kept = np.arange(count, dtype=np.int32), np.arange(first, first + count)
-                inserting = self._begin_inserting(chunk, rows, kept, threads)
-            for each in inserting:
-                each.result()
+                inserting += self._begin_inserting(chunk, rows, kept, threads)
+            wait()
 
-    def _cut(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The chunks in parts for which the open segment has room; a full segment is sealed first."""
+    def _cut(self, chunks: Iterable[Chunk], wait: Callable[[], None]) -> Iterator[Chunk]:
+        """The chunks in parts for which the open segment has room; a full segment is sealed first.
+
+        wait: returns when all messages of the open segment are in its buckets
+        """
         for chunk in chunks:
             low = 0
             while low < len(chunk.lengths):
-                if self.segments.seal_if_full():
+                if self.segments.is_full:
+                    wait()
+                    self.segments.seal_if_full()
                     self.segments.drop_passed()
+                    self.segments.wait_for_files()
                     self._make_room()
                 high = min(low + self.segments.room, len(chunk.lengths))
                 yield part_of_chunk(chunk, low, high)
@@ -350,8 +367,8 @@ class ChunkJudge:
         if self._text:
             self.segments.open.table.reserve(lambda: self._own_buckets(chunk))
         insert = self._inserter(chunk, rows, kept)
-        tables = self._index_tables
-        return [threads.submit(insert, table, table + 1) for table in range(tables)]
+        ends = [self._index_tables * thread // _INSERTING for thread in range(_INSERTING + 1)]
+        return [threads.submit(insert, low, high) for low, high in pairwise(ends)]
 
     @property
     def _has_index(self) -> bool:

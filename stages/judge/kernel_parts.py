@@ -55,7 +55,7 @@ from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import _resize
 from twinsieve.stages.window.ring import Ring, keep, keep_all, new_counters
-from twinsieve.stages.window.tags import _insert_ring
+from twinsieve.stages.window.tags import _insert_ring, tag_find_all
 
 typeof: Any = _typeof  # untyped in Numba
 
@@ -219,6 +219,7 @@ def _compile_exact() -> None:
     _compile(contains_batch, bloom, digests, given.chunk.has_simhash)
     _compile(add_batch, bloom, digests, given.chunk.times, given.chunk.times)
     _compile(_insert_ring, ring.tag_slots, 0, ring.tags, 0, 0)
+    _compile(tag_find_all, ring.tag_slots, ring.tags, ring.tags, given.chunk.positions)
     head = TrieHead(1)
     head.add(head.entries)
     head.find(digests)

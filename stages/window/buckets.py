@@ -23,6 +23,10 @@ WAYS = 8
 INDEX_BITS = 24
 INDEX_MASK = (1 << INDEX_BITS) - 1
 
+_PREFETCHED_ROWS = 2
+"""The buckets of a row are prefetched while the rows before it are inserted. They are dozens, as many lines
+as a core fetches at a time."""
+
 
 class Buckets(NamedTuple):
     """The buckets of all bands and tables.
@@ -146,16 +150,23 @@ def insert_kept(
     rows: int32, rows of the chunk in the order in which they were kept; exact-only rows are skipped
     """
     entries = buckets.entries
-    ahead = 8
-    for table in range(first_table, end_table):
-        probe = own_probe(table, buckets)
-        for i in range(count):
-            if i + ahead < count and chunk.probes[rows[i + ahead]] > probe:
-                prefetch(entries, bucket_of(chunk, np.int64(rows[i + ahead]), probe, buckets))
+    for i in range(count + _PREFETCHED_ROWS):
+        if i < count:
             row = np.int64(rows[i])
+            for table in range(first_table, end_table):
+                probe = own_probe(table, buckets)
+                if chunk.probes[row] > probe:
+                    prefetch(entries, bucket_of(chunk, row, probe, buckets))
+        before = i - _PREFETCHED_ROWS
+        if before < 0:
+            continue
+        row = np.int64(rows[before])
+        entry = pack_entry(kept_indices[before], chunk.codes[row], chunk.signatures[row])
+        for table in range(first_table, end_table):
+            probe = own_probe(table, buckets)
             if chunk.probes[row] <= probe:
                 continue
             start = bucket_of(chunk, row, probe, buckets)
             for way in range(WAYS - 1, 0, -1):
                 entries[start + way] = entries[start + way - 1]
-            entries[start] = pack_entry(kept_indices[i], chunk.codes[row], chunk.signatures[row])
+            entries[start] = entry

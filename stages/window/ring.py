@@ -20,7 +20,7 @@ from twinsieve.stages.kernel import kernel
 from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.record import RECORD, record_type, words_of
-from twinsieve.stages.window.tags import TagIndex, tag_insert, tag_prefetch, tag_remove
+from twinsieve.stages.window.tags import TagIndex, tag_find_all, tag_insert, tag_prefetch, tag_remove
 
 GRANULE = 4
 """Units of a granule. A text begins at a whole granule, so 32-bit offsets are enough for 32 GiB of text."""
@@ -208,11 +208,12 @@ class Ring:
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """By tag: position of its newest entry, for those of `tags` that are in the ring."""
-        slots = self.live_slots()
-        slots = slots[np.isin(self.columns.tags[slots], tags)]
-        return dict(
-            zip(self.columns.tags[slots].tolist(), self.columns.positions[slots].tolist(), strict=True)
-        )
+        columns, newest = self.columns, self.kept - 1
+        slots = np.full(len(tags), -1, np.int64)
+        tag_find_all(columns.tag_slots, columns.tags, tags, slots)
+        kept_indices = newest - (newest - slots) % self.capacity
+        held = (slots >= 0) & (kept_indices >= self.oldest)
+        return dict(zip(tags[held].tolist(), columns.positions[slots[held]].tolist(), strict=True))
 
     def seal(self) -> None:
         """Declare that the ring gets no more messages."""
@@ -274,12 +275,12 @@ class Ring:
         return columns | {"records": self.records}
 
     def map(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Use these arrays of a sealed ring in place of the own ones."""
-        self.records = arrays["records"]
+        """Use those of these arrays of a sealed ring that it has, in place of its own ones."""
+        own = {name: arrays[name] for name in (*_BY_SLOT, "texts", "tag_slots") if name in arrays}
+        self.records = arrays.get("records", self.records)
         fields = {name: self.records[field] for name, field in _FIELDS.items()}
-        own = {name: arrays[name] for name in (*_BY_SLOT, "texts", "tag_slots")}
         self.columns = self.columns._replace(**fields, **own)
-        self._tag_index.slots = arrays["tag_slots"]
+        self._tag_index.slots = self.columns.tag_slots
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
         """What a saved ring holds, by name, without the counters. The tag table is rebuilt at a load."""

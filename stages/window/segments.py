@@ -9,19 +9,22 @@ window may be larger than that.
 A window of another size after a load may leave other ranges: what was open then is sealed as it is.
 
 Somebody else can write a sealed segment to a file and give its arrays back as maps of that file
-(`Segments.seal_into`). The segment then uses these, and its own memory is free.
+(`Segments.seal_into`). The segment then uses these, and its own memory is free. Only what each look-up reads
+(`HOT`) stays in memory, as long as there is enough (`NearConfig.memory`): memory has large pages, and maps of
+files have not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME, BandLayout
+from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.ring import (
@@ -41,6 +44,9 @@ _OPEN = -1
 
 Arrays = dict[str, NDArray[Any]]
 """The memory of a sealed segment by name."""
+
+HOT = frozenset({"buckets", "tag_slots", "tags"})
+"""The arrays of a segment that every look-up reads. The others are read for candidates only."""
 
 
 class SealedSegment(NamedTuple):
@@ -65,22 +71,37 @@ class Segment:
     """A ring and the buckets that find its messages.
 
     messages: how many it was made for; the number of buckets depends on it
+    positions: int64[2], smallest and greatest position of its messages
     """
 
     def __init__(self, ring: Ring, table: BucketTable, messages: int) -> None:
         self.ring = ring
         self.table = table
         self.messages = messages
+        self.positions = np.array([np.iinfo(np.int64).max, np.iinfo(np.int64).min])
         self.pushed_out = PushedOut()
         self.is_mapped = False
         self._mapping: Future[Arrays] | None = None
+        self._spare: Arrays = {}
+        """Arrays of its file in place of which it uses memory."""
+
+    def note_positions(self, positions: NDArray[np.int64]) -> None:
+        """Note the positions of messages that the segment got."""
+        if len(positions):
+            low, high = self.positions
+            self.positions[:] = min(low, positions.min()), max(high, positions.max())
+
+    def may_hold(self, positions: NDArray[np.int64]) -> bool:
+        """Whether the segment can hold a message with one of these positions."""
+        low, high = self.positions
+        return bool(((positions >= low) & (positions <= high)).any())
 
     def into_file(self, write: IntoFile) -> None:
         """Begin to write this sealed segment to a file, unless it lies in one or is being written."""
         if self.is_mapped or self._mapping is not None:
             return
         ring = self.ring
-        arrays = ring.arrays() | {"buckets": self.table.buckets.entries}
+        arrays = ring.arrays() | {"buckets": self.table.buckets.entries, "positions": self.positions}
         # A window that began inside the segment, or was enlarged, does not hold its first messages.
         first = max(ring.first, int(ring.columns.counters[OLDEST]))
         self._mapping = write(SealedSegment(first, ring.kept, self.messages, arrays))
@@ -89,6 +110,11 @@ class Segment:
         """The segment is dropped: do not write it if that has not begun."""
         if self._mapping is not None:
             self._mapping.cancel()
+
+    def wait_for_file(self) -> None:
+        """Wait until the file is written, or cannot be, if one is being written."""
+        if self._mapping is not None:
+            wait([self._mapping])
 
     def use_file(self) -> bool:
         """Use the file from now on, if it is written. If it cannot be written, the segment stays in memory;
@@ -103,15 +129,55 @@ class Segment:
         return True
 
     def map(self, arrays: Arrays) -> None:
-        """Use these arrays. They must be those of `into_file`."""
-        self.ring.map(arrays)
-        self.table.map(arrays["buckets"])
+        """Use these arrays, which must be those of `into_file`, but go on to use own memory for the hot ones
+        until `give_up_memory`."""
+        self.positions = arrays["positions"]
+        self._use({name: array for name, array in arrays.items() if name not in HOT})
+        self._spare = {name: arrays[name] for name in HOT}
         self.is_mapped = True
+
+    def give_up_memory(self) -> None:
+        """Use the file for the hot arrays too."""
+        spare, self._spare = self._spare, {}
+        self._use(spare)
+
+    def use_memory(self) -> None:
+        """Use copies of the hot arrays, in large pages of memory."""
+        mapped = {"buckets": self.table.buckets.entries, **self.ring.arrays()}
+        spare = {name: mapped[name] for name in HOT}
+        for name, array in spare.items():
+            copy = zeros(len(array), array.dtype, small_bytes=0)
+            copy[:] = array
+            self._use({name: copy})
+        self._spare = spare
+
+    def _use(self, arrays: Arrays) -> None:
+        self.ring.map(arrays)
+        if "buckets" in arrays:
+            self.table.map(arrays["buckets"])
 
     @property
     def bytes_used(self) -> int:
-        """Bytes of ring and buckets."""
+        """Bytes of ring and buckets, in memory and in a file."""
         return self.ring.bytes_used + int(self.table.buckets.entries.nbytes)
+
+    @property
+    def bytes_hot(self) -> int:
+        """Bytes of the arrays that look-ups read."""
+        ring = self.ring.columns
+        return int(ring.tags.nbytes + ring.tag_slots.nbytes + self.table.buckets.entries.nbytes)
+
+    @property
+    def holds_memory(self) -> bool:
+        """Whether the hot arrays are in memory although the segment lies in a file."""
+        return bool(self._spare)
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """Those of `bytes_used` that are memory and no map of a file."""
+        if not self.is_mapped:
+            return self.bytes_used
+        return self.bytes_hot if self.holds_memory else 0
 
     @property
     def newest_time(self) -> int:
@@ -128,14 +194,23 @@ class SegmentShape:
     """What all segments of a window have in common.
 
     window: messages of the near window; segment: most messages of a segment, for texts
-    use: columns of the rings
+    memory: as in `NearConfig`; use: columns of the rings
     indexed: whether messages are found by buckets; layout, load: of these buckets
     """
 
     def __init__(
-        self, window: int, segment: int, use: RingUse, *, indexed: bool, layout: BandLayout, load: float
+        self,
+        window: int,
+        segment: int,
+        memory: int,
+        use: RingUse,
+        *,
+        indexed: bool,
+        layout: BandLayout,
+        load: float,
     ) -> None:
         self.window = window
+        self.memory = memory
         self.is_cut = use.text and window > segment
         self.messages = segment if self.is_cut else window
         self.use = use
@@ -177,12 +252,38 @@ class Segments:
         # `any` would stop at the first one.
         if sum([segment.use_file() for segment in self.sealed]):
             self._forget(self.forgotten)
+        self._stay_within_memory()
+
+    def wait_for_files(self) -> None:
+        """Wait until all sealed segments but the newest are written, or cannot be, and use their files."""
+        for segment in self.sealed[:-1]:
+            segment.wait_for_file()
+        self.use_files()
+
+    def _stay_within_memory(self) -> None:
+        """Give up memory of segments that lie in files, the oldest first, until the rest is few enough."""
+        holding = [segment for segment in self.sealed if segment.holds_memory]
+        while holding and self.bytes_used > self._shape.memory:
+            holding.pop(0).give_up_memory()
+
+    def fill_memory(self) -> None:
+        """Hold hot arrays of sealed segments in memory, the newest first, as far as the memory is enough when
+        the open segment is full. Call it after a restore."""
+        full = max((segment.bytes_used for segment in self.sealed), default=0)
+        room = self._shape.memory - max(full, self.open.bytes_used)
+        for segment in reversed(self.sealed):
+            room -= segment.bytes_hot if segment.is_mapped else segment.bytes_used
+            if room < 0:
+                return
+            if segment.is_mapped and not segment.holds_memory:
+                segment.use_memory()
 
     def add_mapped(self, sealed: SealedSegment) -> None:
         """Add a sealed segment whose messages come next; the open segment must be empty."""
         segment = self._shape.new(self.counters, sealed.first, sealed.messages)
         segment.ring.end = sealed.end
         segment.map(sealed.arrays)
+        segment.give_up_memory()
         self.sealed.append(segment)
         self.counters[KEPT] = sealed.end
         self.open = self._shape.new(self.counters, sealed.end, self._shape.messages)
@@ -238,20 +339,25 @@ class Segments:
     @property
     def bytes_used(self) -> int:
         """Bytes of all rings and buckets in memory."""
-        return sum(segment.bytes_used for segment in self.all if not segment.is_mapped)
+        return sum(segment.bytes_in_memory for segment in self.all)
 
     @property
     def bytes_mapped(self) -> int:
-        """Bytes of the segments that lie in files."""
-        return sum(segment.bytes_used for segment in self.sealed if segment.is_mapped)
+        """Bytes of the rings and buckets that are maps of files."""
+        return sum(segment.bytes_used - segment.bytes_in_memory for segment in self.sealed)
 
     def first_kept_after(self, messages: int) -> int:
         """The smallest kept index that is still in the window when that many more messages are kept."""
         return max(int(self.counters[OLDEST]), self.kept + messages - self.window)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the open segment must be sealed before the next message."""
+        return self._shape.is_cut and self.kept >= self._end_of_open
+
     def seal_if_full(self) -> bool:
         """If the open segment is full, seal it and begin a new one. returns: whether it was full"""
-        if not self._shape.is_cut or self.kept < self._end_of_open:
+        if not self.is_full:
             return False
         self.open.ring.trim()
         self._seal()
@@ -275,7 +381,9 @@ class Segments:
     def forget(self, positions: NDArray[np.int64]) -> None:
         """Make sure that the near stage finds no message with these positions any more."""
         held = self.forgotten[self.forgotten >= self.kept - self.size]
-        self.forgotten = np.concatenate([held, *(segment.ring.forget(positions) for segment in self.all)])
+        # The records of a sealed segment are not read where it cannot hold one of the messages.
+        found = [segment.ring.forget(positions) for segment in self.all if segment.may_hold(positions)]
+        self.forgotten = np.concatenate([held, *found])
 
     def forget_again(self, kept_indices: NDArray[np.int64]) -> None:
         """Forget messages in a restored window; those that it does not hold are skipped."""
@@ -369,6 +477,7 @@ class Segments:
             ring.end = end
         ring.restore(parts)
         segment.table.restore(parts["buckets"], before, ring.kept, ring.size)
+        segment.note_positions(ring.columns.positions[ring.live_slots()])
         return segment
 
 

@@ -141,6 +141,15 @@ def tag_find(slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag:
     return ~np.int64(slots[_cell_of(slots, mask, tags, tag)])
 
 
+@kernel
+def tag_find_all(
+    slots: NDArray[np.int32], tags: NDArray[np.uint64], wanted: NDArray[np.uint64], found: NDArray[np.int64]
+) -> None:
+    """Write the ring slot of the newest entry with each of the tags `wanted` to `found`, or -1."""
+    for i in range(len(wanted)):
+        found[i] = tag_find(slots, len(slots) - 1, tags, wanted[i])
+
+
 @kernel(inlined=True)
 def tag_insert(
     slots: NDArray[np.int32], mask: int, tags: NDArray[np.uint64], tag: np.uint64, slot: int

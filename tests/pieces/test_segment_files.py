@@ -61,6 +61,58 @@ def test_segments_in_files_answer_as_those_in_memory(posts: Batch, tmp_path: Pat
     assert {path.name for path in (tmp_path / "app").iterdir()} == names, "what the window passed is deleted"
 
 
+@pytest.mark.parametrize("held", [0, 2, 5])
+def test_what_look_ups_read_stays_in_memory_as_long_as_there_is_enough(
+    held: int, posts: Batch, tmp_path: Path
+) -> None:
+    """Enough for the open segment and for the hot arrays of `held` sealed ones; the newest keep theirs."""
+    first = BatchSieve(_CONFIG)
+    expected = table(first.judge(posts))
+    sealed, opened = first._chunk_judge.segments.sealed[0], first._chunk_judge.segments.open
+    memory = opened.bytes_used + held * sealed.bytes_hot + sealed.bytes_hot // 2 if held else 0
+    config = replace(_CONFIG, near=replace(_CONFIG.near, memory=memory))
+    life = Life(storage_at(str(tmp_path)), config)
+
+    def check() -> None:
+        segments = life.sieve._chunk_judge.segments
+        segments.use_files()
+        holding = [segment.holds_memory for segment in segments.sealed]
+        assert holding == sorted(holding), "the newest ones"
+        assert all(segment.is_mapped for segment in segments.sealed)
+        # The texts of the open segment have some room ahead.
+        assert max(0, held - 1) <= sum(holding) <= held + 1
+        assert segments.bytes_used == segments.open.bytes_used + sum(holding) * sealed.bytes_hot
+        assert segments.bytes_used <= max(memory, segments.open.bytes_used)
+        every = sum(segment.bytes_used for segment in segments.all)
+        assert segments.bytes_used + segments.bytes_mapped == every
+
+    assert _judged(life, posts, 500) == expected[:500]
+    check()
+    life.save()
+    life.restore()
+    check()
+    assert _judged(life, posts, len(posts) - 500) == expected[500:]
+    check()
+
+
+def test_segments_that_become_full_in_a_restore_are_written(posts: Batch, tmp_path: Path) -> None:
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    life.sieve.seal_into(None)
+    life.judge(posts, 500)
+    files = life.save()
+    assert not any(file.holds is Holds.SEGMENT for file in files)
+    assert life.manifest is not None
+    scratch = ScratchSegments("", str(tmp_path))
+    with SavedFiles(life.storage, files, "") as parts:
+        sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), _CONFIG, parts=parts, seal_into=scratch.write)
+    segments = sieve._chunk_judge.segments.sealed
+    assert len(segments) >= 5
+    assert all(segment.is_mapped for segment in segments[:-1])
+    assert table(sieve.judge(posts.slice(500, len(posts)))) == expected[500:]
+    scratch.close()
+
+
 @pytest.mark.parametrize("restored", [False, True])
 def test_a_message_in_a_file_can_be_forgotten(restored: bool, posts: Batch, tmp_path: Path) -> None:
     life, twin = Life(storage_at(str(tmp_path)), _CONFIG), BatchSieve(_CONFIG)

@@ -123,7 +123,7 @@ def test_segments_forget_load_and_follow_like_one_ring(
             each.forget(batch.positions[gone], tags[gone])
         assert follower.to_bytes() == cut.to_bytes()
         cut = BatchSieve.load(io.BytesIO(cut.to_bytes()), config)
-        assert replace(cut.stats(), bytes_used=0) == replace(ring.stats(), bytes_used=0)
+        assert replace(cut.stats(), bytes_used=0, segments=1) == replace(ring.stats(), bytes_used=0)
 
 
 def _long_stream(rng: random.Random, count: int) -> Rows:

@@ -136,9 +136,9 @@ def test_a_restored_sieve_goes_on_as_if_nothing_had_happened(
             each.forget(batch.positions[gone], tags)
         shelf.save(sieve)
         sieve = shelf.restored(config)
-        assert sieve.stats() == never_saved.stats() or sieve.stats() == replace(
-            never_saved.stats(), bytes_used=sieve.stats().bytes_used
-        )
+        # A restore leaves out what the window has passed.
+        found = sieve.stats()
+        assert found == replace(never_saved.stats(), bytes_used=found.bytes_used, segments=found.segments)
         low = high
 
 
