@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import mmap
+import platform
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,6 +29,11 @@ Arrays = Mapping[str, NDArray[Any]]
 
 _HEADER = StateHeader(b"twinsieve arrays\n", (2,), "a file of arrays of a twinsieve state", NEW_STATE)
 _PAGE = 4096
+_IS_GENERIC = platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64", "riscv64")
+_NO_RESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000 if _IS_GENERIC else 0)
+"""A private map counts in full as memory that the process may write to, so the system could refuse a map that
+is larger than its memory. With this flag only pages that are written to count. Python names it from 3.13 on;
+before that, Linux has this number on these machines."""
 _MAX_HEAD = 1 << 20
 _COPIED_AT_ONCE = _READ_AT_ONCE = 1 << 24
 
@@ -96,7 +102,8 @@ def map_arrays(
     raises: UnreadableError if the file is cut, damaged or of another scheme, or cannot be mapped
     """
     try:
-        whole = mmap.mmap(descriptor, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        flags = mmap.MAP_PRIVATE | _NO_RESERVE
+        whole = mmap.mmap(descriptor, 0, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
     except (OSError, ValueError) as error:
         kind = error.strerror if isinstance(error, OSError) else "it is empty"
         raise UnreadableError(f"{name}: cannot be mapped ({kind}); restore it from a copy") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,13 @@ def test_another_scheme_and_what_cannot_be_mapped_are_named(file: Path) -> None:
         _mapped(file, "other")
     with pytest.raises(UnreadableError, match=r"cannot be mapped \(.*\); restore it from a copy"):
         map_arrays(os.pipe()[0], "a pipe", "s", None)
+
+
+def test_a_map_reserves_no_memory(file: Path) -> None:
+    mapped = _mapped(file)
+    maps = Path("/proc/self/smaps").read_text().split("VmFlags:")
+    (of_file,) = [flags for part, flags in pairwise(maps) if str(file) in part]
+    # A system that never promises more memory than it has ignores the wish.
+    is_strict = Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "2"
+    assert ("nr" in of_file.splitlines()[0].split()) == (not is_strict)
+    assert mapped.arrays
