@@ -34,6 +34,9 @@ _NO_RESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000 if _IS_GENERIC else 0)
 """A private map counts in full as memory that the process may write to, so the system could refuse a map that
 is larger than its memory. With this flag only pages that are written to count. Python names it from 3.13 on;
 before that, Linux has this number on these machines."""
+_RANDOM: int | None = getattr(mmap, "MADV_RANDOM", None)
+"""Without this advice, a read of a record that is not in memory brings its neighbours along, and these push
+out what is in use."""
 _MAX_HEAD = 1 << 20
 _COPIED_AT_ONCE = _READ_AT_ONCE = 1 << 24
 
@@ -114,6 +117,8 @@ def map_arrays(
         entries, about, scheme = head["arrays"], head["about"], head["scheme"]
         memory = np.frombuffer(whole, np.uint8)
         arrays = {entry["name"]: _array(memory, entry, checked) for entry in entries}
+        if _RANDOM is not None:
+            whole.madvise(_RANDOM)
     except (StateError, KeyError, TypeError, ValueError) as error:
         raise UnreadableError(f"{name}: is damaged or cut ({error}); restore it from a copy") from None
     if scheme != scheme_id:
