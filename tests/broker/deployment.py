@@ -28,6 +28,7 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
+from twinsieve.stages.contract import MAX_SEGMENT
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
@@ -38,7 +39,7 @@ class Deployment:
 
     snapshot_every: what is killed soon needs young ones; the product's own default is 5m
     clocks: seconds that the clock of a member is ahead, and after how many it jumps (`tests.broker.wrong_clock`)
-    source: more settings of the section `input`; kafka: of the section `kafka`
+    source: more settings of the section `input`; segment: `near.segment`; kafka: of the section `kafka`
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Deployment:
         snapshot_every: str = "10s",
         clocks: Mapping[str, tuple[float, float]] | None = None,
         source: Mapping[str, object] | None = None,
+        segment: int = MAX_SEGMENT,
         **kafka: object,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
@@ -60,7 +62,7 @@ class Deployment:
             "input": {"topics": [f"{app}.in"], **(source or {})},
             "output": {"topic": f"{app}.out", "duplicates": f"{app}.dup", "dead_letter": f"{app}.dead"},
             "exact": {"window": {"messages": 2_000_000, "age": "7d"}},
-            "near": {"window": {"messages": 200_000, "age": "24h"}},
+            "near": {"window": {"messages": 200_000, "age": "24h"}, "segment": segment},
             "kafka": {"client": client, "bootstrap": bootstrap, **kafka},
             "state": {"dir": str(self.folder / "state"), "snapshot_every": snapshot_every},
             "http": {"listen": "none"},

@@ -27,6 +27,8 @@ _CLOCKS = {"a": (-150.0, 0.0), "b": (90.0, 20.0), "visitor": (600.0, 0.0)}
 """Seconds ahead of the broker's, and after how many the clock jumps to the other side (hard)."""
 _OUTPUT_BYTES = 20_000
 """The largest batch that the outputs take (hard)."""
+_SEGMENT = 20_000
+"""The near window then has eleven segments, and one is sealed every few seconds."""
 
 MAX_P99_S = {"kafka-python": 15.0, "confluent": 5.0}
 """What is promised under 3,000 messages a second on two cores."""
@@ -149,7 +151,9 @@ def soak(
     """
     with Cluster(extra=_BROKER, apart=not combined, lives_long=True).start() as cluster:
         app = f"soak-{client[:2]}"
-        deployment = Deployment(cluster.bootstrap, client, app, clocks=_CLOCKS if hard else None)
+        deployment = Deployment(
+            cluster.bootstrap, client, app, clocks=_CLOCKS if hard else None, segment=_SEGMENT
+        )
         deployment.create_topics()
         if hard:
             deployment.limit_outputs(_OUTPUT_BYTES)
