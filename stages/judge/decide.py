@@ -25,7 +25,6 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_prefetch,
     find_places,
 )
-from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.judge.chunk_index import NONE, ChunkIndex, add_kept, cell_of_bucket
 from twinsieve.stages.judge.decide_exact import bloom_time, judge_exact
 from twinsieve.stages.judge.params import (
@@ -62,7 +61,18 @@ from twinsieve.stages.near.verify import (
     first_meeting,
     write_detail,
 )
-from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets, bucket_of
+from twinsieve.stages.window.buckets import (
+    INDEX_MASK,
+    WAYS,
+    Buckets,
+    bucket_at,
+    differing_bits,
+    has_key,
+    key_of,
+    own_probe,
+    pack_entry,
+    wanted_bits,
+)
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns, keep
 from twinsieve.stages.window.tags import tag_prefetch, tag_prefetch_run
@@ -356,19 +366,27 @@ def _best_of_chunk(
         return best
     tables = buckets.bands + buckets.tables
     for probe in range(chunk.probes[row]):
-        cell = cell_of_bucket(kept, bucket_of(chunk, row, np.int64(probe), buckets))
+        key = key_of(chunk, row, np.int64(probe), buckets)
+        cell = cell_of_bucket(kept, bucket_at(key, np.int64(probe), buckets))
         if kept.keys[cell] == np.uint64(0):
             continue
+        wanted = wanted_bits(key, chunk.signatures[row])
         node = np.int64(kept.heads[cell])
         left = WAYS
         while node != NONE and left > 0:
             left -= 1
-            number = node // tables
+            number, own = node // tables, own_probe(node % tables, buckets)
             node = np.int64(kept.next[node])
-            other = kept.kept_rows[number]
+            other = np.int64(kept.kept_rows[number])
+            # The entry that will be inserted for it.
+            other_key = key_of(chunk, other, own, buckets)
+            entry = pack_entry(
+                kept.kept_indices[number], chunk.codes[other], other_key, chunk.signatures[other]
+            )
             limit = index.candidates.limits[chunk.codes[row], chunk.codes[other]]
-            differing = np.int64(popcount(chunk.signatures[row] ^ chunk.signatures[other]))
-            if differing > limit or not first_meeting(work.scratch.seen, row, kept.kept_indices[number]):
+            if not has_key(entry, wanted) or differing_bits(entry, wanted) > limit:
+                continue
+            if not first_meeting(work.scratch.seen, row, kept.kept_indices[number]):
                 continue
             best = _meet(chunk, row, number, index, params, work, best)
     return best
@@ -432,13 +450,14 @@ def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, ke
     """Whether an entry from before the chunk would be in one of the row's buckets if the rows kept in this
     chunk were already inserted."""
     for probe in range(chunk.probes[row]):
-        start = bucket_of(chunk, row, np.int64(probe), buckets)
+        key = key_of(chunk, row, np.int64(probe), buckets)
+        start, wanted = bucket_at(key, np.int64(probe), buckets), wanted_bits(key, chunk.signatures[row])
         cell = cell_of_bucket(kept, start)
         pushed = np.int64(0) if kept.keys[cell] == np.uint64(0) else np.int64(kept.sizes[cell])
         for way in range(WAYS - pushed):
             entry = buckets.entries[start + way]
             if entry == np.uint64(0):
                 break
-            if np.int64(entry & np.uint64(INDEX_MASK)) == kept_index & INDEX_MASK:
+            if np.int64(entry & np.uint64(INDEX_MASK)) == kept_index & INDEX_MASK and has_key(entry, wanted):
                 return True
     return False

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME
-from twinsieve.stages.intrinsics import popcount, prefetch
+from twinsieve.stages.intrinsics import prefetch
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.matches import NOT_PROPOSED, Matches, add_match
 from twinsieve.stages.near.verify import (
@@ -26,7 +26,18 @@ from twinsieve.stages.near.verify import (
     first_meeting,
     may_be_alike,
 )
-from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS, Buckets, bucket_of
+from twinsieve.stages.window.buckets import (
+    INDEX_BITS,
+    INDEX_MASK,
+    WAYS,
+    Buckets,
+    bucket_at,
+    bucket_of,
+    differing_bits,
+    has_key,
+    key_of,
+    wanted_bits,
+)
 from twinsieve.stages.window.chains import Chains, PartChains
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, GRANULE, KEPT, OLDEST, STREAM_TIME, RingColumns
@@ -147,7 +158,7 @@ def propose_row(
 
 @kernel(callee=True, inlined=True)
 def _candidates(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> int:
-    """Write the entries in the buckets of a row whose lengths and signatures allow them to be alike.
+    """Write the entries in the buckets of a row whose keys, lengths and signatures allow them to be alike.
 
     The memory that `_possible` reads of them is prefetched: each entry lies somewhere else, and a read of it
     takes longer than its comparison.
@@ -160,13 +171,15 @@ def _candidates(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> i
     newest = index.before - 1
     found = ZERO
     for probe in range(chunk.probes[row]):
-        start = bucket_of(chunk, row, np.int64(probe), buckets)
+        key = key_of(chunk, row, np.int64(probe), buckets)
+        start, wanted = bucket_at(key, np.int64(probe), buckets), wanted_bits(key, signature)
         for way in range(WAYS):
             entry = buckets.entries[start + way]
-            if entry == np.uint64(0):
-                break
+            # An empty place may have the bits of this key; its length code is no length.
+            if not has_key(entry, wanted):
+                continue
             limit = index.candidates.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
-            if np.int64(popcount(np.uint32(entry >> np.uint64(32)) ^ signature)) > limit:
+            if differing_bits(entry, wanted) > limit:
                 continue
             # The entry holds the low bits of a kept index. Take the newest index below `before` with these
             # bits: if the entry is stale, this index is too old for the window.

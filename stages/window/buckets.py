@@ -1,10 +1,11 @@
 """The candidate index of the method text: for each band and table, buckets of the eight newest entries.
 
 An entry stands for one kept message. It has 8 bytes: 24 bits kept index (the number of the kept message,
-modulo 2 ** 24), 8 bits length code (`window.lengths`), 32 bits signature. A bucket is one cache line (64
-bytes). A new entry goes to the front, and the oldest one is removed. Otherwise no entry is deleted: the kept
-index shows whether an entry is older than the window. There are no chains, so a frequent key costs eight
-comparisons and not thousands.
+modulo 2 ** 24), 8 bits length code (`window.lengths`), 8 bits of the key, 24 bits of the signature. Most
+entries of a bucket have another key than the message that is looked up. The bits of the key tell, so the
+records of these entries are not read. A bucket is one cache line (64 bytes). A new entry goes to the front,
+and the oldest one is removed. Otherwise no entry is deleted: the kept index shows whether an entry is older
+than the window. There are no chains, so a frequent key costs eight comparisons and not thousands.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.intrinsics import GOLDEN, prefetch
+from twinsieve.stages.intrinsics import GOLDEN, popcount, prefetch
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.window.chunk import Chunk
 
 WAYS = 8
 INDEX_BITS = 24
 INDEX_MASK = (1 << INDEX_BITS) - 1
+KEY_SHIFT, KEY_MASK = 32, 0xFF
+"""Place of the bits of the key in an entry. They are low bits; the bucket depends on the high ones."""
+SIGNATURE_SHIFT, SIGNATURE_MASK = 40, 0xFFFFFF
+"""Place of the signature in an entry, and which bits of it are there."""
 
 _PREFETCHED_ROWS = 2
 """The buckets of a row are prefetched while the rows before it are inserted. They are dozens, as many lines
@@ -69,12 +74,15 @@ def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
     Numbers 0 to bands - 1 are the MinHash bands. After them, each table has 2 ** weak look-ups: first the
     unchanged key, then the keys with flipped weak bits.
     """
+    return bucket_at(key_of(chunk, row, probe, buckets), probe, buckets)
+
+
+@kernel(callee=True)
+def key_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.uint64:
+    """The key of a row in its look-up number `probe`: 32 bits, the scope mixed in."""
     salt = chunk.scopes[row]
     if probe < buckets.bands:
-        mixed = (np.uint64(chunk.band_keys[row, probe]) ^ (salt & np.uint64(0xFFFFFFFF))) * np.uint64(
-            buckets.band_buckets
-        )
-        return (probe * buckets.band_buckets + np.int64(mixed >> np.uint64(32))) * WAYS
+        return np.uint64(chunk.band_keys[row, probe]) ^ (salt & np.uint64(0xFFFFFFFF))
     look = probe - buckets.bands
     table = look >> buckets.weak
     flips = look & ((1 << buckets.weak) - 1)
@@ -82,8 +90,17 @@ def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
     for bit in range(buckets.weak):
         if flips & (1 << bit):
             key ^= np.uint64(1) << np.uint64(chunk.weak_bits[row, table, bit])
-    hashed = ((key ^ salt) * GOLDEN) >> np.uint64(32)
-    place = np.int64((hashed * np.uint64(buckets.table_buckets)) >> np.uint64(32))
+    return ((key ^ salt) * GOLDEN) >> np.uint64(32)
+
+
+@kernel(callee=True)
+def bucket_at(key: np.uint64, probe: int, buckets: Buckets) -> np.int64:
+    """The bucket of a key: the index of its first entry. key: of look-up number `probe`"""
+    if probe < buckets.bands:
+        place = np.int64((key * np.uint64(buckets.band_buckets)) >> np.uint64(32))
+        return (probe * buckets.band_buckets + place) * WAYS
+    table = (probe - buckets.bands) >> buckets.weak
+    place = np.int64((key * np.uint64(buckets.table_buckets)) >> np.uint64(32))
     return (buckets.bands * buckets.band_buckets + table * buckets.table_buckets + place) * WAYS
 
 
@@ -126,13 +143,32 @@ def own_buckets(chunk: Chunk, buckets: Buckets, found: NDArray[np.int64]) -> int
 
 
 @kernel(callee=True)
-def pack_entry(kept_index: int, code: int, signature: int) -> np.uint64:
+def pack_entry(kept_index: int, code: int, key: np.uint64, signature: int) -> np.uint64:
     """The 8 bytes of an entry, in the layout that the module describes.
 
-    code: code of the message's length (`window.lengths.length_code`)
+    code: code of the message's length (`window.lengths.length_code`); key: that of the bucket (`key_of`)
     """
     low = np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))
-    return low | (np.uint64(signature) << np.uint64(32))
+    return low | wanted_bits(key, signature)
+
+
+@kernel(callee=True)
+def wanted_bits(key: np.uint64, signature: int) -> np.uint64:
+    """The bits of key and signature at their places in an entry."""
+    high = (np.uint64(signature) & np.uint64(SIGNATURE_MASK)) << np.uint64(SIGNATURE_SHIFT)
+    return ((key & np.uint64(KEY_MASK)) << np.uint64(KEY_SHIFT)) | high
+
+
+@kernel(callee=True)
+def has_key(entry: np.uint64, wanted: np.uint64) -> bool:
+    """Whether an entry has the bits of the key in `wanted` (`wanted_bits`)."""
+    return ((entry ^ wanted) >> np.uint64(KEY_SHIFT)) & np.uint64(KEY_MASK) == np.uint64(0)
+
+
+@kernel(callee=True)
+def differing_bits(entry: np.uint64, wanted: np.uint64) -> np.int64:
+    """How many bits differ of the signatures in an entry and in `wanted`."""
+    return np.int64(popcount((entry ^ wanted) >> np.uint64(SIGNATURE_SHIFT)))
 
 
 @kernel
@@ -161,12 +197,12 @@ def insert_kept(
         if before < 0:
             continue
         row = np.int64(rows[before])
-        entry = pack_entry(kept_indices[before], chunk.codes[row], chunk.signatures[row])
         for table in range(first_table, end_table):
             probe = own_probe(table, buckets)
             if chunk.probes[row] <= probe:
                 continue
-            start = bucket_of(chunk, row, probe, buckets)
+            key = key_of(chunk, row, probe, buckets)
+            start = bucket_at(key, probe, buckets)
             for way in range(WAYS - 1, 0, -1):
                 entries[start + way] = entries[start + way - 1]
-            entries[start] = entry
+            entries[start] = pack_entry(kept_indices[before], chunk.codes[row], key, chunk.signatures[row])

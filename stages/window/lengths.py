@@ -1,10 +1,10 @@
 """Which bucket entries are compared with a message: a table of allowed signature bits by two length codes.
 
-An entry holds a length code (24 steps for each doubling of the length) and a 32-bit signature. Two bodies
-with similarity s and summed length n differ by at most (1 - s) * n inserted or deleted characters. So their
-lengths must be close. Below PARITY_BELOW characters, each of these edits changes one parity bit of the
-signature, so at most that many bits differ. From PARITY_BELOW on, the signature holds one-bit MinHash values;
-their limit is measured, not proven.
+An entry holds a length code (24 steps for each doubling of the length) and 24 of the 32 bits of a signature.
+Of these bits at most as many differ as of all. Two bodies with similarity s and summed length n differ by at
+most (1 - s) * n inserted or deleted characters. So their lengths must be close. Below PARITY_BELOW
+characters, each of these edits changes one parity bit of the signature, so at most that many bits differ.
+From PARITY_BELOW on, the signature holds one-bit MinHash values; their limit is measured, not proven.
 """
 
 from __future__ import annotations

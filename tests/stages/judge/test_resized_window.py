@@ -97,8 +97,8 @@ def _live(sieve: BatchSieve) -> list[list[tuple[int, int]]]:
 
 @pytest.mark.parametrize("method", ["scan", "index"])
 def test_a_halved_window_is_what_a_sieve_of_that_window_would_hold(method: str) -> None:
-    # 8.4 entries a bucket: 200 and 100 buckets, so that two become one.
-    config = SieveConfig(near=NearConfig(candidates=method))  # type: ignore[arg-type]
+    # 200 and 100 buckets, so that two become one.
+    config = SieveConfig(near=NearConfig(candidates=method, bucket_load=8.4))  # type: ignore[arg-type]
     batch = batch_of(_posts(4_000, 3))
     large, small = BatchSieve(_windowed(config, 1_680)), BatchSieve(_windowed(config, 840))
     verdicts = large.judge(batch)
