@@ -18,7 +18,9 @@ from twinsieve.pipeline.settings.model import (
     SignatureSettings,
 )
 from twinsieve.pipeline.settings.named_files import open_secret_files
+from twinsieve.pipeline.settings.values import size_text
 from twinsieve.pipeline.settings.yaml_tree import Raw
+from twinsieve.pipeline.sizing import MAX_SEGMENTS
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import AUTO_HASHES
@@ -54,6 +56,7 @@ def cross_check(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem
     """Problems as (dotted key, what is wrong and what to do). written: the values that were set explicitly"""
     yield from _windows(settings)
     yield from _near(settings.near)
+    yield from _segments(settings)
     yield from _stages(settings, written)
     yield from _patterns(settings)
     yield from _app(settings.app)
@@ -96,6 +99,55 @@ def _near(near: NearSettings) -> Iterator[Problem]:
     if not near.distances:
         yield "near.distances", "is empty; give a distance for a length, as in {8: 3}"
     yield from _blocks(near, "near.distances", near.distances)
+
+
+def _segments(settings: Settings) -> Iterator[Problem]:
+    """Segments of the near window: who has some, how many, and whether they fit into `state.memory`."""
+    near, memory = settings.near, settings.state.memory
+    if near.method != "text":
+        one = f"is for near.method: text, and it is {near.method}, whose window is one segment; leave it out"
+        # The default is no mistake: `lint --show` prints every key, to be given again.
+        if near.segment != NearConfig().segment:
+            yield "near.segment", one
+        if memory is not None:
+            yield "state.memory", one
+        return
+    least = -(-near.window.messages // (MAX_SEGMENTS - 1))
+    if near.segment < min(least, near.window.messages):
+        made = f"cuts a window of {near.window.messages} into more than {MAX_SEGMENTS} segments"
+        yield "near.segment", f"is {near.segment}, which {made}; use {least} or more"
+    elif memory is not None:
+        yield from _memory(settings, memory)
+
+
+def _memory(settings: Settings, memory: int) -> Iterator[Problem]:
+    """A memory for segments that holds less than what always lies in memory."""
+    # Only where it is set, because this imports the stages, which is slow, and every command checks settings.
+    from twinsieve.pipeline.settings.stage_config import sieve_config
+    from twinsieve.pipeline.sizing.kept_bytes import Texts, least_memory
+    from twinsieve.pipeline.sizing.segments import largest_segment
+
+    try:
+        config = sieve_config(settings, "")
+    except (ConfigError, UsageError):
+        # A problem of its own, which the scheme reports.
+        return
+    texts = Texts()
+    least = least_memory(config, texts)
+    if least <= memory:
+        return
+    held = "the open segment, and the one that is being written to a file, take"
+    if config.near.segment >= config.near.window.messages:
+        held = "the near window is one segment, which lies in memory and takes"
+    smaller = largest_segment(config, memory, texts)
+    enough = f"{size_text(_whole_mebibytes(least))} or more"
+    advice = enough if smaller is None else f"near.segment: {smaller} or less, or {enough}"
+    usual = f"{least / 2**20:,.0f} MiB with texts of {texts.characters:.0f} characters"
+    yield "state.memory", f"is {size_text(memory)}; {held} {usual}; use {advice}"
+
+
+def _whole_mebibytes(size: int) -> int:
+    return -(-size // (1 << 20)) << 20
 
 
 def _blocks(near: NearSettings, key: str, distances: Mapping[Any, int]) -> Iterator[Problem]:

@@ -27,6 +27,7 @@ from twinsieve.pipeline.settings.values import (
     OptionalCount,
     OptionalDurationMs,
     OptionalIdf,
+    OptionalSizeBytes,
     OptionalText,
     Ratio,
     Share,
@@ -439,6 +440,11 @@ class StateSettings(Section):
     dir: Text = setting("./state", "a folder or an fsspec address, as s3://bucket/twinsieve")
     snapshot_every_ms: DurationMs = setting(300_000, "how often", alias="snapshot_every")
     keep: Annotated[Whole, Field(ge=1, le=100)] = setting(2, "how many")
+    memory: OptionalSizeBytes = setting(
+        None,
+        "memory that a near window over near.segment may hold, as 8GiB: the newest segments keep their "
+        "index in it; none: full segments are mapped from files as soon as they are written",
+    )
     scratch: OptionalText = setting(
         None,
         "folder for segments of a near window over near.segment, where `dir` is no folder or nothing is "

@@ -241,6 +241,9 @@ Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Written("a nam
 OptionalDurationMs = Annotated[
     DurationMs | None, BeforeValidator(_read_none), Written("a duration, none", duration_text)
 ]
+OptionalSizeBytes = Annotated[
+    SizeBytes | None, BeforeValidator(_read_none), Written("a size, none", size_text)
+]
 OptionalCount = Annotated[Count | None, BeforeValidator(_read_none), Written("a whole number, none")]
 OptionalText = Annotated[Text | None, BeforeValidator(_read_none), Written("a text, none")]
 

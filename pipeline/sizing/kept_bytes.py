@@ -1,0 +1,80 @@
+"""Bytes of kept messages in a segment of the near window, by part, from the layout of its arrays.
+
+The stages know what the longest texts take (`near_bytes`). Here are texts as they usually are: their number
+of characters is spread like waiting times (exponentially), so the mean alone says how many are long.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from twinsieve.stages.contract import SKETCH_FROM, STORED_LENGTH, SieveConfig
+from twinsieve.stages.judge.chunk_judge import near_bytes, ring_use, segment_count
+from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS
+
+MEAN_CHARACTERS = 60.0
+"""Mean characters of a body if nobody says it: that of microblog posts (`bench.near_scale` has as many)."""
+
+HOT = ("buckets", "tags")
+"""Parts of a sealed segment that each look-up reads; the others are read for candidates alone."""
+
+_UNIT = 2
+"""Bytes of a unit of the arena."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Bodies of a mean length. characters: above 0"""
+
+    characters: float = MEAN_CHARACTERS
+
+    @property
+    def stored(self) -> float:
+        """Mean characters that are stored: no more than STORED_LENGTH of a body."""
+        return self.characters * -math.expm1(-STORED_LENGTH / self.characters)
+
+    @property
+    def sketched(self) -> float:
+        """Share of bodies with a sketch."""
+        return math.exp(-SKETCH_FROM / self.characters)
+
+    @property
+    def cut(self) -> float:
+        """Share of bodies that are longer than what is stored of them."""
+        return math.exp(-STORED_LENGTH / self.characters)
+
+    @property
+    def arena_bytes(self) -> float:
+        """Bytes of a text in the arena of a ring: characters, sketch, word starts, tally, whole granules."""
+        units = self.stored + self.stored / 16 + 0.5
+        units += self.sketched * SKETCH_UNITS + self.cut * TALLY_UNITS
+        return _UNIT * (units + (GRANULE - 1) / 2)
+
+
+def segment_messages(config: SieveConfig) -> int:
+    """Kept messages of a full segment; of the window, if it is not cut."""
+    near = config.near
+    return near.window.messages if segment_count(config) == 1 else near.segment
+
+
+def segment_parts(config: SieveConfig, texts: Texts) -> dict[str, int]:
+    """Usual bytes of one full segment by part; of the window, if it is not cut.
+
+    Parts are those of `near_bytes`, which has the greatest number. All but the texts have one size.
+    """
+    parts = near_bytes(config, 1)
+    if ring_use(config).text:
+        parts["texts"] = round(segment_messages(config) * texts.arena_bytes)
+    return parts
+
+
+def hot_bytes(parts: dict[str, int]) -> int:
+    """Bytes of the parts that look-ups read."""
+    return sum(parts.get(name, 0) for name in HOT)
+
+
+def least_memory(config: SieveConfig, texts: Texts) -> int:
+    """Usual bytes of what always lies in memory: the open segment, and one that is being written."""
+    in_memory = min(2, segment_count(config))
+    return in_memory * sum(segment_parts(config, texts).values())
