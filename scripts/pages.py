@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.settings_text import all_keys, example
+from twinsieve.pipeline.service.cost_lines import proposal_lines
+from twinsieve.pipeline.service.cover import Asked, settings_to_cover
+from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.stages.differ.rules import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,7 +30,21 @@ def rules_table() -> str:
     return "\n".join(rows) + "\n"
 
 
-PARTS: dict[str, Callable[[], str]] = {"rules": rules_table, "settings": all_keys}
+_LAYOUT = ("near.layout.bands=24", "near.layout.rows=4")
+_DAY = Asked(rate=5_000, cover_ms=24 * 3_600_000, machine=64 << 30, repeats=0.4)
+
+
+def projection() -> str:
+    """What `lint` proposes for a day on one machine."""
+    pairs = (pair.partition("=") for pair in _LAYOUT)
+    settings = load_settings(None, {}, [Override(key, value, "--set") for key, _, value in pairs])
+    command = "twinsieve lint --rate 5000 --cover 24h --repeats 0.4 --memory 64GiB"
+    flags = " ".join(f"--set {pair}" for pair in _LAYOUT)
+    lines = proposal_lines(settings_to_cover(settings, _DAY), _DAY)
+    return "\n".join(["```", f"$ {command} {flags}", *lines, "```"]) + "\n"
+
+
+PARTS: dict[str, Callable[[], str]] = {"projection": projection, "rules": rules_table, "settings": all_keys}
 """What each part holds, by its name."""
 
 

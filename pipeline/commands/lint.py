@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,15 +14,38 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
 from twinsieve.pipeline.settings import ConfigError
+from twinsieve.pipeline.settings.values import read_duration_ms, read_size_bytes
+from twinsieve.pipeline.sizing import MEAN_CHARACTERS
 from twinsieve.stages.errors import SieveError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from twinsieve.pipeline.service.cost import Cost
+    from twinsieve.pipeline.service.cover import Asked
     from twinsieve.pipeline.settings.model import Settings
     from twinsieve.pipeline.settings.show import Shown
     from twinsieve.pipeline.settings.yaml_tree import Tree
+
+
+def _amount(read: Callable[[object], int]) -> Callable[..., int | None]:
+    """Reads the value of an option as settings read it: a duration in ms, or a size in bytes."""
+
+    def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+        try:
+            return None if value is None else read(value)
+        except ValueError as error:
+            raise click.UsageError(f"{param.opts[0]} {error}", ctx) from error
+
+    return convert
+
+
+def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """The number; a range of click holds nan too. raises: click.UsageError"""
+    if not math.isfinite(value):
+        raise click.UsageError(f"{param.opts[0]} is {value}; write a number, as 5000", ctx)
+    return value
+
 
 _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http")
 """Keys and sections that have an effect only on Kafka, not on files."""
@@ -30,6 +55,7 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     "lint",
     epilog=examples(
         "twinsieve lint my.yaml --rate 1000 --partitions 4",
+        "twinsieve lint --rate 1000 --cover 2h --repeats 0.4 --memory 16GiB",
         "twinsieve lint --show my.yaml --similarity 0.8",
         "twinsieve lint --set near.method=hamming --at 1000000",
     ),
@@ -40,6 +66,7 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     "--rate",
     default=5000.0,
     type=click.FloatRange(min=0.001),
+    callback=_finite,
     help="Expected messages a second on Kafka (5000).",
 )
 @click.option(
@@ -47,6 +74,35 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     default=8,
     type=click.IntRange(min=1, max=100_000),
     help="Input partitions of one `run` process; all of them if it is the last one (8).",
+)
+@click.option(
+    "--characters",
+    default=MEAN_CHARACTERS,
+    type=click.FloatRange(min=1, max=100_000),
+    callback=_finite,
+    metavar="N",
+    help=f"Mean characters of a text that is kept ({MEAN_CHARACTERS}).",
+)
+@click.option(
+    "--cover",
+    callback=_amount(read_duration_ms),
+    metavar="TIME",
+    help="Print settings whose near window reaches back so far, as 24h.",
+)
+@click.option(
+    "--repeats",
+    default=0.0,
+    type=click.FloatRange(min=0, max=0.99),
+    callback=_finite,
+    metavar="SHARE",
+    help="With --cover: share of messages that are dropped (0: every message is kept).",
+)
+@click.option(
+    "--memory",
+    "machine",
+    callback=_amount(read_size_bytes),
+    metavar="SIZE",
+    help="With --cover: memory of the machine, as 64GiB (of this one).",
 )
 @click.option(
     "--at",
@@ -65,22 +121,30 @@ def command(
     file: str | None,
     rate: float,
     partitions: int,
+    characters: float,
+    cover: int | None,
+    repeats: float,
+    machine: int | None,
     kept: int | None,
     show: bool,
     flags: SettingsFlags,
 ) -> None:
     """Show every problem of a settings FILE as `path:line:column: problem`; if there is none, show the costs.
 
-    The costs on Kafka are shown if something is set for Kafka, or if a rate is given.
+    The costs on Kafka are shown if something is set for Kafka, or if a rate is given. With --cover it prints
+    only settings for a file, with their costs as comments.
     Environment variables and flags count as they do for other commands. The exit code is 2 if there is a
     problem.
     """
     from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.service.cost import cost_of
+    from twinsieve.pipeline.service.cost_lines import cost_lines
+    from twinsieve.pipeline.service.cover import Asked, machine_bytes
     from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.show import settings_in_force
+    from twinsieve.pipeline.sizing.kept_bytes import Texts
 
     if file is not None and flags.config is not None:
         raise click.UsageError("name the file once: lint FILE, or -c FILE")
@@ -103,12 +167,25 @@ def command(
             raise click.UsageError(f"--at is for near.method: hamming, and it is {settings.near.method}")
         _print_searches(settings, kept)
         return
+    texts = Texts(characters)
+    given = [
+        name
+        for name in ("rate", "partitions", "characters", "repeats", "machine")
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if cover is not None:
+        _print_proposal(settings, Asked(rate, cover, machine or machine_bytes(), repeats, texts, partitions))
+        return
+    for name, option in (("repeats", "--repeats"), ("machine", "--memory")):
+        if name in given:
+            raise click.UsageError(f"{option} is for --cover; add the time to cover, as --cover 24h")
     console = report()
-    cost = cost_of(settings, rate)
+    cost = cost_of(settings, rate, texts)
     _print_on_files(console, cost, load_settings(path, os.environ, overrides, on_files=True))
-    given = (ctx.get_parameter_source(name) for name in ("rate", "partitions"))
-    if _names_kafka(tree) or ParameterSource.COMMANDLINE in given:
+    if _names_kafka(tree) or given:
         _print_on_kafka(console, cost, settings, rate, partitions)
+        if cost.estimates:
+            click.echo("\n".join(cost_lines(cost.estimates, rate, texts)))
     else:
         console.print("for what they cost on Kafka add --rate N, in messages a second")
     if not settings.digest.seed:
@@ -122,6 +199,15 @@ def command(
         click.echo(printable(f"warning: {key} {problem}"))
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")
+
+
+def _print_proposal(settings: Settings, asked: Asked) -> None:
+    """Print settings that cover the time, as a settings file; raises: UsageError if there are none."""
+    from twinsieve.pipeline.service.cost_lines import proposal_lines
+    from twinsieve.pipeline.service.cover import settings_to_cover
+
+    for line in proposal_lines(settings_to_cover(settings, asked), asked):
+        click.echo(line)
 
 
 def _problems_in_use(settings: Settings, name: str) -> list[str]:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, WAITING
-from twinsieve.pipeline.wire.columns import row_bytes
-from twinsieve.stages.contract import STORED_LENGTH, SieveConfig
+from twinsieve.pipeline.sizing.piece_bytes import largest_piece_bytes
+from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.exact.bloom_sizing import GENERATIONS
 from twinsieve.stages.exact.trie import tier_sizes
 from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 from twinsieve.stages.judge.chunk_judge import chunk_rows
-from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.window.ring import SKETCH_UNITS
 
 _COPIES = 3
 """Of the record that is being written: its parts as one, their columns side by side, and compressed."""
 _FRAME_BYTES = 2 << 24
 """A frame of a section, plain and compressed (`stages/judge/state.py`)."""
-
-
-def kept_message_bytes(config: SieveConfig) -> int:
-    """Bytes of one kept message of the greatest length, while it waits to be written."""
-    dims = {"bands": config.layout.bands, "parts": config.near.parts}
-    fixed = int(row_bytes(KeptMessages.blank(1, dims=dims))[0])
-    # A character takes four bytes, and one that says where words start.
-    return fixed + 8 + STORED_LENGTH * 5 + 2 * SKETCH_UNITS
 
 
 def saving_bytes(config: SieveConfig) -> int:
@@ -35,7 +25,7 @@ def saving_bytes(config: SieveConfig) -> int:
     raises: UsageError
     """
     rows = RECORD_MESSAGES + chunk_rows(config)
-    records = (WAITING + 1 + _COPIES) * rows * kept_message_bytes(config)
+    records = (WAITING + 1 + _COPIES) * rows * largest_piece_bytes(config)
     small = worst_case_bytes(config).get("bloom", 0) // GENERATIONS
     if config.exact.method == "trie":
         small = TrieHead.bytes_for(tier_sizes(config.exact.window).head)

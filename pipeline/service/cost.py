@@ -12,6 +12,8 @@ from twinsieve.pipeline.pieces.saving_cost import saving_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.sizing.kept_bytes import Texts, hot_bytes
+from twinsieve.pipeline.sizing.model import REPEATS, Estimate, Load, estimate
 from twinsieve.pipeline.watch.drops import DROPS_BYTES
 from twinsieve.pipeline.wire.columns import row_bytes
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
@@ -19,8 +21,10 @@ from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts, largest_window
 from twinsieve.stages.judge.batch_sieve import mapped_bytes, worst_case_bytes
+from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
 
 _HOUR_S = 3600
+_TEXTS = Texts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,10 @@ class Cover:
         if self.by != "messages" or self.asked_hours is None:
             return None
         key = f"{self.name}.window.messages"
-        age, needed = _shown(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
-        line = f"{self.name}: {_shown(self.hours)} of {age}; raise {key} ({age} hold {needed:,}"
+        age, needed = shown_hours(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
+        line = f"{self.name}: {shown_hours(self.hours)} of {age}; raise {key} ({age} hold {needed:,}"
         if self.max_messages is not None and needed > self.max_messages:
-            reach = _shown(self.max_messages / rate / _HOUR_S)
+            reach = shown_hours(self.max_messages / rate / _HOUR_S)
             return f"{line}, at most {self.max_messages:,}: {reach})"
         return f"{line})"
 
@@ -60,6 +64,8 @@ class Cost:
     """What settings cost.
 
     memory: worst-case bytes of the sieve, by part; files: of the files of its sealed segments
+    estimates: what the sieve costs with usual texts, for each share of repeats in `sizing.model.REPEATS`;
+        empty if `near.method` is not text
     covers: the time that each window covers
     log_row_bytes, log_bytes_a_day: bytes in the log on Kafka, per message and per day
     log_kept_ms: retention that `topics create` gives the log; None: forever
@@ -68,6 +74,7 @@ class Cost:
 
     memory: dict[str, int]
     files: int
+    estimates: list[Estimate]
     covers: list[Cover]
     log_row_bytes: int
     log_bytes_a_day: int
@@ -84,7 +91,7 @@ class Cost:
             return f"{a_day}; kept forever, because a window has no age and snapshots are not shared"
         days = self.log_kept_ms / 1000 / 24 / _HOUR_S
         gigabytes = self.log_bytes_a_day * days / 1e9
-        return f"{a_day}; kept for {_shown(24 * days)}: {gigabytes:,.1f} GB on each replica"
+        return f"{a_day}; kept for {shown_hours(24 * days)}: {gigabytes:,.1f} GB on each replica"
 
     @property
     def total_bytes(self) -> int:
@@ -92,7 +99,28 @@ class Cost:
         return sum(self.memory.values())
 
 
-def cost_of(settings: Settings, rate: float) -> Cost:
+def load_of(settings: Settings, rate: float, texts: Texts, repeats: float) -> Load:
+    """The load of the cost model. rate: messages a second; repeats: share of them that is dropped"""
+    state = settings.state
+    return Load(rate, repeats, texts, state.memory, max(1, state.snapshot_every_ms) / 1000, state.keep)
+
+
+def sieve_memory(settings: Settings) -> dict[str, int]:
+    """The most bytes of each part of the sieve in memory. raises: UsageError
+
+    `state.memory` holds the index of more segments where texts are short; together they never take more.
+    """
+    config, memory = sieve_config(settings, ""), settings.state.memory
+    parts = worst_case_bytes(config)
+    if memory is None or settings.near.method != "text":
+        return parts
+    near = near_bytes(config, 1)
+    always = min(2, segment_count(config)) * sum(near.values())
+    hot = max(0, segment_count(config) - 2) * hot_bytes(near)
+    return parts | {"index of sealed segments": max(0, min(memory - always, hot))}
+
+
+def cost_of(settings: Settings, rate: float, texts: Texts = _TEXTS) -> Cost:
     """What these settings cost at `rate` messages a second. raises: UsageError if no sieve can have them"""
     windows = [
         (name, stage.window)
@@ -100,9 +128,15 @@ def cost_of(settings: Settings, rate: float) -> Cost:
         if stage.method != "none"
     ]
     limits = {"near": largest_window(settings.near.method)}
+    config = sieve_config(settings, "")
     return Cost(
-        memory=worst_case_bytes(sieve_config(settings, "")),
-        files=mapped_bytes(sieve_config(settings, "")),
+        memory=sieve_memory(settings),
+        files=mapped_bytes(config),
+        estimates=[
+            estimate(config, load_of(settings, rate, texts, repeats))
+            for repeats in REPEATS
+            if settings.near.method == "text"
+        ],
         covers=[_cover(name, window, rate, limits.get(name)) for name, window in windows],
         log_row_bytes=log_row_bytes(settings),
         log_bytes_a_day=log_bytes_a_day(settings, rate),
@@ -119,7 +153,7 @@ def _cover(name: str, window: WindowSettings, rate: float, max_messages: int | N
     return Cover(name, age_hours, age_hours, "age", max_messages)
 
 
-def _shown(hours: float) -> str:
+def shown_hours(hours: float) -> str:
     """The time as text in the largest suitable unit: d (from 72 h on), h, min or s."""
     for unit, in_hours, least in (("d", 24.0, 72.0), ("h", 1.0, 1.0), ("min", 1 / 60, 1 / 60)):
         if hours >= least:
@@ -195,7 +229,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
     answers, polled = settings.topics.verdict_partitions, polled_bytes(kafka)
     sieve = sieve_config(settings, "")
     return Held(
-        sieve=sum(worst_case_bytes(sieve).values()),
+        sieve=sum(sieve_memory(settings).values()),
         saving=saving_bytes(sieve),
         waiting=kafka.pending_bytes
         + kafka.pending_bytes // SPARE_PART

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field
 from twinsieve.stages.contract import MAX_PARTS, SIMILARITY_SCALE
 
 _DURATIONS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+MAX_DURATION_MS = 10 * 365 * 86_400_000
 _SIZES = {"B": 1, "kB": 1_000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s?([A-Za-z]{1,3})")
 PER_MILLE = 1000
@@ -232,9 +233,7 @@ Similarity = Annotated[
     BeforeValidator(read_similarity),
     Written("0.5 to 1", lambda value: f"{value / SIMILARITY_SCALE:g}"),
 ]
-DurationMs = Annotated[
-    int, BeforeValidator(read_duration_ms), Field(ge=0, le=10 * 365 * 86_400_000), _DURATION
-]
+DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=MAX_DURATION_MS), _DURATION]
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50), _SIZE]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
 Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Written("a name, a list")]

@@ -1,7 +1,7 @@
 """Bytes of kept messages in a segment of the near window, by part, from the layout of its arrays.
 
-The stages know what the longest texts take (`near_bytes`). Here are texts as they usually are: their number
-of characters is spread like waiting times (exponentially), so the mean alone says how many are long.
+The stages know what the longest texts take (`near_bytes`). Here are texts as they usually are: lengths of
+bodies are log-normal, so that their mean alone says how many are long.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from twinsieve.pipeline.sizing import MEAN_CHARACTERS
 from twinsieve.stages.contract import SKETCH_FROM, STORED_LENGTH, SieveConfig
 from twinsieve.stages.judge.chunk_judge import near_bytes, ring_use, segment_count
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS
 
-MEAN_CHARACTERS = 60.0
-"""Mean characters of a body if nobody says it: that of microblog posts (`bench.near_scale` has as many)."""
-
 HOT = ("buckets", "tags")
 """Parts of a sealed segment that each look-up reads; the others are read for candidates alone."""
+
+_SPREAD = 0.6
+"""Standard deviation of the logarithm of body lengths: between that of posts (0.85) and of longer texts."""
 
 _UNIT = 2
 """Bytes of a unit of the arena."""
@@ -25,30 +26,35 @@ _UNIT = 2
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Bodies of a mean length. characters: above 0"""
+    """Bodies of a mean length. characters: the mean, above 0"""
 
     characters: float = MEAN_CHARACTERS
+
+    def share_from(self, length: int) -> float:
+        """Share of bodies with at least this many characters."""
+        return _normal(-self._sigmas(length))
 
     @property
     def stored(self) -> float:
         """Mean characters that are stored: no more than STORED_LENGTH of a body."""
-        return self.characters * -math.expm1(-STORED_LENGTH / self.characters)
+        shorter = self.characters * _normal(self._sigmas(STORED_LENGTH) - _SPREAD)
+        return shorter + STORED_LENGTH * self.share_from(STORED_LENGTH)
 
     @property
     def sketched(self) -> float:
         """Share of bodies with a sketch."""
-        return math.exp(-SKETCH_FROM / self.characters)
+        return self.share_from(SKETCH_FROM)
 
-    @property
-    def cut(self) -> float:
-        """Share of bodies that are longer than what is stored of them."""
-        return math.exp(-STORED_LENGTH / self.characters)
+    def _sigmas(self, length: int) -> float:
+        """How far a length lies above the median, in standard deviations of the logarithm."""
+        median = math.log(self.characters) - _SPREAD**2 / 2
+        return (math.log(length) - median) / _SPREAD
 
     @property
     def arena_bytes(self) -> float:
         """Bytes of a text in the arena of a ring: characters, sketch, word starts, tally, whole granules."""
         units = self.stored + self.stored / 16 + 0.5
-        units += self.sketched * SKETCH_UNITS + self.cut * TALLY_UNITS
+        units += self.sketched * SKETCH_UNITS + self.share_from(STORED_LENGTH) * TALLY_UNITS
         return _UNIT * (units + (GRANULE - 1) / 2)
 
 
@@ -78,3 +84,8 @@ def least_memory(config: SieveConfig, texts: Texts) -> int:
     """Usual bytes of what always lies in memory: the open segment, and one that is being written."""
     in_memory = min(2, segment_count(config))
     return in_memory * sum(segment_parts(config, texts).values())
+
+
+def _normal(sigmas: float) -> float:
+    """Share of a normal distribution below this many standard deviations above its mean."""
+    return 0.5 * math.erfc(-sigmas / math.sqrt(2))

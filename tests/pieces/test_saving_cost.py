@@ -10,7 +10,8 @@ import pytest
 from tests.stored import storage_at
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
-from twinsieve.pipeline.pieces.saving_cost import kept_message_bytes, saving_bytes
+from twinsieve.pipeline.pieces.saving_cost import saving_bytes
+from twinsieve.pipeline.sizing.piece_bytes import largest_piece_bytes
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.kept_messages import KeptMessages
@@ -32,9 +33,9 @@ def test_a_kept_message_of_the_greatest_length_takes_what_is_counted() -> None:
     sieve.judge(batch_of(*Scheme(SchemeConfig()).read(texts)))
     (messages,) = got
     assert (
-        kept_message_bytes(sieve.config) * 0.8
+        largest_piece_bytes(sieve.config) * 0.8
         < _bytes(messages) / len(messages)
-        < kept_message_bytes(sieve.config)
+        < largest_piece_bytes(sieve.config)
     )
 
 

@@ -1,0 +1,63 @@
+"""Bytes of a kept message in the files of a saved sieve: its columns as `wire.columns` writes them."""
+
+from __future__ import annotations
+
+import math
+
+from twinsieve.pipeline.sizing.kept_bytes import Texts
+from twinsieve.pipeline.sizing.measured import BAG_CHARACTERS, PACKED_CHARACTER, PACKED_COLUMNS
+from twinsieve.pipeline.wire.columns import arrays_of, row_bytes
+from twinsieve.stages.columns import Sent
+from twinsieve.stages.contract import STORED_LENGTH, SieveConfig
+from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.window.ring import SKETCH_UNITS
+
+FAN_IN = 16
+SMALLEST_PIECE = 1 << 16
+WINDOW_PARTS = 4
+"""The policy of `pieces.journal`: this many neighbouring pieces of similar length are merged into one, and a
+piece is closed at a snapshot, or with that part of the window, but not below a least number of messages."""
+
+_BAG_BYTES = 32
+_SIMHASH_BYTES = 16
+_SIMHASH_REST = 0.8
+_SKETCH_BYTES = 2 * SKETCH_UNITS
+
+
+def largest_piece_bytes(config: SieveConfig) -> int:
+    """Bytes of one kept message of the greatest length, before it is compressed."""
+    fixed = int(row_bytes(_one(config))[0])
+    # A character takes four bytes, and one that says where words start.
+    return fixed + 8 + STORED_LENGTH * 5 + _SKETCH_BYTES
+
+
+def piece_bytes(config: SieveConfig, texts: Texts) -> float:
+    """Usual bytes of one kept message in a piece, for `near.method: text`."""
+    plain = sum(array.nbytes for array in arrays_of(_one(config), Sent.PLAIN))
+    bag = _BAG_BYTES * -math.expm1(-texts.characters / BAG_CHARACTERS)
+    simhash = _SIMHASH_BYTES * texts.share_from(config.layout.simhash_from) + _SIMHASH_REST
+    sketch = _SKETCH_BYTES * texts.sketched
+    return plain + PACKED_COLUMNS + PACKED_CHARACTER * texts.stored + bag + simhash + sketch
+
+
+def times_merged(messages: int, piece: float) -> int:
+    """How many times a kept message is written again by merges, while pieces hold this many messages.
+
+    piece: messages of a new piece
+
+    >>> [times_merged(16_000_000, piece) for piece in (30_000, 900_000, 1_500_000, 40_000_000)]
+    [2, 1, 0, 0]
+    """
+    merges = 0
+    while piece * FAN_IN <= messages:
+        piece, merges = piece * FAN_IN, merges + 1
+    return merges
+
+
+def piece_messages(window: int, kept_a_snapshot: float) -> float:
+    """Messages of a new piece. kept_a_snapshot: kept messages between two snapshots"""
+    return max(1.0, min(kept_a_snapshot, max(SMALLEST_PIECE, window // WINDOW_PARTS)))
+
+
+def _one(config: SieveConfig) -> KeptMessages:
+    return KeptMessages.blank(1, dims={"bands": config.layout.bands, "parts": config.near.parts})

@@ -1,0 +1,211 @@
+"""The cost model against arithmetic written out once more, and against real sieves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.stored import storage_at
+from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.pipeline.pieces import journal
+from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.pieces.kept_file import record_of
+from twinsieve.pipeline.pieces.manifest import Holds
+from twinsieve.pipeline.sizing import piece_bytes as policy
+from twinsieve.pipeline.sizing.judging_time import judging_us
+from twinsieve.pipeline.sizing.kept_bytes import Texts, hot_bytes, segment_parts
+from twinsieve.pipeline.sizing.model import Load, estimate, memory_of
+from twinsieve.pipeline.sizing.piece_bytes import piece_bytes
+from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
+from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+
+_GIB = 1 << 30
+_NEAR = NearConfig(window=Window(50_000_000), segment=8_000_000)
+
+
+def test_a_cut_window_costs_what_arithmetic_says() -> None:
+    """Eight segments: the open one, one that is written, and six whose index fits into memory for some."""
+    config = SieveConfig(ExactConfig("none"), _NEAR, layout=BandLayout(bands=24, rows=4))
+    load = Load(5_000, 0.4, Texts(60), 8 * _GIB, 300, 2)
+    costs = estimate(config, load)
+    buckets = round(8_000_000 / 8.4)
+    hot = 64 * (24 * buckets + buckets // 2) + 4 * 2**24
+    texts = segment_parts(config, Texts(60))["texts"]
+    segment = hot + 8_000_000 * 72 + texts
+    in_memory = (8 * _GIB - 2 * segment) // hot
+    assert in_memory == 1
+    assert costs.memory.anonymous == {
+        "open segment": segment,
+        "segment that is being written": segment,
+        "index of sealed segments": hot,
+        "exact stage": 0,
+    }
+    assert (costs.memory.hot, costs.memory.cold) == (5 * hot, 6 * (segment - hot))
+    assert costs.memory.needed == 2 * segment + 6 * hot
+    # The longest texts: 512 characters, a sketch, word starts, a tally and a granule, in units of two bytes.
+    longest = hot + 8_000_000 * (72 + 2 * (512 + 32 + 32 + 4 + 4))
+    assert costs.worst_memory.anonymous["open segment"] == longest
+    assert costs.worst_memory.anonymous["index of sealed segments"] == 0
+    kept_an_hour = 5_000 * 0.6 * 3_600
+    piece = piece_bytes(config, Texts(60))
+    # Three snapshots pass until no snapshot that is kept needs the pieces of a segment.
+    assert costs.disk == {
+        "pieces": round(1.25 * piece * (8_000_000 + 3 * 300 * 3_000)),
+        "segments": 8 * segment,
+        "exact stage": 2 * 65_536,
+    }
+    assert costs.written == {
+        "pieces": round(kept_an_hour * piece),
+        "merges": 0,
+        "segments": round(kept_an_hour * segment / 8_000_000),
+        "exact stage": 0,
+        "snapshots": 12 * 65_536,
+    }
+    assert costs.hours == pytest.approx(50_000_000 / (5_000 * 0.6) / 3_600)
+    assert costs.busy == pytest.approx(costs.us * 5_000 / 1e6)
+
+
+def test_a_window_of_one_segment_has_no_files_and_merges_where_snapshots_are_small() -> None:
+    config = SieveConfig(ExactConfig(window=Window(10_000_000)), NearConfig(window=Window(1_000_000, 60_000)))
+    costs = estimate(config, Load(100, 0.0, Texts(60), None, 60, 3))
+    bloom = worst_case_bytes(config)["bloom"]
+    segment = sum(segment_parts(config, Texts(60)).values())
+    assert costs.memory.anonymous == {"open segment": segment, "exact stage": bloom}
+    assert (costs.memory.hot, costs.memory.cold) == (0, 0)
+    # Sixteen pieces of 6,000 messages are merged into one of 96,000; sixteen of those are more than a window.
+    piece = piece_bytes(config, Texts(60))
+    assert costs.written["pieces"] == round(360_000 * piece)
+    assert costs.written["merges"] == costs.written["pieces"]
+    assert costs.written["exact stage"] == round(360_000 * bloom / 10_000_000)
+    assert costs.written["snapshots"] == 60 * (bloom // 8 + 65_536)
+    assert costs.disk == {
+        "pieces": round(1_250_000 * piece),
+        "merge, while it runs": round(1_000_000 * piece),
+        "exact stage": bloom + 3 * (bloom // 8 + 65_536),
+    }
+    assert costs.hours == 60 / 3600
+
+
+@given(
+    st.integers(1, 200_000_000),
+    st.integers(1, 16_000_000),
+    st.one_of(st.none(), st.integers(1, 1 << 38)),
+    st.integers(8, 64),
+)
+def test_what_is_held_hot_never_passes_the_setting(
+    window: int, segment: int, memory: int | None, bands: int
+) -> None:
+    near = NearConfig(window=Window(window), segment=segment)
+    config = SieveConfig(ExactConfig("none"), near, layout=BandLayout(bands=bands))
+    parts = segment_parts(config, Texts())
+    held = memory_of(config, memory, parts, 0)
+    always = sum(parts.values()) * (1 if window <= segment else 2)
+    assert held.total <= max(always, memory or 0)
+    assert held.total >= always
+    if window > segment:
+        sealed = -(-window // segment) - 1
+        assert held.total + held.hot == always + sealed * hot_bytes(parts)
+        # A further segment would not fit.
+        assert memory is None or not held.hot or held.total + hot_bytes(parts) > memory
+
+
+@given(st.integers(10_000, 100_000_000), st.integers(1, 20), st.floats(8, 400))
+def test_a_segment_more_a_longer_text_and_more_look_ups_each_take_time(
+    segment: int, sealed: int, characters: float
+) -> None:
+    segment = min(segment, 16_000_000)
+
+    def us(sealed: int, characters: float, bands: int) -> float:
+        near = NearConfig(window=Window(segment * sealed or segment), segment=segment)
+        return judging_us(SieveConfig(near=near, layout=BandLayout(bands=bands)), Texts(characters))
+
+    here = us(sealed, characters, 28)
+    assert us(sealed + 1, characters, 28) > here > 0
+    assert us(sealed, characters + 10, 28) > here
+    assert us(sealed, characters, 38) > here > us(sealed, characters, 24)
+
+
+def test_the_policy_of_pieces_is_that_of_the_journal(tmp_path: Path) -> None:
+    assert (policy.FAN_IN, policy.SMALLEST_PIECE) == (journal._FAN_IN, journal._SMALLEST_PIECE)
+    held = Journal(storage_at(str(tmp_path)), "", 10_000_000)
+    try:
+        assert held._piece_messages == policy.piece_messages(10_000_000, 1e12)
+    finally:
+        held.close()
+
+
+def _batches(layout: BandLayout, joined: int) -> Iterator[Batch]:
+    """Generated posts as Kafka brings them, with ids, times and positions; several joined to one text."""
+    scheme, random, first = Scheme(SchemeConfig(layout=layout)), np.random.default_rng(1), 0
+    for posts in generate_columns(1_000_000, seed=1, rate=5_000):
+        count = len(posts) // joined
+        texts = ["\n".join(posts.texts[row * joined : (row + 1) * joined]) for row in range(count)]
+        batch = batch_of(*scheme.read(texts))
+        batch.times_ms[:] = posts.created_ms[: count * joined : joined]
+        batch.ids[:] = random.integers(1, 1 << 63, count)
+        batch.positions[:] = (random.integers(0, 8, count) << 40) + np.arange(first, first + count) // 8
+        first += count
+        yield batch
+
+
+def _kept(sieve: BatchSieve, count: int, joined: int) -> KeptMessages:
+    """What a sieve kept until it has kept so many messages."""
+    kept: list[KeptMessages] = []
+    sieve.on_kept = lambda _, messages: kept.append(messages)
+    for batch in _batches(sieve.config.layout, joined):
+        sieve.judge(batch)
+        if sieve.stats().kept >= count:
+            return KeptMessages.concat(kept)
+    raise AssertionError("too few posts")
+
+
+def test_the_columns_of_a_piece_add_up() -> None:
+    """Texts of 100 characters: 67 % have a SimHash and 3 % a sketch."""
+    layout = BandLayout(bands=24)
+    plain = 16 + 4 + 24 * 4
+    bag, simhash, sketch = 32 * (1 - np.exp(-100 / 35)), 16 * 0.672 + 0.8, 64 * 0.031
+    expected = plain + 18.2 + 2.0 * 99.9 + bag + simhash + sketch
+    assert piece_bytes(SieveConfig(layout=layout), Texts(100)) == pytest.approx(expected, abs=0.3)
+
+
+@pytest.mark.parametrize("joined", [1, 2, 4])
+def test_bytes_of_a_piece_are_within_a_tenth(joined: int) -> None:
+    config = SieveConfig(ExactConfig("none"), NearConfig(window=Window(20_000)))
+    kept = _kept(BatchSieve(config), 20_000, joined).take(np.arange(8_192, 8_192 + 4_096))
+    texts = Texts(float(np.abs(kept.lengths).mean()))
+    assert piece_bytes(config, texts) == pytest.approx(len(record_of(0, kept).data) / 4_096, rel=0.1)
+
+
+@pytest.mark.parametrize("joined", [1, 4])
+@pytest.mark.parametrize("layout", [BandLayout(), BandLayout(bands=24, rows=4, tables=3)])
+def test_bytes_of_segments_are_within_a_tenth(layout: BandLayout, joined: int, tmp_path: Path) -> None:
+    """In memory, and as files that are mapped."""
+    near = NearConfig(window=Window(20_000), segment=5_000, same_id="pass")
+    config = SieveConfig(ExactConfig("none"), near, layout=layout, scoped=True)
+    sieve = BatchSieve(config)
+    held = Journal(storage_at(str(tmp_path)), "", 20_000)
+    sieve.seal_into(held.write_segment)
+    kept = _kept(sieve, 22_000, joined)
+    held._segments.submit(int).result()
+    texts = Texts(float(np.abs(kept.lengths).mean()))
+    predicted = sum(segment_parts(config, texts).values())
+    try:
+        files = [file for file in held._files if file.holds is Holds.SEGMENT and file.end > 5_000]
+        assert len(files) >= 3
+        for file in files:
+            assert file.size == pytest.approx(predicted, rel=0.1)
+    finally:
+        held.close()
+    whole = BatchSieve(replace(config, near=replace(near, segment=20_000)))
+    _kept(whole, 20_000, joined)
+    predicted = sum(segment_parts(whole.config, texts).values())
+    assert whole.stats().bytes_used == pytest.approx(predicted, rel=0.12)
