@@ -12,7 +12,7 @@ from twinsieve.pipeline.pieces.saving_cost import saving_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.sizing.kept_bytes import Texts, hot_bytes
+from twinsieve.pipeline.sizing.kept_bytes import Texts
 from twinsieve.pipeline.sizing.model import REPEATS, Estimate, Load, estimate
 from twinsieve.pipeline.watch.drops import DROPS_BYTES
 from twinsieve.pipeline.wire.columns import row_bytes
@@ -21,7 +21,6 @@ from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts, largest_window
 from twinsieve.stages.judge.batch_sieve import mapped_bytes, worst_case_bytes
-from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
 
 _HOUR_S = 3600
 _TEXTS = Texts()
@@ -105,21 +104,6 @@ def load_of(settings: Settings, rate: float, texts: Texts, repeats: float) -> Lo
     return Load(rate, repeats, texts, state.memory, max(1, state.snapshot_every_ms) / 1000, state.keep)
 
 
-def sieve_memory(settings: Settings) -> dict[str, int]:
-    """The most bytes of each part of the sieve in memory. raises: UsageError
-
-    `state.memory` holds the index of more segments where texts are short; together they never take more.
-    """
-    config, memory = sieve_config(settings, ""), settings.state.memory
-    parts = worst_case_bytes(config)
-    if memory is None or settings.near.method != "text":
-        return parts
-    near = near_bytes(config, 1)
-    always = min(2, segment_count(config)) * sum(near.values())
-    hot = max(0, segment_count(config) - 2) * hot_bytes(near)
-    return parts | {"index of sealed segments": max(0, min(memory - always, hot))}
-
-
 def cost_of(settings: Settings, rate: float, texts: Texts = _TEXTS) -> Cost:
     """What these settings cost at `rate` messages a second. raises: UsageError if no sieve can have them"""
     windows = [
@@ -130,7 +114,7 @@ def cost_of(settings: Settings, rate: float, texts: Texts = _TEXTS) -> Cost:
     limits = {"near": largest_window(settings.near.method)}
     config = sieve_config(settings, "")
     return Cost(
-        memory=sieve_memory(settings),
+        memory=worst_case_bytes(config),
         files=mapped_bytes(config),
         estimates=[
             estimate(config, load_of(settings, rate, texts, repeats))
@@ -229,7 +213,7 @@ def held_by(settings: Settings, partitions: int) -> Held:
     answers, polled = settings.topics.verdict_partitions, polled_bytes(kafka)
     sieve = sieve_config(settings, "")
     return Held(
-        sieve=sum(sieve_memory(settings).values()),
+        sieve=sum(worst_case_bytes(sieve).values()),
         saving=saving_bytes(sieve),
         waiting=kafka.pending_bytes
         + kafka.pending_bytes // SPARE_PART

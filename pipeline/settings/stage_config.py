@@ -128,6 +128,7 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
         near=replace(
             NearConfig(**_same(near, NearConfig)),
             window=_window(near.window),
+            memory=settings.state.memory or 0,
             distances=tuple(sorted(near.distances.items())),
             distances_by_field=tuple(near.distances_by_field[name] for name in compared_fields(settings)),
             shards=near.shards or os.cpu_count() or 1,

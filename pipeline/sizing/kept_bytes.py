@@ -15,8 +15,11 @@ from twinsieve.stages.judge.chunk_judge import near_bytes, ring_use, segment_cou
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS
 
 HOT = ("buckets", "tags")
-"""Parts of a sealed segment that each look-up reads; the others are read for candidates alone."""
+"""Parts of a sealed segment that each look-up reads (`window.segments.HOT`); the others are read for
+candidates alone."""
 
+_TAG_BYTES = 8
+"""Bytes of a message in the column of tags, which the table of tags numbers."""
 _SPREAD = 0.6
 """Standard deviation of the logarithm of body lengths: between that of posts (0.85) and of longer texts."""
 
@@ -64,14 +67,17 @@ def segment_messages(config: SieveConfig) -> int:
     return near.window.messages if segment_count(config) == 1 else near.segment
 
 
-def segment_parts(config: SieveConfig, texts: Texts) -> dict[str, int]:
-    """Usual bytes of one full segment by part; of the window, if it is not cut.
+def segment_parts(config: SieveConfig, texts: Texts | None) -> dict[str, int]:
+    """Bytes of one full segment by part; of the window, if it is not cut.
 
-    Parts are those of `near_bytes`, which has the greatest number. All but the texts have one size.
+    texts: None: all of the greatest length
+    Parts are those of `near_bytes`, but the column of tags counts to the tags.
     """
-    parts = near_bytes(config, 1)
-    if ring_use(config).text:
-        parts["texts"] = round(segment_messages(config) * texts.arena_bytes)
+    parts, messages = near_bytes(config, 1), segment_messages(config)
+    tags = _TAG_BYTES * messages
+    parts |= {"ring": parts["ring"] - tags, "tags": parts["tags"] + tags}
+    if texts is not None and ring_use(config).text:
+        parts["texts"] = round(messages * texts.arena_bytes)
     return parts
 
 

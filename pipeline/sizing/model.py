@@ -24,7 +24,7 @@ from twinsieve.stages.exact.bloom_sizing import GENERATIONS
 from twinsieve.stages.exact.trie import tier_sizes
 from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
-from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
+from twinsieve.stages.judge.chunk_judge import segment_count
 
 REPEATS = (0.0, 0.4)
 """Shares of dropped messages for which amounts are shown: none, and what microblogs have at least."""
@@ -109,14 +109,14 @@ class Estimate:
 def estimate(config: SieveConfig, load: Load) -> Estimate:
     """The costs of a configuration with `near.method: text`. raises: UsageError if no sieve can have it"""
     exact = exact_bytes(config)
-    parts = segment_parts(config, load.texts)
+    parts, longest = segment_parts(config, load.texts), segment_parts(config, None)
     us = judging_us(config, load.texts)
     return Estimate(
         repeats=load.repeats,
         memory=memory_of(config, load.memory, parts, exact),
-        worst_memory=memory_of(config, load.memory, near_bytes(config, 1), exact),
+        worst_memory=memory_of(config, load.memory, longest, exact),
         disk=_disk(config, load, parts, piece_bytes(config, load.texts), exact),
-        worst_disk=_disk(config, load, near_bytes(config, 1), largest_piece_bytes(config), exact),
+        worst_disk=_disk(config, load, longest, largest_piece_bytes(config), exact),
         written=_written(config, load, parts, exact),
         us=us,
         busy=us * load.rate / 1e6,

@@ -38,9 +38,9 @@ def test_a_cut_window_costs_what_arithmetic_says() -> None:
     load = Load(5_000, 0.4, Texts(60), 8 * _GIB, 300, 2)
     costs = estimate(config, load)
     buckets = round(8_000_000 / 8.4)
-    hot = 64 * (24 * buckets + buckets // 2) + 4 * 2**24
+    hot = 64 * (24 * buckets + buckets // 2) + 4 * 2**24 + 8 * 8_000_000
     texts = segment_parts(config, Texts(60))["texts"]
-    segment = hot + 8_000_000 * 72 + texts
+    segment = hot + 8_000_000 * 64 + texts
     in_memory = (8 * _GIB - 2 * segment) // hot
     assert in_memory == 1
     assert costs.memory.anonymous == {
@@ -52,7 +52,7 @@ def test_a_cut_window_costs_what_arithmetic_says() -> None:
     assert (costs.memory.hot, costs.memory.cold) == (5 * hot, 6 * (segment - hot))
     assert costs.memory.needed == 2 * segment + 6 * hot
     # The longest texts: 512 characters, a sketch, word starts, a tally and a granule, in units of two bytes.
-    longest = hot + 8_000_000 * (72 + 2 * (512 + 32 + 32 + 4 + 4))
+    longest = hot + 8_000_000 * (64 + 2 * (512 + 32 + 32 + 4 + 4))
     assert costs.worst_memory.anonymous["open segment"] == longest
     assert costs.worst_memory.anonymous["index of sealed segments"] == 0
     kept_an_hour = 5_000 * 0.6 * 3_600
@@ -205,7 +205,36 @@ def test_bytes_of_segments_are_within_a_tenth(layout: BandLayout, joined: int, t
             assert file.size == pytest.approx(predicted, rel=0.1)
     finally:
         held.close()
+    (newest, *_) = sieve._chunk_judge.segments.sealed[::-1]
+    assert newest.bytes_hot == hot_bytes(segment_parts(config, texts))
     whole = BatchSieve(replace(config, near=replace(near, segment=20_000)))
     _kept(whole, 20_000, joined)
     predicted = sum(segment_parts(whole.config, texts).values())
     assert whole.stats().bytes_used == pytest.approx(predicted, rel=0.12)
+
+
+def test_a_sieve_holds_as_many_indexes_in_memory_as_is_said(tmp_path: Path) -> None:
+    """At the moment in which a segment is sealed, and the other ones are full."""
+    near = NearConfig(window=Window(30_000), segment=5_000)
+    config = SieveConfig(ExactConfig("none"), near)
+    texts = Texts(58)
+    parts = segment_parts(config, texts)
+    memory = 2 * sum(parts.values()) + 3 * hot_bytes(parts) + hot_bytes(parts) // 2
+    sieve = BatchSieve(replace(config, near=replace(near, memory=memory)))
+    held = Journal(storage_at(str(tmp_path)), "", 30_000)
+    sieve.seal_into(held.write_segment)
+    try:
+        _kept(sieve, 50_000, 1)
+        held._segments.submit(int).result()
+        segments = sieve._chunk_judge.segments
+        segments.use_files()
+        in_memory = [segment for segment in segments.sealed if segment.holds_memory]
+        predicted = memory_of(sieve.config, memory, parts, 0)
+        assert predicted.anonymous["index of sealed segments"] == 3 * hot_bytes(parts)
+        # One more where the texts of the open segment were short then, and the one that was written last.
+        assert 3 <= len(in_memory) <= 5
+        assert in_memory == segments.sealed[-len(in_memory) :]
+        assert segments.bytes_used <= memory
+        assert predicted.total <= memory
+    finally:
+        held.close()
