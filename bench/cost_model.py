@@ -34,7 +34,7 @@ from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.kept_file import record_of
 from twinsieve.pipeline.pieces.manifest import Holds, encode_files
 from twinsieve.pipeline.sizing.judging_time import judging_us
-from twinsieve.pipeline.sizing.kept_bytes import Texts
+from twinsieve.pipeline.sizing.kept_bytes import Texts, hot_bytes, segment_parts
 from twinsieve.pipeline.sizing.model import Load, estimate
 from twinsieve.pipeline.sizing.piece_bytes import piece_bytes
 from twinsieve.pipeline.wire.columns import arrays_of
@@ -52,11 +52,16 @@ _RECORD = 4096
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A configuration. parts: segments that a window is long; joined: posts in one text"""
+    """A configuration.
+
+    parts: segments that a window is long; joined: posts in one text
+    memory: `state.memory`; 0: sealed segments are mapped whole
+    """
 
     parts: int
     layout: BandLayout = BandLayout()  # noqa: RUF009 (frozen)
     joined: int = 1
+    memory: int = 0
 
 
 CASES = {
@@ -68,6 +73,7 @@ CASES = {
     "four segments, mapped": Case(4),
     "four segments, 24 bands of 4": Case(4, BandLayout(bands=24, rows=4)),
     "four segments, texts of four posts": Case(4, joined=4),
+    "four segments, index in memory": Case(4, memory=1 << 40),
     "ten segments, mapped": Case(10),
 }
 
@@ -159,7 +165,8 @@ def _filled(run: _Run, case: Case, window: int) -> int:
 
 def measure(case: Case, window: int, folder: str) -> None:
     """Print the lines of one configuration."""
-    near = NearConfig(window=Window(window), segment=max(1, window // case.parts))
+    segment = max(1, window // case.parts)
+    near = NearConfig(window=Window(window), segment=segment, memory=case.memory)
     config = SieveConfig(ExactConfig(window=Window(10 * window)), near, layout=case.layout, scheme_id="bench")
     warm = BatchSieve(SieveConfig(ExactConfig("none"), NearConfig(window=Window(1_000)), layout=case.layout))
     for number, batch in enumerate(batches(case.layout, case.joined)):
@@ -180,14 +187,16 @@ def measure(case: Case, window: int, folder: str) -> None:
     sealed = [segment.ring.kept for segment in run.sieve._chunk_judge.segments.sealed]
     written = sum(costs.written.values()) * hours
     written -= costs.written.get("segments", 0) * (kept - max(sealed, default=0)) / 3600
-    memory = costs.memory.total - costs.memory.anonymous.get("segment that is being written", 0)
-    mapped = costs.memory.hot + costs.memory.cold
+    parts, segments = segment_parts(config, texts), run.sieve._chunk_judge.segments.sealed
+    # All sealed segments are written, so none is in memory as a whole.
+    memory = costs.memory.anonymous["open segment"] + costs.memory.anonymous["exact stage"]
+    memory += len(segments) * hot_bytes(parts) if case.memory else 0
+    mapped = sum(parts.values()) - (hot_bytes(parts) if case.memory else 0)
     print(f"kept {kept:,} of {rows:,}, mean {texts.characters:.1f} characters")
     _line("arrays in memory, MiB", memory / _MIB, stats.bytes_used / _MIB)
     _line("  RssAnon of the process, for comparison", memory / _MIB, (anonymous_bytes() - before) / _MIB)
     if case.parts > 1:
-        # The oldest segment is partly passed, and the open one is full: one more than the model counts.
-        _line("mapped, MiB a segment", mapped / _MIB / (case.parts - 1), _mapped_mib(run))
+        _line("mapped, MiB a segment", mapped / _MIB, stats.bytes_mapped / _MIB / len(segments))
         _line("segment files, B a kept message", *_files(run, costs.written["segments"], hours, kept))
     record = KeptMessages.concat(run.record).take(np.arange(_RECORD))
     piece = piece_bytes(config, Texts(float(np.abs(record.lengths).mean())))
@@ -196,11 +205,6 @@ def measure(case: Case, window: int, folder: str) -> None:
     _line("µs a message", judging_us(config, texts), run.us)
     _fit(record)
     run.journal.close()
-
-
-def _mapped_mib(run: _Run) -> float:
-    sealed = run.sieve._chunk_judge.segments.sealed
-    return run.sieve.stats().bytes_mapped / _MIB / len(sealed)
 
 
 def _files(run: _Run, written: int, hours: float, kept: int) -> tuple[float, float]:

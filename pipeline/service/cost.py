@@ -64,7 +64,7 @@ class Cost:
 
     memory: worst-case bytes of the sieve, by part; files: of the files of its sealed segments
     estimates: what the sieve costs with usual texts, for each share of repeats in `sizing.model.REPEATS`;
-        empty if `near.method` is not text
+        empty where there is no model (`is_modelled`)
     covers: the time that each window covers
     log_row_bytes, log_bytes_a_day: bytes in the log on Kafka, per message and per day
     log_kept_ms: retention that `topics create` gives the log; None: forever
@@ -98,6 +98,11 @@ class Cost:
         return sum(self.memory.values())
 
 
+def is_modelled(settings: Settings) -> bool:
+    """Whether the cost model knows these settings: texts that are looked up in an index."""
+    return settings.near.method == "text" and settings.near.candidates == "index"
+
+
 def load_of(settings: Settings, rate: float, texts: Texts, repeats: float) -> Load:
     """The load of the cost model. rate: messages a second; repeats: share of them that is dropped"""
     state = settings.state
@@ -119,7 +124,7 @@ def cost_of(settings: Settings, rate: float, texts: Texts = _TEXTS) -> Cost:
         estimates=[
             estimate(config, load_of(settings, rate, texts, repeats))
             for repeats in REPEATS
-            if settings.near.method == "text"
+            if is_modelled(settings)
         ],
         covers=[_cover(name, window, rate, limits.get(name)) for name, window in windows],
         log_row_bytes=log_row_bytes(settings),

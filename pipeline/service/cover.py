@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from twinsieve.pipeline.service.cost import held_by, load_of, shown_hours
+from twinsieve.pipeline.service.cost import held_by, is_modelled, load_of, shown_hours
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.settings.values import MAX_DURATION_MS, duration_text, size_text
@@ -65,6 +65,10 @@ def settings_to_cover(settings: Settings, asked: Asked) -> Proposal:
     """
     if settings.near.method != "text":
         raise UsageError(f"--cover is for near.method: text, and it is {settings.near.method}")
+    if not is_modelled(settings):
+        raise UsageError(
+            "--cover is for near.candidates: index, and it is scan; a scan reads all of a window"
+        )
     if not 0 < asked.cover_ms <= MAX_DURATION_MS:
         most = duration_text(MAX_DURATION_MS)
         raise UsageError(f"--cover is {duration_text(asked.cover_ms)}; give a time above 0, {most} at most")

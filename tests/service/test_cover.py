@@ -182,6 +182,8 @@ def test_a_window_is_cut_into_the_largest_segments_that_fit() -> None:
          ": one machine cannot cover 10m at 100,000 messages/s: to judge takes 24.4 µs a message, 2.4 threads; "
          "near.shards is 1, enough for 40,981 messages/s"),
         (("--cover", "1h", *setting("near.method=hamming")), ": --cover is for near.method: text, and it is hamming"),
+        (("--cover", "1h", *setting("near.candidates=scan")),
+         ": --cover is for near.candidates: index, and it is scan; a scan reads all of a window"),
         (("--repeats", "0.3"), "lint: --repeats is for --cover; add the time to cover, as --cover 24h"),
         (("--memory", "64GiB"), "lint: --memory is for --cover; add the time to cover, as --cover 24h"),
     ],
@@ -214,8 +216,9 @@ def test_a_machine_that_is_not_named_is_this_one(run: Run) -> None:
     assert run("lint", "--cover", "1m", "--rate", "10").code == 0
 
 
-def test_other_methods_have_no_model_and_say_nothing(run: Run) -> None:
-    assert "near window covers" not in run("lint", "--rate", "10", *setting("near.method=hamming")).out
+@pytest.mark.parametrize("other", ["near.method=hamming", "near.method=none", "near.candidates=scan"])
+def test_other_methods_have_no_model_and_say_nothing(other: str, run: Run) -> None:
+    assert "near window covers" not in run("lint", "--rate", "10", *setting(other)).out
     assert "near window covers" in run("lint", "--rate", "10").out
 
 
