@@ -238,3 +238,34 @@ def test_a_sieve_holds_as_many_indexes_in_memory_as_is_said(tmp_path: Path) -> N
         assert predicted.total <= memory
     finally:
         held.close()
+
+
+def test_merges_write_as_many_bytes_as_is_said(tmp_path: Path) -> None:
+    """Eighty saves, each after 1,000 kept messages: every message is merged once."""
+    config = SieveConfig(ExactConfig("none"), NearConfig(window=Window(40_000)))
+    sieve = BatchSieve(config)
+    held = Journal(storage_at(str(tmp_path)), "", 40_000)
+    characters = saves = kept = 0
+
+    def take(first: int, messages: KeptMessages) -> None:
+        nonlocal characters
+        characters += int(np.abs(messages.lengths).sum())
+        held.take(first, messages)
+
+    sieve.on_kept = take
+    for batch in _batches(config.layout, 1):
+        for low in range(0, len(batch), 128):
+            sieve.judge(batch.take(np.arange(low, min(low + 128, len(batch)))))
+            kept = sieve.stats().kept
+            if kept < 1_000 * (saves + 1):
+                continue
+            saves += 1
+            files = held.write(held.cut(sieve.freeze(), sieve.image))
+            held.announced(files, {file.name for file in files})
+        if saves >= 80:
+            break
+    held.close()
+    load = Load(1.0, 0.0, Texts(characters / kept), snapshot_s=kept / saves)
+    written = estimate(config, load).written
+    assert written["merges"] == written["pieces"]
+    assert held.written == pytest.approx((written["pieces"] + written["merges"]) * kept / 3_600, rel=0.1)
