@@ -342,12 +342,11 @@ class BatchSieve:
         segments = near.segments
         oldest = max(oldest, kept - segments.window)
         counters = sections["near.counters"].astype(np.int64)
+        segments.begin_at(oldest)
+        self._add_segments(parts.segments(), oldest, kept)
         image = parts.image()
         if image is not None:
             near.restore(image)
-        else:
-            segments.begin_at(oldest)
-            self._add_segments(parts.segments(), oldest, kept)
         segments.seal_into(seal_into)
         near.keep_again(self._chunks_to_keep(parts.kept_messages(), kept))
         if segments.kept != kept:

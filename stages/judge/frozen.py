@@ -53,7 +53,8 @@ class SavedParts(Protocol):
         """The sections of a part. raises: StateError if it is missing or damaged"""
 
     def image(self) -> Sections | None:
-        """The memory of the near stage when it was last saved whole; None if kept messages are enough."""
+        """The memory of the near stage at an earlier save, without the sealed segments that `segments`
+        returns; None if kept messages are enough."""
 
     def segments(self) -> Iterable[SealedSegment]:
         """Sealed segments from the beginning of the window on, in their order. Kept messages follow them.

@@ -448,19 +448,29 @@ class Segments:
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Load what `to_sections` returned, into empty segments. The window may have another size."""
+        """Load what `to_sections` returned. The window may have another size.
+
+        The window must be empty, or hold the sealed segments before the first one of `sections`
+        (`sections_behind`). raises: ValueError if messages between them are missing
+        """
         before, window, shape = int(sections["window"][0]), self.window, self._shape
+        first, *_ = _saved_segments(sections)
+        begins = int(first["place"][0])
+        if not (begins == self.kept if self.sealed else begins <= int(self.counters[OLDEST])):
+            raise ValueError(f"kept messages {self.kept} to {begins} are missing")
+        oldest = int(self.counters[OLDEST]) if self.sealed else 0
         self.counters[:] = sections["counters"]
+        self.counters[OLDEST] = max(oldest, int(self.counters[OLDEST]))
         head = int(self.counters[HEAD])
         if before != window:
             oldest = self.kept - min(before, window)
             self.counters[OLDEST] = max(int(self.counters[OLDEST]), oldest)
         *sealed, last = _saved_segments(sections)
-        self.sealed = [self._restored(parts) for parts in sealed]
+        self.sealed += [self._restored(parts) for parts in sealed]
         messages = int(last["place"][2])
         was_cut = before > messages
         is_same = messages == shape.messages and was_cut == shape.is_cut
-        if is_same or not (sealed or was_cut or shape.is_cut):
+        if is_same or not (self.sealed or was_cut or shape.is_cut):
             self.open = self._restored(last, shape.messages)
             self.counters[HEAD] = head
         else:
@@ -479,6 +489,19 @@ class Segments:
         segment.table.restore(parts["buckets"], before, ring.kept, ring.size)
         segment.note_positions(ring.columns.positions[ring.live_slots()])
         return segment
+
+
+def sections_behind(sections: dict[str, NDArray[Any]], kept_index: int) -> dict[str, NDArray[Any]] | None:
+    """What `Segments.to_sections` returned, without the segments before this kept index; None if no segment
+    begins with it. `Segments.restore` loads it behind these segments."""
+    segments = _saved_segments(sections)
+    begins = [int(parts["place"][0]) for parts in segments]
+    if kept_index not in begins:
+        return None
+    behind = {name: part for name, part in sections.items() if not name.startswith("segment.")}
+    for number, parts in enumerate(segments[begins.index(kept_index) :]):
+        behind |= {f"segment.{number}.{name}": part for name, part in parts.items()}
+    return behind
 
 
 def _saved_segments(sections: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
