@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from threading import BoundedSemaphore, Event, Lock
@@ -33,7 +33,7 @@ from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import write_state
-from twinsieve.stages.window.segments import Arrays, SealedSegment
+from twinsieve.stages.window.segments import Arrays, SealedSegment, sections_behind
 
 RECORD_MESSAGES = 4096
 """Messages of a record."""
@@ -125,6 +125,8 @@ class Journal:
         self._files = [file for file in files if file.holds is not Holds.PART]
         self._parts = {file.part: file for file in files if file.holds is Holds.PART}
         self._complete_from = min((file.first for file in self._files), default=kept)
+        self._being_written: dict[Future[Arrays], StateFile] = {}
+        """Segments that are being written, or wait for that."""
         self._unannounced: dict[str, NewFile] = {}
         self._announced: set[str] = {file.name for file in files}
         self._why_lost = "kept messages are missing"
@@ -257,19 +259,19 @@ class Journal:
     def cut(self, frozen: Frozen, image: Callable[[], Sections], watch: Watch = no_watch) -> Cut:
         """Begin a save of this state; call it in the thread that judges, before the next `judge`.
 
-        image: returns the memory of the near stage. It is written here and now if messages are missing;
-            `watch` is called meanwhile
+        image: returns the memory of the near stage. If messages are missing, what is behind the segments in
+            files is written here and now; `watch` is called meanwhile
         raises: StateError if it cannot be written
         """
         self._hand_over()
         self._saving_from = frozen.oldest
         closed = self._writer.submit(self._close_piece)
-        if self._are_missing(frozen):
-            try:
+        try:
+            if self._are_missing(frozen) and not self._are_being_sealed(frozen):
                 self._write_image(frozen, closed, image(), watch)
-            except StateError:
-                self._saving_from = None
-                raise
+        except StateError:
+            self._saving_from = None
+            raise
         with self._lock:
             segments = frozenset(file.name for file in self._files if file.holds is Holds.SEGMENT)
         return Cut(frozen, closed, segments)
@@ -277,8 +279,28 @@ class Journal:
     def _are_missing(self, frozen: Frozen) -> bool:
         """Whether kept messages that a restore needs are in no file."""
         with self._lock:
-            segments = leading_segments(self._files, frozen.oldest, frozen.kept)
-            return (segments[-1].end if segments else frozen.oldest) < self._complete_from
+            return self._in_segments_to(frozen) < self._complete_from
+
+    def _in_segments_to(self, frozen: Frozen, being_written: Iterable[StateFile] = ()) -> int:
+        """The number of the first kept message that is not in the segments at the begin of the window."""
+        segments = leading_segments([*self._files, *being_written], frozen.oldest, frozen.kept)
+        return segments[-1].end if segments else frozen.oldest
+
+    def _are_being_sealed(self, frozen: Frozen) -> bool:
+        """Whether messages that were missing are in the file of a segment by now, after a wait for it.
+
+        raises: StateError if the file is being written and this sieve must not wait: a later save has it
+        """
+        with self._lock:
+            writing = list(self._being_written.values())
+            if self._in_segments_to(frozen, writing) < self._complete_from:
+                return False
+        if self._limit_s is not None:
+            raise self._failed(
+                StateError(f"{self._why_lost}, and the segment that has them is still being written")
+            )
+        self._segments.submit(int).result()
+        return not self._are_missing(frozen)
 
     def write_segment(self, sealed: SealedSegment) -> Future[Arrays]:
         """Begin to write a sealed segment; `BatchSieve.seal_into`.
@@ -287,7 +309,17 @@ class Journal:
         """
         if not self._storage.is_local:
             return self._scratch.write(sealed)
-        return self._segments.submit(self._written_segment, sealed)
+        written = self._segments.submit(self._written_segment, sealed)
+        with self._lock:
+            self._being_written[written] = StateFile(
+                "", Holds.SEGMENT, 0, "", first=sealed.first, end=sealed.end
+            )
+        written.add_done_callback(self._is_written)
+        return written
+
+    def _is_written(self, written: Future[Arrays]) -> None:
+        with self._lock:
+            self._being_written.pop(written, None)
 
     def _written_segment(self, sealed: SealedSegment) -> Arrays:
         file: NewFile | None = None
@@ -326,9 +358,16 @@ class Journal:
             closed.result(None if self._limit_s is None else _CLOSE_S)
         except TimeoutError:
             raise self._failed(StateError("a write to the disk takes long or hangs")) from None
+        with self._lock:
+            first = self._in_segments_to(frozen)
+        behind = sections_behind(sections, first)
+        if behind is None:
+            first = frozen.oldest
+        else:
+            sections = behind
         size = sum(array.nbytes for array in sections.values())
         # It is compressed, and the memory of places that hold nothing yet takes no space.
-        least = size * (frozen.kept - frozen.oldest) // (2 * self._window)
+        least = size * (frozen.kept - first) // (2 * self._window)
         free = self._storage.free_bytes()
         if free is not None and free < least:
             raise self._failed(
@@ -353,7 +392,8 @@ class Journal:
             self._image_from_s = monotonic() + _IMAGE_AGAIN_S
             raise self._failed(StateError(f"{_IMAGE_S:.0f} s were not enough for {size} bytes")) from None
         with self._lock:
-            self._files = [file._replace(holds=Holds.IMAGE, first=frozen.oldest, end=frozen.kept)]
+            segments = [each for each in self._files if each.holds is Holds.SEGMENT]
+            self._files = [*segments, file._replace(holds=Holds.IMAGE, first=first, end=frozen.kept)]
             self._complete_from = frozen.oldest
 
     def write(self, cut: Cut, others: Sequence[StateFile] = (), watch: Watch = no_watch) -> list[StateFile]:

@@ -17,7 +17,7 @@ class Holds(StrEnum):
     KEPT = "kept"
     """a run of kept messages"""
     IMAGE = "image"
-    """the memory of a near stage, with all kept messages of its window"""
+    """the memory of a near stage, with all kept messages of its window from `first` on"""
     SEGMENT = "segment"
     """a sealed segment of the near window, which is mapped"""
     PART = "part"
@@ -79,16 +79,33 @@ def covering(files: Sequence[StateFile], oldest: int, end: int) -> list[StateFil
     """Files that hold the kept messages from `oldest` to `end`, in their order; None if some are missing.
 
     Segments come first as far as there are any, because they need no work at a restore; then the fewest
-    others. An image can only come first, because it replaces the memory of a sieve.
+    others. Before an image there can be segments alone, which end where it begins.
     """
-    chosen = leading_segments(files, oldest, end)
+    leading = leading_segments(files, oldest, end)
+    # An image may lie across the last of them.
+    for count in range(len(leading), -1, -1):
+        chosen = _continued(files, leading[:count], oldest, end)
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def _continued(
+    files: Sequence[StateFile], segments: Sequence[StateFile], oldest: int, end: int
+) -> list[StateFile] | None:
+    """These segments and the files that follow them; None if some are missing."""
+    chosen = list(segments)
     at = chosen[-1].end if chosen else oldest
     while at < end:
+        is_begin = len(chosen) == len(segments)
         ahead = [
             file
             for file in files
             if file.first <= at < file.end <= end
-            and (file.holds is Holds.KEPT or (file.holds is Holds.IMAGE and not chosen))
+            and (
+                file.holds is Holds.KEPT
+                or (file.holds is Holds.IMAGE and is_begin and (not chosen or file.first == at))
+            )
         ]
         if not ahead:
             return None

@@ -84,6 +84,12 @@ class Life:
             self.journal.announced(files, {file.name for file in files})
         return files
 
+    def lose(self) -> None:
+        """What was kept so far, and is in no segment, is in no file."""
+        self.journal._hand_over()
+        self.journal._writer.submit(int).result()
+        self.journal._lose(self.sieve.stats().kept, StateError("lost"))
+
     def restore(self, *, killed: bool = True) -> None:
         """Begin again from the last manifest; the old sieve ends or is killed."""
         if not killed:
@@ -113,7 +119,7 @@ def _config(method: Any, exact: Any, near: int, exact_window: int, segment: int 
 _EVENTS = st.lists(
     st.one_of(
         st.integers(1, 120),
-        st.sampled_from(["save", "save", "save", "half a save", "kill", "stop"]),
+        st.sampled_from(["save", "save", "save", "half a save", "lose", "kill", "stop"]),
     ),
     min_size=4,
     max_size=25,
@@ -156,6 +162,8 @@ def test_saves_and_deaths_at_any_time_change_no_verdict(
             assert {file.name for file in files} <= there
         elif event == "half a save":
             life.save(announce=False)
+        elif event == "lose":
+            life.lose()
         else:
             life.restore(killed=event == "kill")
     life.save()

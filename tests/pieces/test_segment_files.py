@@ -6,6 +6,7 @@ import io
 import os
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.pieces.test_journal import Life, posts, small_pieces
 from tests.property.streams import table
 from tests.stored import storage_at
 from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, decode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.segment_files import ScratchSegments
@@ -172,6 +174,82 @@ def test_a_segment_that_cannot_be_written_stays_in_memory_and_is_told(
     assert _judged(life, posts, 300) == expected[400:700]
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_after_a_lost_record_an_image_has_what_is_behind_the_segments_in_files(
+    again: bool, posts: Batch, tmp_path: Path
+) -> None:
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    _judged(life, posts, 330)
+    while life.sieve.stats().kept % 60 > 20:
+        _judged(life, posts, 5)
+    life.lose()
+    _judged(life, posts, 5)
+    whole = sum(array.nbytes for array in life.sieve.image().values())
+    files = life.save()
+    chosen = [file for file in files if file.holds is not Holds.PART]
+    kinds = [file.holds for file in chosen]
+    assert kinds == [Holds.SEGMENT] * (len(chosen) - 1) + [Holds.IMAGE]
+    assert len(chosen) >= 5
+    image = chosen[-1]
+    assert (image.first, image.end) == (chosen[-2].end, life.sieve.stats().kept)
+    with SavedFiles(life.storage, files, "") as parts:
+        memory = parts.image()
+    assert memory is not None
+    assert sum(array.nbytes for array in memory.values()) < whole / 4
+    if again:
+        life.restore()
+        assert life.sieve.stats().bytes_mapped > 0
+    _judged(life, posts, 15)
+    files = life.save()
+    assert [file.holds for file in files if file.end > image.first] == [Holds.IMAGE, Holds.KEPT]
+    life.restore()
+    at = life.at
+    assert _judged(life, posts, len(posts) - at) == expected[at:]
+    assert not any(file.holds is Holds.IMAGE for file in life.save()), "a segment replaces it"
+
+
+@pytest.mark.parametrize("patience_s", [None, 5.0])
+def test_a_segment_that_is_being_written_is_awaited_in_place_of_an_image(
+    patience_s: float | None, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    life.journal._limit_s = patience_s
+    life.judge(posts, 50)
+    life.lose()
+    flows = Event()
+    life.journal._segments.submit(flows.wait)
+    while life.sieve.stats().kept < 2 * 60:
+        life.judge(posts, 10)
+    monkeypatch.setattr(Journal, "_write_image", lambda *_: pytest.fail("an image is written"))
+    if patience_s is None:
+        life.journal._writer.submit(flows.set)
+    else:
+        with pytest.raises(
+            StateError, match=r"\(lost, and the segment that has them is still being written\)"
+        ):
+            life.save()
+        flows.set()
+        _drained(life)
+    files = life.save()
+    assert next(file.holds for file in files if file.holds is not Holds.PART) is Holds.SEGMENT
+    assert not life.journal._being_written
+
+
+def test_an_image_that_lies_across_a_segment_is_whole(posts: Batch, tmp_path: Path) -> None:
+    """Another process may have cut its segments at other places."""
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    _judged(life, posts, 330)
+    first, *others = [file for file in life.journal._files if file.holds is Holds.SEGMENT]
+    life.journal._files = [first._replace(end=first.end - 7), *others]
+    life.lose()
+    image = next(file for file in life.save() if file.holds is Holds.IMAGE)
+    assert (image.first, image.end) == (0, life.sieve.stats().kept)
+    life.restore()
+    assert _judged(life, posts, 300) == expected[330:630]
+
+
 def test_scratch_files_have_no_name(posts: Batch, tmp_path: Path) -> None:
     expected = table(BatchSieve(_CONFIG).judge(posts))
     sieve, scratch = BatchSieve(_CONFIG), ScratchSegments("", str(tmp_path))
@@ -218,10 +296,18 @@ def test_a_damaged_segment_is_named(harm: str, posts: Batch, tmp_path: Path) -> 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("window", [50, 200, 400, 700])
-def test_a_window_of_another_size_uses_the_same_files(window: int, posts: Batch, tmp_path: Path) -> None:
+def test_a_window_of_another_size_uses_the_same_files(
+    window: int, lost: bool, posts: Batch, tmp_path: Path
+) -> None:
     life = Life(storage_at(str(tmp_path)), _CONFIG)
-    _judged(life, posts, 500)
+    _judged(life, posts, 690)
+    if lost:
+        life.lose()
+        files = life.save()
+        assert Holds.IMAGE in {file.holds for file in files}
+    _judged(life, posts, 10)
     life.save()
     assert life.manifest is not None
     config = replace(_CONFIG, near=replace(_CONFIG.near, window=Window(window)))
@@ -229,7 +315,8 @@ def test_a_window_of_another_size_uses_the_same_files(window: int, posts: Batch,
         resized = BatchSieve.load(io.BytesIO(life.manifest[1]), config, parts=parts)
     assert resized.stats().held == min(window, life.sieve.stats().held)
     whole = BatchSieve.from_bytes(life.sieve.to_bytes(), config)
-    assert table(resized.judge(posts.slice(500, 900))) == table(whole.judge(posts.slice(500, 900)))
+    rest = posts.slice(life.at, 900)
+    assert table(resized.judge(rest)) == table(whole.judge(rest))
 
 
 def test_another_size_of_segments_is_refused_with_what_to_do(posts: Batch, tmp_path: Path) -> None:
@@ -259,4 +346,10 @@ def test_segments_come_first_as_far_as_they_follow_each_other() -> None:
         (Holds.KEPT, 17),
     ]
     assert covering([*segments, pieces[0]], 3, 45) is None
+    image = file(Holds.IMAGE, 20, 45)
+    assert covering([*segments, pieces[0], image], 3, 45) == [*segments[:2], image]
+    across = image._replace(first=15)
+    assert covering([*segments, across], 3, 45) is None, "it does not begin where a segment ends"
+    assert covering([*segments, across], 15, 45) == [across]
+    assert covering([segments[0], pieces[0], image], 3, 45) is None, "a piece cannot come before an image"
     assert covering(segments[:1], 0, 7) is None, "a segment behind the end holds what was not recorded"
