@@ -32,8 +32,8 @@ def hash_sieves(made: Callable[[], HashSieve] = HashSieve) -> Sieves:
     """Functions that make sieves of this kind."""
     return Sieves(
         made,
-        lambda stream, files: made().load(stream, files),
-        lambda stream, files: made().load(stream, files),
+        lambda stream, files, _write: made().load(stream, files),
+        lambda stream, files, _write: made().load(stream, files),
         "tiny",
         1_000,
     )

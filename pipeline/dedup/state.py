@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,15 +73,17 @@ class RunState:
 
     def __init__(self, folder: StateFolder, fresh: Progress, config: SieveConfig) -> None:
         self.folder = folder
-        self.progress, self.sieve = fresh, BatchSieve(config)
-        files: list[StateFile] = []
-        if folder.check():
-            self.progress, self.sieve, files = _loaded(folder, fresh, config)
-        # A run that was killed has left files, and rows of a leader book that this run may not have.
-        folder.sweep({file.name for file in files} | book_files(self.progress.leaders))
-        window, kept = config.near.window.messages, self.sieve.stats().kept
-        self._journal = Journal(folder.storage, config.scheme_id, window, kept, files)
-        self._files = files
+        with ExitStack() as undo:
+            self._journal = Journal(folder.storage, config.scheme_id, config.near.window.messages)
+            undo.callback(self._journal.close)
+            self.progress, self.sieve = fresh, BatchSieve(config)
+            self._files: list[StateFile] = []
+            if folder.check():
+                self.progress, self.sieve, self._files = _loaded(folder, fresh, config, self._journal)
+            else:
+                _sweep(folder, fresh, [])
+            undo.pop_all()
+        self._journal.resume(self.sieve.stats().kept, self._files)
         self.sieve.on_kept = self._journal.take
 
     def seal_segments(self, report: Callable[[str], None]) -> None:
@@ -118,9 +120,16 @@ class RunState:
         self._journal.close()
 
 
+def _sweep(folder: StateFolder, progress: Progress, files: list[StateFile]) -> None:
+    """Delete what a run that was killed has left: files, and rows of a leader book that this run may not
+    have. Call it before the first file is written."""
+    folder.sweep({file.name for file in files} | book_files(progress.leaders))
+
+
 def _loaded(
-    folder: StateFolder, fresh: Progress, config: SieveConfig
+    folder: StateFolder, fresh: Progress, config: SieveConfig, journal: Journal
 ) -> tuple[Progress, BatchSieve, list[StateFile]]:
+    """The saved progress, the sieve and its files. journal: writes segments that become full meanwhile"""
     try:
         with folder.open() as stream:
             header: dict[str, Any] = orjson.loads(_HEADER.read(stream))
@@ -134,7 +143,10 @@ def _loaded(
                         f"restore the setting, or {NEW_STATE}"
                     )
             with SavedFiles(folder.storage, files, config.scheme_id) as parts:
-                return progress, BatchSieve.load(stream, config, parts=parts), files
+                _sweep(folder, progress, files)
+                sieve = BatchSieve.load(stream, config, parts=parts)
+                sieve.seal_into(journal.write_segment)
+                return progress, sieve, files
     except OSError as error:
         raise FileError(f"{folder.manifest}: cannot be read: {error.strerror}") from error
     except UnreadableError as error:

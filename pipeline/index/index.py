@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from twinsieve.pipeline.basics.states import Machine
@@ -43,7 +44,7 @@ from twinsieve.pipeline.index.ends import Ends, recorded_behind_snapshots, snaps
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
-from twinsieve.pipeline.index.snapshot_writer import Restored, Sieves, SnapshotWriter, restore_point
+from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.pieces import Watch, no_watch
@@ -149,9 +150,15 @@ class Index:
         self.rebalances = 0
         self._inputs = InputTopics(self._admin, clock, config, self.notices)
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
-        restored = restore_point(store, self._ids, config.scheme, sieves, log_begins, self.notices, watch)
+        journals = None if store is None else partial(_journal, store, sieves, self.notices.append)
+        restored = restore_point(
+            store, self._ids, config.scheme, sieves, log_begins, self.notices, journals, watch
+        )
         self.state = restored.state
-        self._journal = _journal(store, sieves, restored, self.notices.append)
+        self._journal = restored.journal
+        if self._journal is not None:
+            self.state.sieve.on_kept = self._journal.take
+            self.state.sieve.seal_into(self._journal.write_segment)
         self.snapshots = SnapshotWriter(
             *(store, self._journal, self._ids, config.scheme, background, clock),
             *(config.snapshot_every_s, watch, restored.numbering),
@@ -548,24 +555,14 @@ class Index:
             )
 
 
-def _journal(
-    store: SnapshotStore | None, sieves: Sieves, restored: Restored, report: Callable[[str], None]
-) -> Journal | None:
-    """The journal of a restored sieve, which gets all that the sieve keeps from now on."""
-    if store is None:
-        return None
-    sieve = restored.state.sieve
-    journal = Journal(
+def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None]) -> Journal:
+    """The journal of a sieve that has kept nothing."""
+    return Journal(
         store.storage,
         sieves.scheme_id,
         sieves.window,
-        sieve.stats().kept,
-        restored.files,
         noun="snapshot",
         scratch=sieves.scratch,
         report=report,
         patience_s=PATIENCE_S,
     )
-    sieve.on_kept = journal.take
-    sieve.seal_into(journal.write_segment)
-    return journal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
@@ -24,6 +24,7 @@ from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.frozen import SavedParts
+from twinsieve.stages.window.segments import IntoFile
 
 _SETTLE_S = 3.0
 """Time without a snapshot after an index has begun to judge, so that it first judges the waiting blocks."""
@@ -268,16 +269,17 @@ class SnapshotWriter:
 class Sieves:
     """Functions that make sieves.
 
-    fresh: an empty sieve; load: the sieve in a snapshot's stream and files (StateError if it does not fit the
-        settings)
+    fresh: an empty sieve
+    load: the sieve in a snapshot's stream and files (StateError if it does not fit the settings). The last
+        argument begins to write a segment that becomes full meanwhile
     salvage: a sieve with those parts of a snapshot's sieve that fit the settings; it may be empty
     scheme_id: fingerprint scheme of the sieves; window: their near window in messages
     scratch: folder for segments that are mapped, if the store is not a folder; None: that of the system
     """
 
     fresh: Callable[[], Judge]
-    load: Callable[[BinaryIO, SavedParts], Judge]
-    salvage: Callable[[BinaryIO, SavedParts], Judge]
+    load: Callable[[BinaryIO, SavedParts, IntoFile], Judge]
+    salvage: Callable[[BinaryIO, SavedParts, IntoFile], Judge]
     scheme_id: str
     window: int
     scratch: str | None = None
@@ -287,13 +289,14 @@ class Sieves:
 class Restored:
     """Result of `restore_point`.
 
-    decisions_from: offset of the next decision; files: the files that hold the sieve of the state
+    journal: the files that hold the sieve of the state; None without a store
+    decisions_from: offset of the next decision
     numbering: as in `Snapshot`; None if the kept messages have new numbers
     """
 
     state: IndexState
+    journal: Journal | None
     decisions_from: int = 0
-    files: tuple[StateFile, ...] = ()
     numbering: bytes | None = None
 
 
@@ -304,6 +307,7 @@ def restore_point(
     sieves: Sieves,
     log_begins: int,
     notices: list[str],
+    open_journal: Callable[[], Journal] | None,
     watch: Watch = no_watch,
 ) -> Restored:
     """The state of the newest snapshot that can be used, or an empty one.
@@ -313,15 +317,25 @@ def restore_point(
     parts of its sieve that fit, so that judged messages stay judged.
     log_begins: offset of the first block that is left; notices: receives the reasons why snapshots cannot be
         used; watch: called while a snapshot is read
+    open_journal: makes the journal of a sieve that has kept nothing; None without a store
     raises: StateError if no snapshot can be read and the beginning of the log was deleted
     """
+    if store is None or open_journal is None:
+        return _empty(sieves, None, log_begins, notices)
     unreadable = 0
-    for snapshot in _snapshots(store, ids[0]) if store is not None else ():
+    for snapshot in _snapshots(store, ids[0]):
         try:
             if isinstance(snapshot, UnreadableError):
                 raise snapshot
-            with SavedFiles(snapshot.storage, snapshot.files, sieves.scheme_id, watch) as files:
-                return _restored(snapshot, files, ids[1], scheme, sieves, log_begins, notices)
+            with (
+                SavedFiles(snapshot.storage, snapshot.files, sieves.scheme_id, watch) as files,
+                ExitStack() as undo,
+            ):
+                journal = open_journal()
+                undo.callback(journal.close)
+                restored = _restored(snapshot, files, journal, ids[1], scheme, sieves, log_begins, notices)
+                undo.pop_all()
+                return restored
         except StateError as error:
             unreadable += isinstance(error, UnreadableError)
             notices.append(str(error))
@@ -331,12 +345,17 @@ def restore_point(
             "restore a snapshot; or delete all snapshots and start the first process with `twinsieve run "
             "--without-snapshots` to continue with the rest of the log"
         )
+    return _empty(sieves, open_journal(), log_begins, notices)
+
+
+def _empty(sieves: Sieves, journal: Journal | None, log_begins: int, notices: list[str]) -> Restored:
+    """The state without a snapshot."""
     if log_begins:
         notices.append(
             f"there is no snapshot, and the log before block {log_begins} was deleted: copies of messages in "
             "the deleted blocks are emitted again"
         )
-    return Restored(IndexState(sieves.fresh(), Ledger()))
+    return Restored(IndexState(sieves.fresh(), Ledger()), journal)
 
 
 def _snapshots(store: SnapshotStore, log_id: bytes) -> Iterator[SnapshotReader | UnreadableError]:
@@ -352,6 +371,7 @@ def _snapshots(store: SnapshotStore, log_id: bytes) -> Iterator[SnapshotReader |
 def _restored(
     snapshot: SnapshotReader,
     files: SavedFiles,
+    journal: Journal,
     decisions_id: bytes,
     scheme: bytes,
     sieves: Sieves,
@@ -365,7 +385,7 @@ def _restored(
             raise StateError("a snapshot is ignored: it belongs to another decisions topic")
         if snapshot.stamp.scheme != scheme:
             raise StateError("a snapshot is ignored: it was written with another fingerprint scheme")
-        sieve, held = _sieve(snapshot, files, sieves, log_begins, notices)
+        sieve, held = _sieve(snapshot, files, journal.write_segment, sieves, log_begins, notices)
     except UnreadableError:
         raise
     except Exception:
@@ -374,15 +394,21 @@ def _restored(
         raise
     state = IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)
     numbering = snapshot.numbering if held is snapshot.files else None
-    return Restored(state, snapshot.stamp.decisions_from, tuple(held), numbering)
+    journal.resume(sieve.stats().kept, held)
+    return Restored(state, journal, snapshot.stamp.decisions_from, numbering)
 
 
 def _sieve(
-    snapshot: SnapshotReader, files: SavedFiles, sieves: Sieves, log_begins: int, notices: list[str]
+    snapshot: SnapshotReader,
+    files: SavedFiles,
+    write: IntoFile,
+    sieves: Sieves,
+    log_begins: int,
+    notices: list[str],
 ) -> tuple[Judge, Sequence[StateFile]]:
     """The sieve in a snapshot, and the files that hold it: those of the snapshot, or some of them."""
     try:
-        return sieves.load(snapshot.sieve(), files), snapshot.files
+        return sieves.load(snapshot.sieve(), files, write), snapshot.files
     except StateError as error:
         if isinstance(error, UnreadableError) or not log_begins:
             raise
@@ -392,6 +418,6 @@ def _sieve(
             f"before block {log_begins} was deleted"
         )
         with files.again() as again:
-            sieve = sieves.salvage(snapshot.sieve(), again)
+            sieve = sieves.salvage(snapshot.sieve(), again, write)
         near = [file for file in snapshot.files if file.holds is not Holds.PART]
         return sieve, tuple(near) if sieve.stats().kept else ()

@@ -111,7 +111,6 @@ class Journal:
         self._piece_messages = max(_SMALLEST_PIECE, window // 4)
         self._gathered: list[tuple[int, KeptMessages]] = []
         self._count = 0
-        self._next = kept
         self.report = report
         self._writer = ThreadPoolExecutor(1, "twinsieve-pieces")
         self._segments = ThreadPoolExecutor(1, "twinsieve-segments")
@@ -122,13 +121,13 @@ class Journal:
         self._image_from_s = 0.0
         """No image is begun before this time."""
         self._open: _Open | None = None
-        self._files = [file for file in files if file.holds is not Holds.PART]
-        self._parts = {file.part: file for file in files if file.holds is Holds.PART}
-        self._complete_from = min((file.first for file in self._files), default=kept)
+        self._files: list[StateFile] = []
+        self._parts: dict[str, StateFile] = {}
+        self._complete_from = kept
+        self._announced: set[str] = set()
         self._being_written: dict[Future[Arrays], StateFile] = {}
         """Segments that are being written, or wait for that."""
         self._unannounced: dict[str, NewFile] = {}
-        self._announced: set[str] = {file.name for file in files}
         self._why_lost = "kept messages are missing"
         """Why the last messages that are missing in the files were lost."""
         self._saving_from: int | None = None
@@ -140,6 +139,19 @@ class Journal:
         self._closed = False
         self.written = 0
         """Bytes of all files that were completed so far."""
+        self.resume(kept, files)
+
+    def resume(self, kept: int, files: Sequence[StateFile]) -> None:
+        """Begin with the state that was restored, after `write_segment` was used in the restore, and before
+        `take`. kept, files: as for the class"""
+        self._next = kept
+        with self._lock:
+            restored = [file for file in files if file.holds is not Holds.PART]
+            # A restore that failed, and began again without the near window, may have written others.
+            self._files = [*restored, *(file for file in self._files if file.end <= kept)]
+            self._parts = {file.part: file for file in files if file.holds is Holds.PART}
+            self._complete_from = min((file.first for file in restored), default=kept)
+            self._announced = {file.name for file in files}
 
     def take(self, first: int, messages: KeptMessages) -> None:
         """Note kept messages; `BatchSieve.on_kept`. first: number of the first one"""

@@ -46,6 +46,7 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.window.segments import IntoFile
 
 ALIVE_S = 120.0
 """A role without progress for this long counts as hanging, unless settings allow longer calls to a broker
@@ -186,7 +187,7 @@ class Builder:
                 config,
                 Sieves(
                     lambda: BatchSieve(sieve),
-                    lambda stream, files: BatchSieve.load(stream, sieve, parts=files),
+                    partial(_loaded, sieve),
                     partial(_salvage, sieve),
                     self.scheme.scheme_id,
                     sieve.near.window.messages,
@@ -208,11 +209,19 @@ def state_storage(settings: Settings) -> Storage:
     return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error)
 
 
-def _salvage(config: SieveConfig, saved: BinaryIO, files: SavedParts) -> BatchSieve:
+def _loaded(
+    config: SieveConfig, saved: BinaryIO, files: SavedParts, write: IntoFile, *, forget_exact: bool = False
+) -> BatchSieve:
+    sieve = BatchSieve.load(saved, config, parts=files, forget_exact=forget_exact)
+    sieve.seal_into(write)
+    return sieve
+
+
+def _salvage(config: SieveConfig, saved: BinaryIO, files: SavedParts, write: IntoFile) -> BatchSieve:
     """A sieve with the near stage of the saved one and an empty exact stage. If the near stage does not fit
     the configuration either, the whole sieve is empty."""
     try:
-        return BatchSieve.load(saved, config, parts=files, forget_exact=True)
+        return _loaded(config, saved, files, write, forget_exact=True)
     except StateError:
         return BatchSieve(config)
 

@@ -250,6 +250,36 @@ def test_an_image_that_lies_across_a_segment_is_whole(posts: Batch, tmp_path: Pa
     assert _judged(life, posts, 300) == expected[330:630]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_segments_are_written_before_a_restore_is_complete(fails: bool, posts: Batch, tmp_path: Path) -> None:
+    """The journal is there before the sieve, and knows only then what the sieve has kept."""
+    expected = table(BatchSieve(_CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    life.sieve.seal_into(None)
+    life.judge(posts, 450)
+    pieces = life.save()
+    assert not any(file.holds is Holds.SEGMENT for file in pieces)
+    assert life.manifest is not None
+    journal = Journal(life.storage, "", 400)
+    with SavedFiles(life.storage, pieces, "") as parts:
+        sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), _CONFIG, parts=parts)
+    sieve.seal_into(journal.write_segment)
+    journal._segments.submit(int).result()
+    if fails:
+        sieve, pieces, life.at = BatchSieve(_CONFIG), [], 0
+    journal.resume(sieve.stats().kept, pieces)
+    sieve.on_kept = journal.take
+    life.journal.close()
+    life.sieve, life.journal = sieve, journal
+    files = life.save()
+    assert any(file.holds is Holds.SEGMENT for file in files) == (not fails)
+    assert {path.name for path in (tmp_path / "app").glob("segment-*")} == {
+        file.name for file in files if file.holds is Holds.SEGMENT
+    }
+    life.restore()
+    assert _judged(life, posts, len(posts) - life.at) == expected[450 * (not fails) :]
+
+
 def test_scratch_files_have_no_name(posts: Batch, tmp_path: Path) -> None:
     expected = table(BatchSieve(_CONFIG).judge(posts))
     sieve, scratch = BatchSieve(_CONFIG), ScratchSegments("", str(tmp_path))

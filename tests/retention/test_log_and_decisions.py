@@ -12,7 +12,7 @@ import pytest
 from tests.crash.test_crash_at_every_step import Trap, crash
 from tests.driver import DECISIONS, GROUP, INDEX, INDEX_GROUP, LOG, SCHEME, Process, World, crash_at, texts
 from tests.memory.broker import CrashError, MemoryBroker
-from tests.stored import hash_sieves, snapshots_at
+from tests.stored import hash_sieves, journal_at, snapshots_at
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Committed, Partition
@@ -447,7 +447,9 @@ def test_a_snapshot_of_another_decisions_topic_is_left_alone(tmp_path: Path) -> 
     found = {}
     for its_id in (decisions_id, bytes(16)):
         notices: list[str] = []
-        restored = restore_point(store, (log_id, its_id), SCHEME, hash_sieves(), 0, notices)
+        restored = restore_point(
+            store, (log_id, its_id), SCHEME, hash_sieves(), 0, notices, lambda: journal_at(store.storage)
+        )
         said = any("another decisions topic" in notice for notice in notices)
         found[its_id] = restored.state.next_offset > 0, restored.decisions_from > 0, said
     assert found == {decisions_id: (True, True, False), bytes(16): (False, False, True)}
