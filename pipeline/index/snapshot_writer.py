@@ -274,7 +274,7 @@ class Sieves:
         argument begins to write a segment that becomes full meanwhile
     salvage: a sieve with those parts of a snapshot's sieve that fit the settings; it may be empty
     scheme_id: fingerprint scheme of the sieves; window: their near window in messages
-    scratch: folder for segments that are mapped, if the store is not a folder; None: that of the system
+    scratch: folder for segments that are mapped, if the store is not a local folder; None: that of the system
     """
 
     fresh: Callable[[], Judge]
@@ -328,7 +328,9 @@ def restore_point(
             if isinstance(snapshot, UnreadableError):
                 raise snapshot
             with (
-                SavedFiles(snapshot.storage, snapshot.files, sieves.scheme_id, watch) as files,
+                SavedFiles(
+                    snapshot.storage, snapshot.files, sieves.scheme_id, watch, sieves.scratch
+                ) as files,
                 ExitStack() as undo,
             ):
                 journal = open_journal()

@@ -13,9 +13,11 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from threading import BoundedSemaphore, Event, Lock
 from time import monotonic
 from typing import BinaryIO, NamedTuple, cast
@@ -26,7 +28,13 @@ from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
 from twinsieve.pipeline.pieces.mapped_file import map_arrays
-from twinsieve.pipeline.pieces.segment_files import ScratchSegments, Stoppable, ignore, write_segment
+from twinsieve.pipeline.pieces.segment_files import (
+    ScratchFile,
+    ScratchSegments,
+    Stoppable,
+    ignore,
+    write_segment,
+)
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
@@ -53,6 +61,7 @@ missing."""
 _CLOSE_S = 1.0
 """How long judging waits before an image for what is being written."""
 _CLOSING_S = 5.0
+_UPLOADED_AT_ONCE = 1 << 24
 _FAN_IN = 16
 """This many neighbouring pieces of similar length are merged into one."""
 _SMALLEST_PIECE = 1 << 16
@@ -87,7 +96,7 @@ class Journal:
     files: those from which the sieve was restored; empty for a sieve that has kept nothing
     noun: what errors call the saved state
     scratch: folder for segments that are mapped, if the storage is not a local folder; None: that of the
-        system. A restore from such a storage keeps their messages again
+        system. A copy of each goes to the storage
     report: called from another thread with one line if a segment cannot be written
     patience_s: how long the sieve waits for a slow disk, in all (`PATIENCE_S`); None: as long as it takes
     """
@@ -125,8 +134,8 @@ class Journal:
         self._parts: dict[str, StateFile] = {}
         self._complete_from = kept
         self._announced: set[str] = set()
-        self._being_written: dict[Future[Arrays], StateFile] = {}
-        """Segments that are being written, or wait for that."""
+        self._being_written: dict[int, StateFile] = {}
+        """Segments that are being written to the storage, or wait for that, by their first number."""
         self._unannounced: dict[str, NewFile] = {}
         self._why_lost = "kept messages are missing"
         """Why the last messages that are missing in the files were lost."""
@@ -319,47 +328,88 @@ class Journal:
 
         A segment that cannot be written stays in memory, and its kept messages in their pieces.
         """
-        if not self._storage.is_local:
-            return self._scratch.write(sealed)
-        written = self._segments.submit(self._written_segment, sealed)
+        place = StateFile("", Holds.SEGMENT, 0, "", first=sealed.first, end=sealed.end)
         with self._lock:
-            self._being_written[written] = StateFile(
-                "", Holds.SEGMENT, 0, "", first=sealed.first, end=sealed.end
-            )
-        written.add_done_callback(self._is_written)
+            self._being_written[sealed.first] = place
+        if self._storage.is_local:
+            written = self._segments.submit(self._written_segment, sealed)
+        else:
+            written = self._scratch.write(sealed, self._begin_upload)
+        written.add_done_callback(partial(self._is_mapped, sealed.first))
         return written
 
-    def _is_written(self, written: Future[Arrays]) -> None:
+    def _is_mapped(self, first: int, written: Future[Arrays]) -> None:
+        if self._storage.is_local or written.cancelled() or written.exception() is not None:
+            self._is_written(first)
+
+    def _is_written(self, first: int) -> None:
         with self._lock:
-            self._being_written.pop(written, None)
+            self._being_written.pop(first, None)
 
     def _written_segment(self, sealed: SealedSegment) -> Arrays:
         file: NewFile | None = None
         try:
-            file = self._storage.create(f"segment-{sealed.first:016d}-{secrets.token_hex(4)}.segment")
+            file = self._new_segment(sealed.first)
             digest = write_segment(Stoppable(file.stream, self._is_closed), self._scheme_id, sealed)
             size = file.stream.tell()
             file.finish()
             arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None).arrays
-            with self._lock:
-                if self._closed:
-                    raise StateError("the sieve has ended")
-                self._unannounced[file.name] = file
-                self._files.append(
-                    StateFile(file.name, Holds.SEGMENT, size, digest, first=sealed.first, end=sealed.end)
-                )
+            self._note_segment(file, size, ScratchFile(file.stream, sealed.first, sealed.end, digest))
         except Exception as error:
             if file is not None:
                 file.discard()
-            if not self._closed:
-                self.report(
-                    f"{self._storage.address}: a segment of the near window cannot be written "
-                    f"({self._storage.kind_of(error)}) and stays in memory, and a restart takes longer; free "
-                    "space or fix permissions"
-                )
+            self._report_segment(error, "stays in memory, and a restart takes longer")
             raise
-        self.written += size
         return arrays
+
+    def _begin_upload(self, segment: ScratchFile) -> None:
+        """Begin to write a segment, which is mapped by now, to the store too."""
+        try:
+            self._segments.submit(self._upload, segment)
+        except RuntimeError:  # the journal is closed
+            segment.file.close()
+
+    def _upload(self, segment: ScratchFile) -> None:
+        file: NewFile | None = None
+        try:
+            # If the store is slow, the window may have passed the segment by now.
+            if segment.end > self._next - self._window:
+                file = self._new_segment(segment.first)
+                segment.file.seek(0)
+                shutil.copyfileobj(segment.file, Stoppable(file.stream, self._is_closed), _UPLOADED_AT_ONCE)
+                size = segment.file.tell()
+                file.finish()
+                self._note_segment(file, size, segment)
+        except Exception as error:  # noqa: BLE001 (as in `_append`)
+            if file is not None:
+                file.discard()
+            self._report_segment(error, "is only on this machine, and a restart takes longer")
+        finally:
+            segment.file.close()
+            self._is_written(segment.first)
+
+    def _new_segment(self, first: int) -> NewFile:
+        return self._storage.create(f"segment-{first:016d}-{secrets.token_hex(4)}.segment")
+
+    def _note_segment(self, file: NewFile, size: int, segment: ScratchFile) -> None:
+        """Note the complete file of a segment. raises: StateError if the sieve has ended"""
+        with self._lock:
+            if self._closed:
+                raise StateError("the sieve has ended")
+            self._unannounced[file.name] = file
+            self._files.append(
+                StateFile(
+                    file.name, Holds.SEGMENT, size, segment.digest, first=segment.first, end=segment.end
+                )
+            )
+        self.written += size
+
+    def _report_segment(self, error: Exception, consequence: str) -> None:
+        if not self._closed:
+            self.report(
+                f"{self._storage.address}: a segment of the near window cannot be written "
+                f"({self._storage.kind_of(error)}) and {consequence}; free space or fix permissions"
+            )
 
     def _write_image(self, frozen: Frozen, closed: Future[None], sections: Sections, watch: Watch) -> None:
         """Write an image while the caller waits. closed: done when nothing else is being written. raises:

@@ -12,7 +12,7 @@ import mmh3
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
-from twinsieve.pipeline.pieces.segment_files import map_segment
+from twinsieve.pipeline.pieces.segment_files import map_segment, scratch_file, scratch_folder
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
@@ -20,6 +20,7 @@ from twinsieve.stages.judge.state import read_state
 from twinsieve.stages.window.segments import SealedSegment
 
 _Item = TypeVar("_Item")
+_COPIED_AT_ONCE = 1 << 24
 
 
 class SavedFiles:
@@ -27,16 +28,24 @@ class SavedFiles:
     can be read to their end even if another process deletes them meanwhile.
 
     scheme_id: fingerprint scheme that they must have
+    scratch: folder for copies of segments, which are mapped, if the storage is not a local folder; None: that
+        of the system
     raises: UnreadableError if a file is missing or has another size
     """
 
     def __init__(
-        self, storage: Storage, files: Sequence[StateFile], scheme_id: str, watch: Watch = no_watch
+        self,
+        storage: Storage,
+        files: Sequence[StateFile],
+        scheme_id: str,
+        watch: Watch = no_watch,
+        scratch: str | None = None,
     ) -> None:
         self._storage = storage
         self._files = files
         self._scheme_id = scheme_id
         self._watch = watch
+        self._scratch = scratch
         self._size = sum(file.size for file in files)
         self._done = 0
         self._opened: dict[str, BinaryIO] = {}
@@ -55,7 +64,7 @@ class SavedFiles:
 
     def again(self) -> SavedFiles:
         """The same files, from their beginnings."""
-        return SavedFiles(self._storage, self._files, self._scheme_id, self._watch)
+        return SavedFiles(self._storage, self._files, self._scheme_id, self._watch, self._scratch)
 
     def close(self) -> None:
         """Close all files."""
@@ -108,10 +117,43 @@ class SavedFiles:
                 continue
             shown = self._storage.shown(file.name)
             with self._named(file), self._stream_of(file) as stream:
-                segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved)
+                if self._storage.is_local:
+                    segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved)
+                else:
+                    with self._copy_of(stream, shown) as copy:
+                        segment = map_segment(copy, shown, self._scheme_id, file.digest, lambda _: None)
             if (segment.first, segment.end) != (file.first, file.end):
                 raise damaged(shown)
             yield segment
+
+    def _copy_of(self, stream: BinaryIO, name: str) -> BinaryIO:
+        """A file of this machine with what the stream has. name: of the stream's file, for errors. raises:
+        UnreadableError if it cannot be written; errors of the store"""
+        with ExitStack() as undo:
+            with self._into_scratch(name) as folder:
+                copy = undo.enter_context(scratch_file(folder))
+            while data := stream.read(_COPIED_AT_ONCE):
+                with self._into_scratch(name):
+                    copy.write(data)
+                self._moved(len(data))
+            with self._into_scratch(name):
+                copy.flush()
+            undo.pop_all()
+        return copy
+
+    @contextmanager
+    def _into_scratch(self, name: str) -> Iterator[str]:
+        """Context manager: the folder for copies; its errors become an UnreadableError that names it."""
+        folder = self._scratch or "the folder for temporary files"
+        try:
+            folder = scratch_folder(self._scratch)
+            yield folder
+        except OSError as error:
+            raise UnreadableError(
+                f"{folder}: {name} cannot be copied there ({error.strerror}); free space, or set "
+                "state.scratch to another folder",
+                lasting=False,
+            ) from None
 
     def _sections_of(self, file: StateFile) -> Sections:
         with self._named(file), self._stream_of(file) as stream:

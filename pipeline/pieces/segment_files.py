@@ -10,7 +10,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import BinaryIO, cast
+from contextlib import ExitStack
+from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, write_arrays
@@ -67,32 +68,66 @@ class Stoppable:
         return self._stream.seek(place)
 
 
+class ScratchFile(NamedTuple):
+    """A segment in a file without a name. file: open for reading; first, end, digest: as in `StateFile`"""
+
+    file: BinaryIO
+    first: int
+    end: int
+    digest: str
+
+
+def scratch_folder(folder: str | None) -> str:
+    """The folder for files without a name: the given one, else that of the system. raises: OSError"""
+    return folder or tempfile.gettempdir()
+
+
+def scratch_file(folder: str) -> BinaryIO:
+    """A new file without a name. The system deletes it when it is closed and no map of it is left. raises:
+    OSError"""
+    return cast("BinaryIO", tempfile.TemporaryFile(prefix="twinsieve-", dir=folder))
+
+
 class ScratchSegments:
-    """Files without a name for the segments of a sieve that has no state.
+    """Files without a name for the segments of a sieve that has no state, or none in a local folder.
 
     scheme_id: fingerprint scheme; folder: where the files are, None for the system's folder for such files
     report: called from another thread with one line if a segment cannot be written, and so stays in memory
     """
 
-    def __init__(self, scheme_id: str, folder: str | None, report: Callable[[str], None] = ignore) -> None:
+    def __init__(
+        self,
+        scheme_id: str,
+        folder: str | None,
+        report: Callable[[str], None] = ignore,
+    ) -> None:
         self._scheme_id = scheme_id
         self._folder = folder
         self._report = report
         self._writer = ThreadPoolExecutor(1, "twinsieve-scratch")
         self._closed = False
 
-    def write(self, sealed: SealedSegment) -> Future[Arrays]:
-        """Begin to write a segment; `BatchSieve.seal_into`."""
-        return self._writer.submit(self._written, sealed)
+    def write(
+        self, sealed: SealedSegment, then: Callable[[ScratchFile], None] | None = None
+    ) -> Future[Arrays]:
+        """Begin to write a segment; `BatchSieve.seal_into`. then: called from another thread with the file
+        when it is written; it has to close the file"""
+        return self._writer.submit(self._written, sealed, then)
 
-    def _written(self, sealed: SealedSegment) -> Arrays:
-        folder = self._folder or tempfile.gettempdir()
+    def _written(self, sealed: SealedSegment, then: Callable[[ScratchFile], None] | None) -> Arrays:
+        folder = self._folder or "the folder for temporary files"
         try:
-            with tempfile.TemporaryFile(prefix="twinsieve-", dir=folder) as file:
-                stream = Stoppable(cast("BinaryIO", file), lambda: self._closed)
-                write_segment(stream, self._scheme_id, sealed)
+            folder = scratch_folder(self._folder)
+            with ExitStack() as undo:
+                file = undo.enter_context(scratch_file(folder))
+                stream = Stoppable(file, lambda: self._closed)
+                digest = write_segment(stream, self._scheme_id, sealed)
                 file.flush()
-                return map_arrays(file.fileno(), folder, self._scheme_id, None).arrays
+                arrays = map_arrays(file.fileno(), folder, self._scheme_id, None).arrays
+                if then is not None:
+                    undo.pop_all()
+                    then(ScratchFile(file, sealed.first, sealed.end, digest))
+                return arrays
         except (OSError, StateError) as error:
             if self._closed:
                 raise

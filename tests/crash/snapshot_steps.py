@@ -109,6 +109,7 @@ def let_go(index: Index) -> None:
     journal = index._journal
     assert journal is not None
     journal._writer.shutdown()
+    journal._scratch._writer.shutdown()
     journal._segments.shutdown()
     for file in journal._unannounced.values():
         file.release()

@@ -169,11 +169,12 @@ def test_a_frozen_leader_that_writes_on_harms_nothing(
     check_folder(last)
 
 
+@pytest.mark.parametrize("segment", [25, 16_000_000])
 @pytest.mark.parametrize("protocol", ["memory", "local", tests.shared_store.PROTOCOL])
 def test_any_store_holds_pieces_merges_and_deletes_them(
-    protocol: str, unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path
+    protocol: str, segment: int, unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path
 ) -> None:
-    settings = settings_at(f"{protocol}://{tmp_path}")
+    settings = settings_at(f"{protocol}://{tmp_path}", segment=segment)
     store = state_storage(settings)
     world = deployment(settings, scheme)
     world.produce(posts(1, MESSAGES))

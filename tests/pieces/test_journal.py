@@ -96,6 +96,7 @@ class Life:
             self.journal.close()
         # A killed process writes no more, but this one would.
         self.journal._writer.shutdown()
+        self.journal._scratch._writer.shutdown()
         self.journal._segments.shutdown()
         self.sieve.on_kept = None
         del self.journal

@@ -25,29 +25,30 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 __all__ = ["posts", "small_pieces"]
 
-_CONFIG = SieveConfig(
+CONFIG = SieveConfig(
     ExactConfig(window=Window(2_000)), NearConfig(window=Window(400), segment=60, details=True)
 )
 
 
-def _drained(life: Life) -> None:
+def drained(life: Life) -> None:
     """Wait until all sealed segments are in files."""
+    life.journal._scratch._writer.submit(int).result()
     life.journal._segments.submit(int).result()
 
 
-def _judged(life: Life, posts: Batch, rows: int, step: int = 30) -> list[object]:
+def judged(life: Life, posts: Batch, rows: int, step: int = 30) -> list[object]:
     said: list[object] = []
     end = life.at + rows
     while life.at < end:
         said += life.judge(posts, min(step, end - life.at))
-        _drained(life)
+        drained(life)
     return said
 
 
 def test_segments_in_files_answer_as_those_in_memory(posts: Batch, tmp_path: Path) -> None:
-    expected = table(BatchSieve(_CONFIG).judge(posts))
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
-    assert _judged(life, posts, 500) == expected[:500]
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), CONFIG)
+    assert judged(life, posts, 500) == expected[:500]
     stats = life.sieve.stats()
     assert stats.bytes_mapped > stats.bytes_used / 2
     files = life.save()
@@ -58,7 +59,7 @@ def test_segments_in_files_answer_as_those_in_memory(posts: Batch, tmp_path: Pat
     assert kept[0].first > files[0].end
     life.restore()
     assert life.sieve.stats().bytes_mapped > 0
-    assert _judged(life, posts, len(posts) - 500) == expected[500:]
+    assert judged(life, posts, len(posts) - 500) == expected[500:]
     names = {file.name for file in life.save()}
     assert {path.name for path in (tmp_path / "app").iterdir()} == names, "what the window passed is deleted"
 
@@ -117,8 +118,8 @@ def test_segments_that_become_full_in_a_restore_are_written(posts: Batch, tmp_pa
 
 @pytest.mark.parametrize("restored", [False, True])
 def test_a_message_in_a_file_can_be_forgotten(restored: bool, posts: Batch, tmp_path: Path) -> None:
-    life, twin = Life(storage_at(str(tmp_path)), _CONFIG), BatchSieve(_CONFIG)
-    _judged(life, posts, 300)
+    life, twin = Life(storage_at(str(tmp_path)), CONFIG), BatchSieve(CONFIG)
+    judged(life, posts, 300)
     twin.judge(posts.slice(0, 300))
     gone = np.arange(100, 160)
     for sieve in (life.sieve, twin):
@@ -135,14 +136,14 @@ def test_a_message_in_a_file_can_be_forgotten(restored: bool, posts: Batch, tmp_
 def test_a_message_that_is_forgotten_while_its_segment_is_written_stays_forgotten(
     posts: Batch, tmp_path: Path
 ) -> None:
-    life, twin = Life(storage_at(str(tmp_path)), _CONFIG), BatchSieve(_CONFIG)
+    life, twin = Life(storage_at(str(tmp_path)), CONFIG), BatchSieve(CONFIG)
     life.journal._segments.submit(lambda: life.storage.names())
     life.judge(posts, 200)
     twin.judge(posts.slice(0, 200))
     gone = np.arange(20, 80)
     for sieve in (life.sieve, twin):
         sieve.forget(posts.positions[gone], posts.fingerprints.digests[gone, 0])
-    _drained(life)
+    drained(life)
     again = posts.take(gone)
     assert table(life.sieve.judge(again)) == table(twin.judge(again))
     assert life.sieve.stats().bytes_mapped > 0
@@ -151,8 +152,8 @@ def test_a_message_that_is_forgotten_while_its_segment_is_written_stays_forgotte
 def test_a_segment_that_cannot_be_written_stays_in_memory_and_is_told(
     posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = table(BatchSieve(_CONFIG).judge(posts))
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), CONFIG)
     lines: list[str] = []
     life.journal.report = lines.append
     create = life.storage.create
@@ -163,7 +164,7 @@ def test_a_segment_that_cannot_be_written_stays_in_memory_and_is_told(
         return create(name)
 
     monkeypatch.setattr(life.storage, "create", refused)
-    assert _judged(life, posts, 400) == expected[:400]
+    assert judged(life, posts, 400) == expected[:400]
     assert life.sieve.stats().bytes_mapped == 0
     assert lines
     assert all("No space left on device" in line and "stays in memory" in line for line in lines)
@@ -171,20 +172,20 @@ def test_a_segment_that_cannot_be_written_stays_in_memory_and_is_told(
     assert not any(file.holds in (Holds.SEGMENT, Holds.IMAGE) for file in files)
     monkeypatch.undo()
     life.restore()
-    assert _judged(life, posts, 300) == expected[400:700]
+    assert judged(life, posts, 300) == expected[400:700]
 
 
 @pytest.mark.parametrize("again", [False, True])
 def test_after_a_lost_record_an_image_has_what_is_behind_the_segments_in_files(
     again: bool, posts: Batch, tmp_path: Path
 ) -> None:
-    expected = table(BatchSieve(_CONFIG).judge(posts))
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
-    _judged(life, posts, 330)
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), CONFIG)
+    judged(life, posts, 330)
     while life.sieve.stats().kept % 60 > 20:
-        _judged(life, posts, 5)
+        judged(life, posts, 5)
     life.lose()
-    _judged(life, posts, 5)
+    judged(life, posts, 5)
     whole = sum(array.nbytes for array in life.sieve.image().values())
     files = life.save()
     chosen = [file for file in files if file.holds is not Holds.PART]
@@ -200,12 +201,12 @@ def test_after_a_lost_record_an_image_has_what_is_behind_the_segments_in_files(
     if again:
         life.restore()
         assert life.sieve.stats().bytes_mapped > 0
-    _judged(life, posts, 15)
+    judged(life, posts, 15)
     files = life.save()
     assert [file.holds for file in files if file.end > image.first] == [Holds.IMAGE, Holds.KEPT]
     life.restore()
     at = life.at
-    assert _judged(life, posts, len(posts) - at) == expected[at:]
+    assert judged(life, posts, len(posts) - at) == expected[at:]
     assert not any(file.holds is Holds.IMAGE for file in life.save()), "a segment replaces it"
 
 
@@ -213,7 +214,7 @@ def test_after_a_lost_record_an_image_has_what_is_behind_the_segments_in_files(
 def test_a_segment_that_is_being_written_is_awaited_in_place_of_an_image(
     patience_s: float | None, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    life = Life(storage_at(str(tmp_path)), CONFIG)
     life.journal._limit_s = patience_s
     life.judge(posts, 50)
     life.lose()
@@ -230,7 +231,7 @@ def test_a_segment_that_is_being_written_is_awaited_in_place_of_an_image(
         ):
             life.save()
         flows.set()
-        _drained(life)
+        drained(life)
     files = life.save()
     assert next(file.holds for file in files if file.holds is not Holds.PART) is Holds.SEGMENT
     assert not life.journal._being_written
@@ -238,23 +239,23 @@ def test_a_segment_that_is_being_written_is_awaited_in_place_of_an_image(
 
 def test_an_image_that_lies_across_a_segment_is_whole(posts: Batch, tmp_path: Path) -> None:
     """Another process may have cut its segments at other places."""
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
-    expected = table(BatchSieve(_CONFIG).judge(posts))
-    _judged(life, posts, 330)
+    life = Life(storage_at(str(tmp_path)), CONFIG)
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    judged(life, posts, 330)
     first, *others = [file for file in life.journal._files if file.holds is Holds.SEGMENT]
     life.journal._files = [first._replace(end=first.end - 7), *others]
     life.lose()
     image = next(file for file in life.save() if file.holds is Holds.IMAGE)
     assert (image.first, image.end) == (0, life.sieve.stats().kept)
     life.restore()
-    assert _judged(life, posts, 300) == expected[330:630]
+    assert judged(life, posts, 300) == expected[330:630]
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_segments_are_written_before_a_restore_is_complete(fails: bool, posts: Batch, tmp_path: Path) -> None:
     """The journal is there before the sieve, and knows only then what the sieve has kept."""
-    expected = table(BatchSieve(_CONFIG).judge(posts))
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), CONFIG)
     life.sieve.seal_into(None)
     life.judge(posts, 450)
     pieces = life.save()
@@ -262,11 +263,11 @@ def test_segments_are_written_before_a_restore_is_complete(fails: bool, posts: B
     assert life.manifest is not None
     journal = Journal(life.storage, "", 400)
     with SavedFiles(life.storage, pieces, "") as parts:
-        sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), _CONFIG, parts=parts)
+        sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), CONFIG, parts=parts)
     sieve.seal_into(journal.write_segment)
     journal._segments.submit(int).result()
     if fails:
-        sieve, pieces, life.at = BatchSieve(_CONFIG), [], 0
+        sieve, pieces, life.at = BatchSieve(CONFIG), [], 0
     journal.resume(sieve.stats().kept, pieces)
     sieve.on_kept = journal.take
     life.journal.close()
@@ -277,12 +278,12 @@ def test_segments_are_written_before_a_restore_is_complete(fails: bool, posts: B
         file.name for file in files if file.holds is Holds.SEGMENT
     }
     life.restore()
-    assert _judged(life, posts, len(posts) - life.at) == expected[450 * (not fails) :]
+    assert judged(life, posts, len(posts) - life.at) == expected[450 * (not fails) :]
 
 
 def test_scratch_files_have_no_name(posts: Batch, tmp_path: Path) -> None:
-    expected = table(BatchSieve(_CONFIG).judge(posts))
-    sieve, scratch = BatchSieve(_CONFIG), ScratchSegments("", str(tmp_path))
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    sieve, scratch = BatchSieve(CONFIG), ScratchSegments("", str(tmp_path))
     sieve.seal_into(scratch.write)
     said = []
     for low in range(0, len(posts), 50):
@@ -296,9 +297,9 @@ def test_scratch_files_have_no_name(posts: Batch, tmp_path: Path) -> None:
 
 def test_a_scratch_folder_that_is_missing_is_told(posts: Batch, tmp_path: Path) -> None:
     lines: list[str] = []
-    sieve, scratch = BatchSieve(_CONFIG), ScratchSegments("", str(tmp_path / "none"), lines.append)
+    sieve, scratch = BatchSieve(CONFIG), ScratchSegments("", str(tmp_path / "none"), lines.append)
     sieve.seal_into(scratch.write)
-    expected = table(BatchSieve(_CONFIG).judge(posts))
+    expected = table(BatchSieve(CONFIG).judge(posts))
     assert table(sieve.judge(posts)) == expected
     scratch._writer.submit(int).result()
     assert str(tmp_path / "none") in lines[0]
@@ -307,8 +308,8 @@ def test_a_scratch_folder_that_is_missing_is_told(posts: Batch, tmp_path: Path) 
 
 @pytest.mark.parametrize("harm", ["missing", "cut", "one bit", "another segment"])
 def test_a_damaged_segment_is_named(harm: str, posts: Batch, tmp_path: Path) -> None:
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
-    _judged(life, posts, 400)
+    life = Life(storage_at(str(tmp_path)), CONFIG)
+    judged(life, posts, 400)
     life.save()
     first, second = sorted((tmp_path / "app").glob("segment-*"))[:2]
     content = first.read_bytes()
@@ -331,16 +332,16 @@ def test_a_damaged_segment_is_named(harm: str, posts: Batch, tmp_path: Path) -> 
 def test_a_window_of_another_size_uses_the_same_files(
     window: int, lost: bool, posts: Batch, tmp_path: Path
 ) -> None:
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
-    _judged(life, posts, 690)
+    life = Life(storage_at(str(tmp_path)), CONFIG)
+    judged(life, posts, 690)
     if lost:
         life.lose()
         files = life.save()
         assert Holds.IMAGE in {file.holds for file in files}
-    _judged(life, posts, 10)
+    judged(life, posts, 10)
     life.save()
     assert life.manifest is not None
-    config = replace(_CONFIG, near=replace(_CONFIG.near, window=Window(window)))
+    config = replace(CONFIG, near=replace(CONFIG.near, window=Window(window)))
     with SavedFiles(life.storage, decode_files(life.manifest[2]), "") as parts:
         resized = BatchSieve.load(io.BytesIO(life.manifest[1]), config, parts=parts)
     assert resized.stats().held == min(window, life.sieve.stats().held)
@@ -350,11 +351,11 @@ def test_a_window_of_another_size_uses_the_same_files(
 
 
 def test_another_size_of_segments_is_refused_with_what_to_do(posts: Batch, tmp_path: Path) -> None:
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
-    _judged(life, posts, 300)
+    life = Life(storage_at(str(tmp_path)), CONFIG)
+    judged(life, posts, 300)
     life.save()
     assert life.manifest is not None
-    config = replace(_CONFIG, near=replace(_CONFIG.near, segment=70))
+    config = replace(CONFIG, near=replace(CONFIG.near, segment=70))
     with (
         SavedFiles(life.storage, decode_files(life.manifest[2]), "") as parts,
         pytest.raises(StateError, match=r"near\.segment=60, the configuration says near\.segment=70; set it"),
