@@ -144,8 +144,7 @@ def _loaded(
                     )
             with SavedFiles(folder.storage, files, config.scheme_id) as parts:
                 _sweep(folder, progress, files)
-                sieve = BatchSieve.load(stream, config, parts=parts)
-                sieve.seal_into(journal.write_segment)
+                sieve = BatchSieve.load(stream, config, parts=parts, seal_into=journal.write_segment)
                 return progress, sieve, files
     except OSError as error:
         raise FileError(f"{folder.manifest}: cannot be read: {error.strerror}") from error

@@ -212,9 +212,7 @@ def state_storage(settings: Settings) -> Storage:
 def _loaded(
     config: SieveConfig, saved: BinaryIO, files: SavedParts, write: IntoFile, *, forget_exact: bool = False
 ) -> BatchSieve:
-    sieve = BatchSieve.load(saved, config, parts=files, forget_exact=forget_exact)
-    sieve.seal_into(write)
-    return sieve
+    return BatchSieve.load(saved, config, parts=files, forget_exact=forget_exact, seal_into=write)
 
 
 def _salvage(config: SieveConfig, saved: BinaryIO, files: SavedParts, write: IntoFile) -> BatchSieve:

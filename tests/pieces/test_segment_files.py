@@ -69,11 +69,11 @@ def test_what_look_ups_read_stays_in_memory_as_long_as_there_is_enough(
     held: int, posts: Batch, tmp_path: Path
 ) -> None:
     """Enough for the open segment and for the hot arrays of `held` sealed ones; the newest keep theirs."""
-    first = BatchSieve(_CONFIG)
+    first = BatchSieve(CONFIG)
     expected = table(first.judge(posts))
     sealed, opened = first._chunk_judge.segments.sealed[0], first._chunk_judge.segments.open
     memory = opened.bytes_used + held * sealed.bytes_hot + sealed.bytes_hot // 2 if held else 0
-    config = replace(_CONFIG, near=replace(_CONFIG.near, memory=memory))
+    config = replace(CONFIG, near=replace(CONFIG.near, memory=memory))
     life = Life(storage_at(str(tmp_path)), config)
 
     def check() -> None:
@@ -89,18 +89,18 @@ def test_what_look_ups_read_stays_in_memory_as_long_as_there_is_enough(
         every = sum(segment.bytes_used for segment in segments.all)
         assert segments.bytes_used + segments.bytes_mapped == every
 
-    assert _judged(life, posts, 500) == expected[:500]
+    assert judged(life, posts, 500) == expected[:500]
     check()
     life.save()
     life.restore()
     check()
-    assert _judged(life, posts, len(posts) - 500) == expected[500:]
+    assert judged(life, posts, len(posts) - 500) == expected[500:]
     check()
 
 
 def test_segments_that_become_full_in_a_restore_are_written(posts: Batch, tmp_path: Path) -> None:
-    expected = table(BatchSieve(_CONFIG).judge(posts))
-    life = Life(storage_at(str(tmp_path)), _CONFIG)
+    expected = table(BatchSieve(CONFIG).judge(posts))
+    life = Life(storage_at(str(tmp_path)), CONFIG)
     life.sieve.seal_into(None)
     life.judge(posts, 500)
     files = life.save()
@@ -108,7 +108,7 @@ def test_segments_that_become_full_in_a_restore_are_written(posts: Batch, tmp_pa
     assert life.manifest is not None
     scratch = ScratchSegments("", str(tmp_path))
     with SavedFiles(life.storage, files, "") as parts:
-        sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), _CONFIG, parts=parts, seal_into=scratch.write)
+        sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), CONFIG, parts=parts, seal_into=scratch.write)
     segments = sieve._chunk_judge.segments.sealed
     assert len(segments) >= 5
     assert all(segment.is_mapped for segment in segments[:-1])
@@ -263,8 +263,9 @@ def test_segments_are_written_before_a_restore_is_complete(fails: bool, posts: B
     assert life.manifest is not None
     journal = Journal(life.storage, "", 400)
     with SavedFiles(life.storage, pieces, "") as parts:
-        sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), CONFIG, parts=parts)
-    sieve.seal_into(journal.write_segment)
+        sieve = BatchSieve.load(
+            io.BytesIO(life.manifest[1]), CONFIG, parts=parts, seal_into=journal.write_segment
+        )
     journal._segments.submit(int).result()
     if fails:
         sieve, pieces, life.at = BatchSieve(CONFIG), [], 0
