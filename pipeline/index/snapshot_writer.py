@@ -49,7 +49,8 @@ class SnapshotResult(NamedTuple):
     decisions_from: a restore needs no decision below this offset; None if that is unknown, because another
         process wrote the oldest snapshot
     log_line: a line for the log that says what was stored
-    seconds: from its begin until it was stored; size: bytes written; files: how many it names
+    seconds: from its begin until it was stored; size: bytes written
+    files: how many it names; stored_bytes: bytes of these and of itself
     """
 
     oldest_offset: int | None
@@ -58,6 +59,7 @@ class SnapshotResult(NamedTuple):
     seconds: float
     size: int
     files: int
+    stored_bytes: int
 
 
 class SnapshotWriter:
@@ -120,6 +122,9 @@ class SnapshotWriter:
         """Seconds from the begin of the last stored snapshot until it was stored; None before the first."""
         self.files = 0
         """Number of files that it names."""
+        self.stored_bytes = 0
+        """Bytes of these files and of itself."""
+        self._counted_failures = 0
         self.bytes_written = 0
         self.stored_ms: int | None = None
         self.failures = 0
@@ -139,6 +144,18 @@ class SnapshotWriter:
         if self._failed_s is not None:
             return now_s - self._failed_s >= min(_AGAIN_S, self._every_s)
         return now_s - since_s >= self._every_s and now_s - self._live_s >= min(_SETTLE_S, self._every_s)
+
+    @property
+    def waiting_segments(self) -> int:
+        """Number of sealed segments that are being written to files, or wait for that."""
+        return 0 if self._journal is None else self._journal.waiting_segments
+
+    def take_segment_failures(self) -> int:
+        """Number of files of segments that could not be written, since the last call."""
+        if self._journal is None:
+            return 0
+        before, self._counted_failures = self._counted_failures, self._journal.segment_failures
+        return self._counted_failures - before
 
     def live(self, followed_since_ms: int | None) -> None:
         """Note that the index judges from now on.
@@ -212,7 +229,7 @@ class SnapshotWriter:
             result = result._replace(log_line=f"{result.log_line} failed_before={self._failing}")
         self._failed_s, self._failing = None, 0
         self.stored_ms = self._clock.now_ms()
-        self.took_s, self.files = result.seconds, result.files
+        self.took_s, self.files, self.stored_bytes = result.seconds, result.files, result.stored_bytes
         self.bytes_written += result.size
         return result
 
@@ -257,7 +274,8 @@ class SnapshotWriter:
         )
         oldest = kept[-1] if kept else None
         decisions_from = self._written.get(kept[-1]) if kept else None
-        return SnapshotResult(oldest, decisions_from, log_line, took_s, size, len(files))
+        stored_bytes = stored.size + sum(file.size for file in files)
+        return SnapshotResult(oldest, decisions_from, log_line, took_s, size, len(files), stored_bytes)
 
     def _moved(self, moved: Moved) -> None:
         self._moved_s = self._clock.monotonic_s()

@@ -148,6 +148,8 @@ class Journal:
         self._closed = False
         self.written = 0
         """Bytes of all files that were completed so far."""
+        self.segment_failures = 0
+        """Files of segments that could not be written so far."""
         self.resume(kept, files)
 
     def resume(self, kept: int, files: Sequence[StateFile]) -> None:
@@ -339,7 +341,10 @@ class Journal:
         return written
 
     def _is_mapped(self, first: int, written: Future[Arrays]) -> None:
-        if self._storage.is_local or written.cancelled() or written.exception() is not None:
+        has_failed = written.cancelled() or written.exception() is not None
+        if has_failed and not written.cancelled() and not self._closed:
+            self.segment_failures += 1
+        if has_failed or self._storage.is_local:
             self._is_written(first)
 
     def _is_written(self, first: int) -> None:
@@ -383,10 +388,17 @@ class Journal:
         except Exception as error:  # noqa: BLE001 (as in `_append`)
             if file is not None:
                 file.discard()
+            if not self._closed:
+                self.segment_failures += 1
             self._report_segment(error, "is only on this machine, and a restart takes longer")
         finally:
             segment.file.close()
             self._is_written(segment.first)
+
+    @property
+    def waiting_segments(self) -> int:
+        """Number of segments that are being written, or wait for that."""
+        return len(self._being_written)
 
     def _new_segment(self, first: int) -> NewFile:
         return self._storage.create(f"segment-{first:016d}-{secrets.token_hex(4)}.segment")

@@ -116,6 +116,7 @@ class StatusFigures:
             "memory": {
                 "resident_bytes": self._program("process_resident_memory_bytes"),
                 "sieve_bytes": _one(metrics.sieve_bytes),
+                "mapped_bytes": _one(metrics.mapped_bytes),
                 "pending_bytes": _one(metrics.pending_bytes),
                 "worst_bytes": self._worst(len(series(metrics.pending)), role or "both"),
             },
@@ -126,6 +127,7 @@ class StatusFigures:
                 "took_s": _one(metrics.snapshot_seconds),
                 "pause_s": _one(metrics.snapshot_pause),
                 "files": _one(metrics.snapshot_files),
+                "stored_bytes": _one(metrics.stored_bytes),
                 "written_bytes": _one(metrics.snapshot_bytes),
                 "restored_bytes": _one(metrics.restored_bytes),
                 "restore_bytes": _one(metrics.restore_bytes),
@@ -196,6 +198,8 @@ class StatusFigures:
             "messages": _one(metrics.window_messages),
             "capacity_messages": _one(metrics.window_capacity),
             "pushed_out_messages": _one(metrics.pushed_out),
+            "segments": _one(metrics.segments),
+            "waiting_segments": _one(metrics.waiting_segments),
             "hours": None if seconds is None else seconds / _HOUR_S,
             "age_hours": None if age_ms is None else age_ms / 1000 / _HOUR_S,
         }
@@ -212,6 +216,7 @@ class StatusFigures:
             "index_asides": _one(metrics.asides),
             "index_gap_blocks": _one(metrics.gaps),
             "index_unjudged_blocks": _one(metrics.unjudged),
+            "segment_failures": _one(metrics.segment_failures),
             "given_up_messages": sum(series(metrics.given_up).values()),
         }
 

@@ -252,7 +252,24 @@ class Metrics:
             "twinsieve_window_seconds",
             "How far the near window reaches back from stream time; no series without times.",
         )
+        self.segments = gauge(
+            "twinsieve_window_segments", "Segments of the near window, the open one included."
+        )
+        self.waiting_segments = gauge(
+            "twinsieve_window_waiting_segments",
+            "Sealed segments that are being written to files, or wait for that. Alert on more than one for "
+            "long.",
+        )
+        self.segment_failures = counter(
+            "twinsieve_segment_failures",
+            "Files of segments that could not be written; what stays in memory is tried again at the next "
+            "seal. Alert on growth.",
+        )
         self.sieve_bytes = gauge("twinsieve_sieve_bytes", "Memory of the sieve.")
+        self.mapped_bytes = gauge(
+            "twinsieve_sieve_mapped_bytes",
+            "Bytes of sealed segments that are maps of files; the page cache holds what of them is in use.",
+        )
         self.snapshot_age = optional(
             "twinsieve_snapshot_age_seconds",
             "Time of the log that no stored snapshot holds, so that a restart would follow it; series only "
@@ -277,6 +294,10 @@ class Metrics:
         )
         self.snapshot_files = optional(
             "twinsieve_snapshot_files", "Files that the last stored snapshot names, without itself."
+        )
+        self.stored_bytes = optional(
+            "twinsieve_snapshot_stored_bytes",
+            "Bytes of the last stored snapshot and of all files that it names; a restore reads them.",
         )
         self.snapshot_bytes = counter(
             "twinsieve_snapshot_bytes_written",
@@ -387,6 +408,8 @@ class Metrics:
             self.snapshot_seconds.set({(): index.snapshots.took_s})
             self.snapshot_pause.set({(): index.snapshots.pause_s})
             self.snapshot_files.set({(): index.snapshots.files})
+            self.stored_bytes.set({(): index.snapshots.stored_bytes})
+        self.waiting_segments.set(index.snapshots.waiting_segments if index is not None else 0)
 
     def _since(self, since_s: float) -> float:
         return self._clock.monotonic_s() - since_s
@@ -405,6 +428,8 @@ class Metrics:
         # One band a call: a whole count reads gigabytes of a large index, and nothing is judged meanwhile.
         self.pushed_out.set(index.state.sieve.pushed_out(bands=1))
         self.sieve_bytes.set(stats.bytes_used)
+        self.mapped_bytes.set(stats.bytes_mapped)
+        self.segments.set(stats.segments)
         oldest_ms, newest_ms = stats.oldest_time_ms, stats.stream_time_ms
         if oldest_ms is not None and newest_ms is not None:
             self.window_seconds.set({(): (newest_ms - oldest_ms) / 1000})
@@ -419,6 +444,7 @@ class Metrics:
         self.rebalances.labels("index").inc(index.rebalances)
         self.snapshot_failures.inc(index.snapshots.failures)
         self.snapshot_bytes.inc(index.snapshots.bytes_written)
+        self.segment_failures.inc(index.snapshots.take_segment_failures())
         index.unjudged = index.sessions = index.rebalances = 0
         index.snapshots.failures = index.snapshots.bytes_written = 0
         index.given_up.clear()

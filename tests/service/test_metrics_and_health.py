@@ -147,7 +147,9 @@ def test_the_age_of_the_snapshot_is_that_of_the_one_on_disk(
     assert pieces
     written = [*pieces, *folder.glob("*.snapshot")]
     running.tells(
-        snapshot_files=len(pieces), snapshot_bytes_written_total=sum(path.stat().st_size for path in written)
+        snapshot_files=len(pieces),
+        snapshot_bytes_written_total=sum(path.stat().st_size for path in written),
+        snapshot_stored_bytes=sum(path.stat().st_size for path in written),
     )
     produce(cluster, 0, [post(2)])
     wait_for(lambda: came_out(cluster, *OUTPUTS) == 2, "a second message")

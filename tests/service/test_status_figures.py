@@ -82,11 +82,14 @@ EQUAL: dict[str, Value] = {
     "window.messages": one("window_messages"),
     "window.capacity_messages": one("window_capacity_messages"),
     "window.pushed_out_messages": one("window_pushed_out_messages"),
+    "window.segments": one("window_segments"),
+    "window.waiting_segments": one("window_waiting_segments"),
     "window.hours": lambda metrics: (
         metrics["window_seconds"][()] / 3600 if metrics.get("window_seconds") else None
     ),
     "memory.resident_bytes": one("process_resident_memory_bytes"),
     "memory.sieve_bytes": one("sieve_bytes"),
+    "memory.mapped_bytes": one("sieve_mapped_bytes"),
     "memory.pending_bytes": one("pending_bytes"),
     "snapshot.age_s": one("snapshot_age_seconds"),
     "snapshot.stored_s": one("snapshot_last_success_timestamp_seconds"),
@@ -94,6 +97,7 @@ EQUAL: dict[str, Value] = {
     "snapshot.took_s": one("snapshot_seconds"),
     "snapshot.pause_s": one("snapshot_pause_seconds"),
     "snapshot.files": one("snapshot_files"),
+    "snapshot.stored_bytes": one("snapshot_stored_bytes"),
     "snapshot.written_bytes": one("snapshot_bytes_written_total"),
     "snapshot.restored_bytes": one("restored_bytes"),
     "snapshot.restore_bytes": one("restore_bytes"),
@@ -105,6 +109,7 @@ EQUAL: dict[str, Value] = {
     "troubles.index_asides": one("index_asides_total"),
     "troubles.index_gap_blocks": one("index_gap_blocks_total"),
     "troubles.index_unjudged_blocks": one("index_unjudged_blocks_total"),
+    "troubles.segment_failures": one("segment_failures_total"),
     "troubles.given_up_messages": total("index_given_up_messages_total"),
 }
 """By the path of a figure the metric that it shows."""
@@ -173,18 +178,19 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
         metrics.aborts.labels(step.partition(".")[0], step).inc(next(numbers))
     for counter in (
         *(metrics.trimmed, metrics.foreign, metrics.resyncs, metrics.asides, metrics.gaps),
-        *(metrics.unjudged, metrics.snapshot_failures, metrics.snapshot_bytes),
+        *(metrics.unjudged, metrics.snapshot_failures, metrics.snapshot_bytes, metrics.segment_failures),
     ):
         counter.inc(next(numbers))
     for gauge in (
         *(metrics.pending_bytes, metrics.held_partitions, metrics.unanswered, metrics.window_messages),
-        *(metrics.pushed_out, metrics.window_capacity, metrics.sieve_bytes),
+        *(metrics.pushed_out, metrics.window_capacity, metrics.sieve_bytes, metrics.mapped_bytes),
+        *(metrics.segments, metrics.waiting_segments),
     ):
         gauge.set(next(numbers))
     for optional in (
         *(metrics.restore_bytes, metrics.restored_bytes, metrics.log_lag, metrics.behind),
         *(metrics.window_seconds, metrics.snapshot_age, metrics.snapshot_stored),
-        *(metrics.snapshot_seconds, metrics.snapshot_pause, metrics.snapshot_files),
+        *(metrics.snapshot_seconds, metrics.snapshot_pause, metrics.snapshot_files, metrics.stored_bytes),
     ):
         optional.set({(): next(numbers) + 0.5})
     for each in (metrics.answered, metrics.clock_offset):
