@@ -15,6 +15,7 @@ from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import Deployment, deployment, posts, with_section
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.pieces.manifest import Holds
 from twinsieve.pipeline.service.build import state_storage
 from twinsieve.pipeline.settings.model import WindowSettings
 from twinsieve.stages.contract import Kind
@@ -117,6 +118,55 @@ def test_a_standby_uses_the_files_of_a_leader_that_deleted_those_it_was_restored
         member.end()
     assert standby.index.snapshots.stored_ms is not None
     assert not [notice for notice in world.notices if "cannot be" in notice], world.notices
+    world.check_whole({}, MESSAGES)
+
+
+@pytest.mark.parametrize("numbering", ["its own", "that of the leader"])
+def test_a_standby_uses_the_files_of_a_leader_only_under_the_same_numbering(
+    numbering: str, scheme: Scheme, tmp_path: Path
+) -> None:
+    """Both began without a snapshot, so the same number could be another message."""
+    settings = with_section(
+        settings_at(str(tmp_path)), "near", window=WindowSettings(messages=5_000, age=None)
+    )
+    world = deployment(settings, scheme)
+    world.produce(posts(1, MESSAGES))
+    leader = Member(world, settings, "one")
+    standby = Member(world, settings, "two", works=False)
+    store, journal = standby.index._store, standby.index._journal
+    assert store is not None
+    assert journal is not None
+    for _ in range(40):
+        leader.step()
+        standby.step()
+    # The standby now lacks what the leader has.
+    journal._writer.submit(journal._discard_open).result()
+    lacks_to = standby.index.state.sieve.stats().kept
+    for _ in range(40):
+        leader.step()
+        standby.step()
+    log_id = standby.index._ids[0]
+    its_numbering, files = store.newest(log_id)
+    last = store.kept_offsets(log_id)[0]
+    assert its_numbering == leader.index.snapshots._numbering != standby.index.snapshots._numbering
+    if numbering == "that of the leader":
+        standby.index.snapshots._numbering = its_numbering
+    assert max(file.end for file in files) > lacks_to > 0
+    leader.kill()
+    worker = Member(world, settings, "three")
+    for _ in range(3_000):
+        standby.step()
+        worker.step()
+        if store.kept_offsets(log_id)[0] > last and world.done():
+            break
+    assert standby.index.live
+    assert store.newest(log_id)[0] == standby.index.snapshots._numbering
+    taken = {file.name for file in files if file.holds is Holds.KEPT} & {
+        file.name for file in store.newest(log_id)[1]
+    }
+    assert bool(taken) == (numbering == "that of the leader")
+    worker.end()
+    standby.end()
     world.check_whole({}, MESSAGES)
 
 
