@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.stages.judge.kept_messages import KeptMessages
 
 _LOOSE = 256
@@ -38,7 +39,7 @@ class HeldMessages:
             self.is_complete = False
             self._forget()
             return
-        self._loose.append((first, messages))
+        self._loose.append((first, stored_texts(messages)))
         if len(self._loose) >= _LOOSE:
             self._joined.append((self._loose[0][0], KeptMessages.concat([part for _, part in self._loose])))
             self._loose.clear()

@@ -36,6 +36,7 @@ from twinsieve.pipeline.pieces.segment_files import (
     write_segment,
 )
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
+from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
@@ -172,7 +173,7 @@ class Journal:
             with self._lock:
                 self._complete_from = max(self._complete_from, first)
         self._next = first + len(messages)
-        self._gathered.append((first, messages))
+        self._gathered.append((first, stored_texts(messages)))
         self._count += len(messages)
         if self._count >= RECORD_MESSAGES:
             self._hand_over()
