@@ -11,7 +11,6 @@ checksum is computed while the sieve is read, so damage is noticed only at the e
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import re
@@ -25,6 +24,7 @@ from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
 from twinsieve.pipeline.pieces.storage import PARTIAL, Storage
+from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<4sH16s16s16s16sqqQQQ")
@@ -125,7 +125,7 @@ class SnapshotReader:
         rest = self._rest or self._begin()
         while rest.read(_CHUNK_BYTES):
             pass
-        end = _Part(self._stream, _DIGEST_SIZE, self._name).read()
+        end = self._part(_DIGEST_SIZE).read()
         if rest.digest.digest() != end:
             raise self._damaged()
         try:
@@ -133,12 +133,15 @@ class SnapshotReader:
         except StateError as error:
             raise UnreadableError(str(error)) from error
 
+    def _part(self, size: int) -> _Part:
+        return _Part(self._stream, size, self._name, self.storage.kind_of)
+
     def _begin(self) -> _Part:
         """Read the ledger, which comes before the sieve; returns a stream of the sieve."""
         self._stream.seek(_HEADER.size + self._files_size)
-        head = _Part(self._stream, self._ledger_size, self._name)
+        head = self._part(self._ledger_size)
         self._ledger = b"".join(iter(lambda: head.read(_CHUNK_BYTES), b""))
-        rest = _Part(self._stream, self._sieve_size, self._name)
+        rest = self._part(self._sieve_size)
         rest.digest.update(self._start + self._listed)
         rest.digest.update(self._ledger)
         self._rest = rest
@@ -279,11 +282,12 @@ def _unreadable(name: str, kind: str) -> UnreadableError:
 def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int:
     """Write a snapshot; returns its size in bytes. The sieve writes itself twice, the first time only to
     count its bytes, because the header comes before it and holds its length."""
-    counted = _Counted(watch)
+    counted = WatchedStream(None, lambda _: watch(Moved("writing", 0, 0)))
     snapshot.sieve(cast("BinaryIO", counted))
     files = encode_files(snapshot.files)
     size = _HEADER.size + len(files) + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
-    hashed = _Hashed(stream, size, watch)
+    digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+    hashed = WatchedStream(stream, lambda _: watch(Moved("writing", hashed.count, size)), digest)
     hashed.write(
         _HEADER.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id, snapshot.numbering,
@@ -293,59 +297,19 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     hashed.write(files)
     hashed.write(snapshot.ledger)
     snapshot.sieve(cast("BinaryIO", hashed))
-    stream.write(hashed.digest.digest())
+    stream.write(digest.digest())
     return size
-
-
-def _kind_of(error: Exception) -> str:
-    """Short text for an error from a stream of any store: the errno name of an OSError, else the type."""
-    return (
-        errno.errorcode.get(error.errno or 0, type(error).__name__)
-        if isinstance(error, OSError)
-        else type(error).__name__
-    )
-
-
-class _Counted:
-    """A stream that counts the bytes written to it, and discards them."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self.count = 0
-
-    def write(self, data: bytes) -> int:
-        size = memoryview(data).nbytes
-        self.count += size
-        self._watch(Moved("writing", 0, 0))
-        return size
-
-
-class _Hashed:
-    """A stream that passes written bytes on to another stream, and computes their digest."""
-
-    def __init__(self, stream: BinaryIO, size: int, watch: Watch) -> None:
-        self._stream = stream
-        self._size = size
-        self._watch = watch
-        self._done = 0
-        self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        size = self._stream.write(data)
-        self._done += memoryview(data).nbytes
-        self._watch(Moved("writing", self._done, self._size))
-        return size
 
 
 class _Part:
     """A stream of the next `left` bytes of another stream. It computes the digest of the bytes that were
-    read, and raises UnreadableError for any error of a store."""
+    read, and raises UnreadableError for any error of a store. kind_of: text for such an error"""
 
-    def __init__(self, stream: BinaryIO, left: int, name: str) -> None:
+    def __init__(self, stream: BinaryIO, left: int, name: str, kind_of: Callable[[Exception], str]) -> None:
         self._stream = stream
         self._left = left
         self._name = name
+        self._kind_of = kind_of
         self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
 
     def read(self, size: int = -1) -> bytes:
@@ -353,7 +317,7 @@ class _Part:
         try:
             data = self._stream.read(wanted)
         except Exception as error:  # noqa: BLE001 (as in `write`)
-            raise _unreadable(self._name, _kind_of(error)) from None
+            raise _unreadable(self._name, self._kind_of(error)) from None
         self._left -= len(data)
         self.digest.update(data)
         return data

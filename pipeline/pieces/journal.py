@@ -37,6 +37,7 @@ from twinsieve.pipeline.pieces.segment_files import (
 )
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
+from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
@@ -542,7 +543,8 @@ class Journal:
         file: NewFile | None = None
         try:
             file = self._storage.create(name)
-            stream = _Counted(file.stream, watch)
+            hashed = mmh3.mmh3_x64_128()
+            stream = WatchedStream(file.stream, lambda _: watch(Moved("writing", stream.count, 0)), hashed)
             write_state(cast("BinaryIO", stream), self._scheme_id, {}, sections)
             file.finish()
         except Exception as error:  # noqa: BLE001 (as in `_append`)
@@ -552,7 +554,7 @@ class Journal:
         with self._lock:
             self._unannounced[name] = file
         self.written += stream.count
-        return StateFile(name, Holds.PART, stream.count, stream.digest.digest().hex())
+        return StateFile(name, Holds.PART, stream.count, hashed.digest().hex())
 
     def _merge(self, files: Sequence[StateFile], watch: Watch) -> bool:
         """Write these neighbouring pieces as one; returns whether that succeeded. raises: StateError if one
@@ -678,20 +680,3 @@ def _similar(files: Sequence[StateFile]) -> Sequence[StateFile] | None:
 
 def _power(file: StateFile) -> int:
     return ((file.end - file.first).bit_length() - 1) // (_FAN_IN.bit_length() - 1)
-
-
-class _Counted:
-    """A stream that counts the bytes that it passes on, and computes their digest."""
-
-    def __init__(self, stream: BinaryIO, watch: Watch) -> None:
-        self._stream = stream
-        self._watch = watch
-        self.count = 0
-        self.digest = mmh3.mmh3_x64_128()
-
-    def write(self, data: bytes) -> int:
-        size = self._stream.write(data)
-        self.digest.update(data)
-        self.count += memoryview(data).nbytes
-        self._watch(Moved("writing", self.count, 0))
-        return size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import BinaryIO, TypeVar, cast
@@ -14,6 +14,7 @@ from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_recor
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.segment_files import map_segment, scratch_file, scratch_folder
 from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import read_state
@@ -158,7 +159,7 @@ class SavedFiles:
     def _sections_of(self, file: StateFile) -> Sections:
         with self._named(file), self._stream_of(file) as stream:
             hashed = mmh3.mmh3_x64_128()
-            watched = _Watched(stream, self._moved, hashed.update)
+            watched = WatchedStream(stream, self._moved, hashed)
             sections = read_state(cast("BinaryIO", watched), self._scheme_id, {})
             if hashed.digest().hex() != file.digest:
                 raise damaged(self._storage.shown(file.name))
@@ -171,7 +172,7 @@ class SavedFiles:
                 continue
             shown = self._storage.shown(file.name)
             with self._named(file), self._stream_of(file) as stream:
-                watched = cast("BinaryIO", _Watched(stream, self._moved))
+                watched = cast("BinaryIO", WatchedStream(stream, self._moved))
                 records = read_records(watched, shown, self._scheme_id, file.digest)
                 yield from _ahead((record.first, messages_of(record, shown)) for record in records)
 
@@ -190,24 +191,3 @@ def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:
         while (item := coming.result()) is not None:
             coming = reading.submit(next, items, None)
             yield item
-
-
-class _Watched:
-    """A stream that reports the size of each read, and hands on what was read."""
-
-    def __init__(
-        self,
-        stream: BinaryIO,
-        moved: Callable[[int], None],
-        look: Callable[[bytes], object] | None = None,
-    ) -> None:
-        self._stream = stream
-        self._moved = moved
-        self._look = look
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
-        if self._look is not None:
-            self._look(data)
-        self._moved(len(data))
-        return data
