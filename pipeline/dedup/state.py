@@ -88,7 +88,7 @@ class RunState:
 
     def seal_segments(self, report: Callable[[str], None]) -> None:
         """Let sealed segments of the near window lie in the state. report: as for `Journal`"""
-        self._journal.report = report
+        self._journal.segments.report = report
         self.sieve.seal_into(self._journal.write_segment)
 
     def output(self) -> Output:

@@ -148,13 +148,13 @@ class SnapshotWriter:
     @property
     def waiting_segments(self) -> int:
         """Number of sealed segments that are being written to files, or wait for that."""
-        return 0 if self._journal is None else self._journal.waiting_segments
+        return 0 if self._journal is None else len(self._journal.segments.being_written)
 
     def take_segment_failures(self) -> int:
         """Number of files of segments that could not be written, since the last call."""
         if self._journal is None:
             return 0
-        before, self._counted_failures = self._counted_failures, self._journal.segment_failures
+        before, self._counted_failures = self._counted_failures, self._journal.segments.failures
         return self._counted_failures - before
 
     def live(self, followed_since_ms: int | None) -> None:

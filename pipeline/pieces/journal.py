@@ -13,12 +13,10 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
-from threading import BoundedSemaphore, Event, Lock
+from threading import Event, Lock
 from time import monotonic
 from typing import BinaryIO, NamedTuple, cast
 
@@ -27,14 +25,10 @@ import mmh3
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
-from twinsieve.pipeline.pieces.mapped_file import map_arrays
-from twinsieve.pipeline.pieces.segment_files import (
-    ScratchFile,
-    ScratchSegments,
-    Stoppable,
-    ignore,
-    write_segment,
-)
+from twinsieve.pipeline.pieces.merging import similar_pieces
+from twinsieve.pipeline.pieces.patience import RecordRoom
+from twinsieve.pipeline.pieces.segment_files import ignore
+from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
@@ -47,25 +41,15 @@ from twinsieve.stages.window.segments import Arrays, SealedSegment, sections_beh
 
 RECORD_MESSAGES = 4096
 """Messages of a record."""
-WAITING = 3
-"""Records that may wait to be written, or are being written; then the sieve waits too."""
-PATIENCE_S = 5.0
-"""How long a sieve that must not stand still waits for a slow disk, in all; after that it goes on without
-waiting, and records that find no room are lost."""
-_PATIENCE_BACK_S = 0.05
-"""Each record that found room gives this much patience back. A restore, which keeps messages faster than a
-disk may write them, so waits for each flush; a disk that is slower than the input does not slow judging."""
 _IMAGE_S = 30.0
-"""The most time that such a sieve stops for an image; one that takes longer is given up."""
+"""The most time that a sieve that must not stand still stops for an image; one that takes longer is given
+up."""
 _IMAGE_AGAIN_S = 600.0
 """Time from an image that was given up to the next attempt. Until then the window may have passed what is
 missing."""
 _CLOSE_S = 1.0
 """How long judging waits before an image for what is being written."""
 _CLOSING_S = 5.0
-_UPLOADED_AT_ONCE = 1 << 24
-_FAN_IN = 16
-"""This many neighbouring pieces of similar length are merged into one."""
 _SMALLEST_PIECE = 1 << 16
 """A piece is closed when it has a quarter of the near window, but not before it has this many messages."""
 
@@ -122,13 +106,11 @@ class Journal:
         self._piece_messages = max(_SMALLEST_PIECE, window // 4)
         self._gathered: list[tuple[int, KeptMessages]] = []
         self._count = 0
-        self.report = report
+        self.segments = SegmentWriter(storage, scheme_id, scratch, report)
         self._writer = ThreadPoolExecutor(1, "twinsieve-pieces")
-        self._segments = ThreadPoolExecutor(1, "twinsieve-segments")
-        self._scratch = ScratchSegments(scheme_id, scratch, report)
-        self._room = BoundedSemaphore(WAITING)
+        self._room = RecordRoom(patience_s)
         self._lock = Lock()
-        self._limit_s = self._patience_s = patience_s
+        self._limit_s = patience_s
         self._image_from_s = 0.0
         """No image is begun before this time."""
         self._open: _Open | None = None
@@ -136,8 +118,6 @@ class Journal:
         self._parts: dict[str, StateFile] = {}
         self._complete_from = kept
         self._announced: set[str] = set()
-        self._being_written: dict[int, StateFile] = {}
-        """Segments that are being written to the storage, or wait for that, by their first number."""
         self._unannounced: dict[str, NewFile] = {}
         self._why_lost = "kept messages are missing"
         """Why the last messages that are missing in the files were lost."""
@@ -150,8 +130,6 @@ class Journal:
         self._closed = False
         self.written = 0
         """Bytes of all files that were completed so far."""
-        self.segment_failures = 0
-        """Files of segments that could not be written so far."""
         self.resume(kept, files)
 
     def resume(self, kept: int, files: Sequence[StateFile]) -> None:
@@ -184,22 +162,10 @@ class Journal:
         gathered, self._gathered, self._count = self._gathered, [], 0
         if not gathered:
             return
-        if self._has_room():
+        if self._room.take():
             self._writer.submit(self._append, gathered)
         else:
             self._lose(self._next, StateError("the disk is too slow for what is kept"))
-
-    def _has_room(self) -> bool:
-        """Wait for room for a record, as long as the patience lasts; returns whether there is room."""
-        if self._patience_s is None or self._limit_s is None:
-            return self._room.acquire()
-        if self._room.acquire(blocking=False):
-            self._patience_s = min(self._limit_s, self._patience_s + _PATIENCE_BACK_S)
-            return True
-        began_s = monotonic()
-        has_room = self._patience_s > 0 and self._room.acquire(timeout=self._patience_s)
-        self._patience_s = max(0.0, self._patience_s - (monotonic() - began_s))
-        return has_room
 
     def _append(self, gathered: list[tuple[int, KeptMessages]]) -> None:
         first = gathered[0][0]
@@ -211,7 +177,7 @@ class Journal:
             self._discard_open()
             self._lose(end, error)
         finally:
-            self._room.release()
+            self._room.give_back()
 
     def _lose(self, end: int, error: Exception) -> None:
         """Note that kept messages before number `end` are in no file."""
@@ -317,14 +283,14 @@ class Journal:
         raises: StateError if the file is being written and this sieve must not wait: a later save has it
         """
         with self._lock:
-            writing = list(self._being_written.values())
+            writing = list(self.segments.being_written.values())
             if self._in_segments_to(frozen, writing) < self._complete_from:
                 return False
         if self._limit_s is not None:
             raise self._failed(
                 StateError(f"{self._why_lost}, and the segment that has them is still being written")
             )
-        self._segments.submit(int).result()
+        self.segments.wait()
         return not self._are_missing(frozen)
 
     def write_segment(self, sealed: SealedSegment) -> Future[Arrays]:
@@ -332,98 +298,18 @@ class Journal:
 
         A segment that cannot be written stays in memory, and its kept messages in their pieces.
         """
-        place = StateFile("", Holds.SEGMENT, 0, "", first=sealed.first, end=sealed.end)
-        with self._lock:
-            self._being_written[sealed.first] = place
-        if self._storage.is_local:
-            written = self._segments.submit(self._written_segment, sealed)
-        else:
-            written = self._scratch.write(sealed, self._begin_upload)
-        written.add_done_callback(partial(self._is_mapped, sealed.first))
-        return written
+        return self.segments.write(sealed, SegmentOwner(self._note_segment, self._is_wanted))
 
-    def _is_mapped(self, first: int, written: Future[Arrays]) -> None:
-        has_failed = written.cancelled() or written.exception() is not None
-        if has_failed and not written.cancelled() and not self._closed:
-            self.segment_failures += 1
-        if has_failed or self._storage.is_local:
-            self._is_written(first)
-
-    def _is_written(self, first: int) -> None:
-        with self._lock:
-            self._being_written.pop(first, None)
-
-    def _written_segment(self, sealed: SealedSegment) -> Arrays:
-        file: NewFile | None = None
-        try:
-            file = self._new_segment(sealed.first)
-            digest = write_segment(Stoppable(file.stream, self._is_closed), self._scheme_id, sealed)
-            size = file.stream.tell()
-            file.finish()
-            arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None).arrays
-            self._note_segment(file, size, ScratchFile(file.stream, sealed.first, sealed.end, digest))
-        except Exception as error:
-            if file is not None:
-                file.discard()
-            self._report_segment(error, "stays in memory, and a restart takes longer")
-            raise
-        return arrays
-
-    def _begin_upload(self, segment: ScratchFile) -> None:
-        """Begin to write a segment, which is mapped by now, to the store too."""
-        try:
-            self._segments.submit(self._upload, segment)
-        except RuntimeError:  # the journal is closed
-            segment.file.close()
-
-    def _upload(self, segment: ScratchFile) -> None:
-        file: NewFile | None = None
-        try:
-            # If the store is slow, the window may have passed the segment by now.
-            if segment.end > self._next - self._window:
-                file = self._new_segment(segment.first)
-                segment.file.seek(0)
-                shutil.copyfileobj(segment.file, Stoppable(file.stream, self._is_closed), _UPLOADED_AT_ONCE)
-                size = segment.file.tell()
-                file.finish()
-                self._note_segment(file, size, segment)
-        except Exception as error:  # noqa: BLE001 (as in `_append`)
-            if file is not None:
-                file.discard()
-            if not self._closed:
-                self.segment_failures += 1
-            self._report_segment(error, "is only on this machine, and a restart takes longer")
-        finally:
-            segment.file.close()
-            self._is_written(segment.first)
-
-    @property
-    def waiting_segments(self) -> int:
-        """Number of segments that are being written, or wait for that."""
-        return len(self._being_written)
-
-    def _new_segment(self, first: int) -> NewFile:
-        return self._storage.create(f"segment-{first:016d}-{secrets.token_hex(4)}.segment")
-
-    def _note_segment(self, file: NewFile, size: int, segment: ScratchFile) -> None:
-        """Note the complete file of a segment. raises: StateError if the sieve has ended"""
+    def _note_segment(self, file: NewFile, segment: StateFile) -> None:
         with self._lock:
             if self._closed:
                 raise StateError("the sieve has ended")
             self._unannounced[file.name] = file
-            self._files.append(
-                StateFile(
-                    file.name, Holds.SEGMENT, size, segment.digest, first=segment.first, end=segment.end
-                )
-            )
-        self.written += size
+            self._files.append(segment)
+        self.written += segment.size
 
-    def _report_segment(self, error: Exception, consequence: str) -> None:
-        if not self._closed:
-            self.report(
-                f"{self._storage.address}: a segment of the near window cannot be written "
-                f"({self._storage.kind_of(error)}) and {consequence}; free space or fix permissions"
-            )
+    def _is_wanted(self, end: int) -> bool:
+        return end > self._next - self._window
 
     def _write_image(self, frozen: Frozen, closed: Future[None], sections: Sections, watch: Watch) -> None:
         """Write an image while the caller waits. closed: done when nothing else is being written. raises:
@@ -498,7 +384,7 @@ class Journal:
                 self._parts[part] = self._write_sections(file, read(), watch)._replace(part=part)
                 read()  # raises if the window passed the part while it was written
         # A merge that fails, perhaps for lack of space, is tried again at the next save.
-        while (small := _similar(chosen)) is not None and self._merge(small, watch):
+        while (small := similar_pieces(chosen)) is not None and self._merge(small, watch):
             chosen = self._chosen(frozen, segments)
         files = [*chosen, *self._parts.values()]
         with self._lock:
@@ -639,21 +525,15 @@ class Journal:
         waited for."""
         if self._closed:
             return
+        stopped = self.segments.close()
         with self._lock:
             self._closed = True
-        self._scratch.close()
-        self.report = ignore
-        stopped = self._segments.submit(int)
-        self._segments.shutdown(wait=False)
         with suppress(TimeoutError):
             stopped.result(_CLOSING_S)
         ended = self._writer.submit(self._discard_all)
         self._writer.shutdown(wait=False)
         with suppress(TimeoutError):
             ended.result(_CLOSING_S)
-
-    def _is_closed(self) -> bool:
-        return self._closed
 
     def _discard_all(self) -> None:
         self._discard_open()
@@ -664,19 +544,3 @@ class Journal:
                 del self._unannounced[name]
         for file in files.values():
             file.discard()
-
-
-def _similar(files: Sequence[StateFile]) -> Sequence[StateFile] | None:
-    """The first `_FAN_IN` neighbouring pieces whose lengths have the same power of `_FAN_IN`; None if there
-    are none. So each message is merged as many times as the window has powers more than a piece."""
-    first = 0
-    for at, file in enumerate(files):
-        same = files[first].holds is file.holds is Holds.KEPT and _power(file) == _power(files[first])
-        first = first if same else at
-        if at - first + 1 == _FAN_IN and file.holds is Holds.KEPT:
-            return files[first : at + 1]
-    return None
-
-
-def _power(file: StateFile) -> int:
-    return ((file.end - file.first).bit_length() - 1) // (_FAN_IN.bit_length() - 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, WAITING
+from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES
+from twinsieve.pipeline.pieces.patience import WAITING
 from twinsieve.pipeline.sizing.piece_bytes import largest_piece_bytes
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.exact.bloom_sizing import GENERATIONS

@@ -13,8 +13,9 @@ import pytest
 from tests.memory.broker import CrashError
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
-from twinsieve.pipeline.pieces import journal
+from twinsieve.pipeline.pieces import journal, merging
 from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.pieces.segment_writer import SegmentWriter
 from twinsieve.pipeline.pieces.storage import NewFile, Storage
 
 
@@ -35,7 +36,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of some messages, pieces of some records, four pieces make one."""
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 4)
     monkeypatch.setattr(journal, "_SMALLEST_PIECE", 9)
-    monkeypatch.setattr(journal, "_FAN_IN", 4)
+    monkeypatch.setattr(merging, "_FAN_IN", 4)
 
 
 class Killed:
@@ -53,7 +54,7 @@ class Killed:
         self.counts: Counter[SnapshotStep] = Counter()
         self._patch(monkeypatch, Journal, "_write", lambda *_: SnapshotStep.RECORD)
         self._patch(monkeypatch, Journal, "_close_piece", _closed)
-        self._patch(monkeypatch, Journal, "_written_segment", lambda *_: SnapshotStep.SEGMENT)
+        self._patch(monkeypatch, SegmentWriter, "_written", lambda *_: SnapshotStep.SEGMENT)
         self._patch(monkeypatch, Journal, "_write_sections", lambda *_: SnapshotStep.PART)
         self._patch(monkeypatch, Journal, "_merge", lambda *_: SnapshotStep.MERGED)
         self._patch(monkeypatch, NewFile, "finish", _finished)
@@ -109,8 +110,8 @@ def let_go(index: Index) -> None:
     journal = index._journal
     assert journal is not None
     journal._writer.shutdown()
-    journal._scratch._writer.shutdown()
-    journal._segments.shutdown()
+    journal.segments.scratch._writer.shutdown()
+    journal.segments.thread.shutdown()
     for file in journal._unannounced.values():
         file.release()
     if journal._open is not None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.property.streams import Rows, batch_of, table
 from tests.stored import storage_at
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.pipeline.pieces import UnreadableError, journal, storage
+from twinsieve.pipeline.pieces import UnreadableError, journal, merging, storage
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, decode_files, encode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
@@ -46,7 +46,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of some messages, pieces of some records, three pieces make one."""
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 7)
     monkeypatch.setattr(journal, "_SMALLEST_PIECE", 25)
-    monkeypatch.setattr(journal, "_FAN_IN", 4)
+    monkeypatch.setattr(merging, "_FAN_IN", 4)
 
 
 class Life:
@@ -96,8 +96,8 @@ class Life:
             self.journal.close()
         # A killed process writes no more, but this one would.
         self.journal._writer.shutdown()
-        self.journal._scratch._writer.shutdown()
-        self.journal._segments.shutdown()
+        self.journal.segments.scratch._writer.shutdown()
+        self.journal.segments.thread.shutdown()
         self.sieve.on_kept = None
         del self.journal
         if self.manifest is None:
@@ -151,7 +151,7 @@ def test_saves_and_deaths_at_any_time_change_no_verdict(
             at = life.at
             assert life.judge(posts, event) == expected[at : life.at]
         elif event == "save":
-            life.journal._segments.submit(int).result()
+            life.journal.segments.thread.submit(int).result()
             files = life.save()
             assert (
                 covering([file for file in files if file.holds is not Holds.PART], *_needed(life)) is not None

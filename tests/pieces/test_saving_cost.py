@@ -58,7 +58,7 @@ def test_records_that_wait_for_a_disk_are_bounded(tmp_path: Any, monkeypatch: py
     """The thread that writes hangs, and the sieve keeps a hundred records."""
     from threading import Event
 
-    from twinsieve.pipeline.pieces import journal
+    from twinsieve.pipeline.pieces import patience
 
     flows = Event()
     monkeypatch.setattr(Journal, "_write", lambda *_: flows.wait())
@@ -67,7 +67,7 @@ def test_records_that_wait_for_a_disk_are_bounded(tmp_path: Any, monkeypatch: py
     for number in range(100):
         held.take(number * len(messages), messages)
     try:
-        assert held._writer._work_queue.qsize() <= journal.WAITING
+        assert held._writer._work_queue.qsize() <= patience.WAITING
         assert held._count == 0
         assert held._complete_from == 100 * len(messages), "what found no room is known to be missing"
     finally:

@@ -32,8 +32,8 @@ CONFIG = SieveConfig(
 
 def drained(life: Life) -> None:
     """Wait until all sealed segments are in files."""
-    life.journal._scratch._writer.submit(int).result()
-    life.journal._segments.submit(int).result()
+    life.journal.segments.scratch._writer.submit(int).result()
+    life.journal.segments.thread.submit(int).result()
 
 
 def judged(life: Life, posts: Batch, rows: int, step: int = 30) -> list[object]:
@@ -137,7 +137,7 @@ def test_a_message_that_is_forgotten_while_its_segment_is_written_stays_forgotte
     posts: Batch, tmp_path: Path
 ) -> None:
     life, twin = Life(storage_at(str(tmp_path)), CONFIG), BatchSieve(CONFIG)
-    life.journal._segments.submit(lambda: life.storage.names())
+    life.journal.segments.thread.submit(lambda: life.storage.names())
     life.judge(posts, 200)
     twin.judge(posts.slice(0, 200))
     gone = np.arange(20, 80)
@@ -155,7 +155,7 @@ def test_a_segment_that_cannot_be_written_stays_in_memory_and_is_told(
     expected = table(BatchSieve(CONFIG).judge(posts))
     life = Life(storage_at(str(tmp_path)), CONFIG)
     lines: list[str] = []
-    life.journal.report = lines.append
+    life.journal.segments.report = lines.append
     create = life.storage.create
 
     def refused(name: str) -> object:
@@ -219,7 +219,7 @@ def test_a_segment_that_is_being_written_is_awaited_in_place_of_an_image(
     life.judge(posts, 50)
     life.lose()
     flows = Event()
-    life.journal._segments.submit(flows.wait)
+    life.journal.segments.thread.submit(flows.wait)
     while life.sieve.stats().kept < 2 * 60:
         life.judge(posts, 10)
     monkeypatch.setattr(Journal, "_write_image", lambda *_: pytest.fail("an image is written"))
@@ -234,7 +234,7 @@ def test_a_segment_that_is_being_written_is_awaited_in_place_of_an_image(
         drained(life)
     files = life.save()
     assert next(file.holds for file in files if file.holds is not Holds.PART) is Holds.SEGMENT
-    assert not life.journal._being_written
+    assert not life.journal.segments.being_written
 
 
 def test_an_image_that_lies_across_a_segment_is_whole(posts: Batch, tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_segments_are_written_before_a_restore_is_complete(fails: bool, posts: B
         sieve = BatchSieve.load(
             io.BytesIO(life.manifest[1]), CONFIG, parts=parts, seal_into=journal.write_segment
         )
-    journal._segments.submit(int).result()
+    journal.segments.thread.submit(int).result()
     if fails:
         sieve, pieces, life.at = BatchSieve(CONFIG), [], 0
     journal.resume(sieve.stats().kept, pieces)

@@ -85,7 +85,7 @@ def test_a_store_that_does_not_take_a_segment_stops_nothing(
 ) -> None:
     life = Life(store, CONFIG)
     lines: list[str] = []
-    life.journal.report = lines.append
+    life.journal.segments.report = lines.append
     flows, create = Event(), store.create
 
     def created(name: str) -> Any:
@@ -99,7 +99,7 @@ def test_a_store_that_does_not_take_a_segment_stops_nothing(
 
     monkeypatch.setattr(store, "create", created)
     assert life.judge(posts, 400) == expected[:400]
-    life.journal._scratch._writer.submit(int).result()
+    life.journal.segments.scratch._writer.submit(int).result()
     assert life.judge(posts, 1) == expected[400:401]
     assert life.sieve.stats().bytes_mapped > 0, "its memory is free all the same"
     files = life.save()
@@ -115,7 +115,7 @@ def test_a_store_that_does_not_take_a_segment_stops_nothing(
         assert len(lines) >= 4
         assert not _segments(life)
         assert not [name for name in store.names() if name.endswith(".partial")]
-    assert not life.journal._being_written
+    assert not life.journal.segments.being_written
     life.restore()
     assert life.judge(posts, 200) == expected[401:601]
 
@@ -145,10 +145,10 @@ def test_segments_that_the_window_has_passed_are_not_uploaded(
     config = replace(CONFIG, near=replace(CONFIG.near, window=replace(CONFIG.near.window, messages=100)))
     life = Life(store, config)
     flows = Event()
-    life.journal._segments.submit(flows.wait)
+    life.journal.segments.thread.submit(flows.wait)
     life.judge(posts, len(posts))
     life.journal._hand_over()
-    life.journal._scratch._writer.submit(int).result()
+    life.journal.segments.scratch._writer.submit(int).result()
     flows.set()
     drained(life)
     assert 0 < len(_segments(life)) <= 3

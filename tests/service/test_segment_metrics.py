@@ -61,7 +61,7 @@ def test_segments_are_counted(
     journal = member.index._journal
     assert journal is not None
     if fault != "hangs":
-        journal._segments.submit(int).result()
+        journal.segments.thread.submit(int).result()
     world.produce(posts(2, 1))
     run(world, member)
     member.index.snapshots.finished(wait=True)

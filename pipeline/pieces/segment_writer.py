@@ -1,0 +1,154 @@
+"""`SegmentWriter`: writes sealed segments of a sieve to its storage, and maps them.
+
+In a local folder the file in the storage is mapped. For another storage a scratch file is mapped, so that the
+segment's memory is free whatever the store does, and a copy of the scratch file goes to the store.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile
+from twinsieve.pipeline.pieces.mapped_file import map_arrays
+from twinsieve.pipeline.pieces.segment_files import (
+    ScratchFile,
+    ScratchSegments,
+    Stoppable,
+    ignore,
+    write_segment,
+)
+from twinsieve.pipeline.pieces.storage import NewFile, Storage
+from twinsieve.stages.window.segments import Arrays, SealedSegment
+
+_UPLOADED_AT_ONCE = 1 << 24
+
+
+class SegmentOwner(NamedTuple):
+    """Who wants a segment written.
+
+    note: called from another thread with the complete file; raises StateError if the sieve has ended
+    is_wanted: whether the window holds messages before this number, so that their file is wanted
+    """
+
+    note: Callable[[NewFile, StateFile], None]
+    is_wanted: Callable[[int], bool]
+
+
+class SegmentWriter:
+    """Writes segments one after the other.
+
+    storage, scheme_id, scratch: as for `Journal`
+    report: called from another thread with one line if a segment cannot be written
+    """
+
+    def __init__(
+        self, storage: Storage, scheme_id: str, scratch: str | None, report: Callable[[str], None]
+    ) -> None:
+        self._storage = storage
+        self._scheme_id = scheme_id
+        self.report = report
+        self.scratch = ScratchSegments(scheme_id, scratch, report)
+        self.thread = ThreadPoolExecutor(1, "twinsieve-segments")
+        self.being_written: dict[int, StateFile] = {}
+        """Segments that are being written to the storage, or wait for that, by their first number."""
+        self.failures = 0
+        """Files that could not be written so far."""
+        self._closed = False
+
+    def write(self, sealed: SealedSegment, owner: SegmentOwner) -> Future[Arrays]:
+        """Begin to write a segment; result: its map."""
+        self.being_written[sealed.first] = StateFile(
+            "", Holds.SEGMENT, 0, "", first=sealed.first, end=sealed.end
+        )
+        if self._storage.is_local:
+            written = self.thread.submit(self._written, sealed, owner)
+        else:
+            written = self.scratch.write(sealed, partial(self._begin_upload, owner))
+        written.add_done_callback(partial(self._is_mapped, sealed.first))
+        return written
+
+    def wait(self) -> None:
+        """Wait until all segments are written, or cannot be."""
+        self.thread.submit(int).result()
+
+    def _is_mapped(self, first: int, written: Future[Arrays]) -> None:
+        has_failed = written.cancelled() or written.exception() is not None
+        if has_failed and not written.cancelled() and not self._closed:
+            self.failures += 1
+        if has_failed or self._storage.is_local:
+            self.being_written.pop(first, None)
+
+    def _written(self, sealed: SealedSegment, owner: SegmentOwner) -> Arrays:
+        file: NewFile | None = None
+        try:
+            file = self._new_file(sealed.first)
+            digest = write_segment(Stoppable(file.stream, self._is_closed), self._scheme_id, sealed)
+            size = file.stream.tell()
+            file.finish()
+            arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None).arrays
+            owner.note(file, _listed(file, size, digest, sealed.first, sealed.end))
+        except Exception as error:
+            if file is not None:
+                file.discard()
+            self._report_failure(error, "stays in memory, and a restart takes longer")
+            raise
+        return arrays
+
+    def _begin_upload(self, owner: SegmentOwner, segment: ScratchFile) -> None:
+        """Begin to write a segment, which is mapped by now, to the store too."""
+        try:
+            self.thread.submit(self._upload, owner, segment)
+        except RuntimeError:  # the writer is closed
+            segment.file.close()
+
+    def _upload(self, owner: SegmentOwner, segment: ScratchFile) -> None:
+        file: NewFile | None = None
+        try:
+            # If the store is slow, the window may have passed the segment by now.
+            if owner.is_wanted(segment.end):
+                file = self._new_file(segment.first)
+                segment.file.seek(0)
+                shutil.copyfileobj(segment.file, Stoppable(file.stream, self._is_closed), _UPLOADED_AT_ONCE)
+                size = segment.file.tell()
+                file.finish()
+                owner.note(file, _listed(file, size, segment.digest, segment.first, segment.end))
+        except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
+            if file is not None:
+                file.discard()
+            if not self._closed:
+                self.failures += 1
+            self._report_failure(error, "is only on this machine, and a restart takes longer")
+        finally:
+            segment.file.close()
+            self.being_written.pop(segment.first, None)
+
+    def _new_file(self, first: int) -> NewFile:
+        return self._storage.create(f"segment-{first:016d}-{secrets.token_hex(4)}.segment")
+
+    def _is_closed(self) -> bool:
+        return self._closed
+
+    def _report_failure(self, error: Exception, consequence: str) -> None:
+        if not self._closed:
+            self.report(
+                f"{self._storage.address}: a segment of the near window cannot be written "
+                f"({self._storage.kind_of(error)}) and {consequence}; free space or fix permissions"
+            )
+
+    def close(self) -> Future[int]:
+        """Begin to end the threads; result: when they have stopped to write."""
+        self._closed = True
+        self.scratch.close()
+        self.report = ignore
+        stopped = self.thread.submit(int)
+        self.thread.shutdown(wait=False)
+        return stopped
+
+
+def _listed(file: NewFile, size: int, digest: str, first: int, end: int) -> StateFile:
+    return StateFile(file.name, Holds.SEGMENT, size, digest, first=first, end=end)
