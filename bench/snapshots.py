@@ -93,7 +93,7 @@ class _Saver:
     def save(self) -> Future[str]:
         """Begin a save; the result is its line of the table."""
         began = perf_counter()
-        frozen = self._sieve.freeze()
+        frozen = self._sieve.freeze(self._journal.parts)
         cut = self._journal.cut(frozen, self._sieve.image)
         pause_s = perf_counter() - began
         stats = self._sieve.stats()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -154,7 +154,7 @@ class HashSieve:
         """None, since each message is compared with all."""
         return 0
 
-    def freeze(self) -> FrozenHashes:
+    def freeze(self, _have: Collection[str] = ()) -> FrozenHashes:
         return FrozenHashes("", {}, {}, {}, 0, 0, orjson.dumps(self.kept))
 
     def image(self) -> Sections:

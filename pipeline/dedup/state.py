@@ -99,7 +99,7 @@ class RunState:
         """Put all new files and the manifest on disk; the latter gets its name when the caller places it.
         Then call `written`. raises: StateError, FileError
         """
-        cut = self._journal.cut(self.sieve.freeze(), self.sieve.image)
+        cut = self._journal.cut(self.sieve.freeze(self._journal.parts), self.sieve.image)
         self._files = self._journal.write(cut)
         header = {name: getattr(self.progress, name) for name in Progress.__slots__}
         header["files"] = orjson.Fragment(encode_files(self._files))

@@ -193,7 +193,7 @@ class SnapshotWriter:
         self._unstored_s, self._unfrozen_s = self._unfrozen_s, None
         try:
             self._is_awaited = True
-            cut = self._journal.cut(state.sieve.freeze(), state.sieve.image, self._moved)
+            cut = self._journal.cut(state.sieve.freeze(self._journal.parts), state.sieve.image, self._moved)
         except StateError as error:
             self._running = Future()
             self._running.set_exception(error)

@@ -38,8 +38,9 @@ class Judge(Protocol):
     def pushed_out(self, bands: int) -> int:
         """How many messages of the near window are hardly found any more. bands: how many this call reads"""
 
-    def freeze(self) -> Frozen:
-        """The state as it is now, without the messages that were handed to `on_kept`."""
+    def freeze(self, have: Collection[str] = (), /) -> Frozen:
+        """The state as it is now, without the messages that were handed to `on_kept`. have: names of parts
+        that were written"""
 
     def image(self) -> Sections:
         """The memory of the near stage, not copied."""

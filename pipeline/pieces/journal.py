@@ -27,12 +27,14 @@ from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, 
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
 from twinsieve.pipeline.pieces.merging import similar_pieces
 from twinsieve.pipeline.pieces.patience import RecordRoom
+from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.segment_files import ignore
 from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.exact.key_notes import joined_keys, run_to_join
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
@@ -247,6 +249,15 @@ class Journal:
         for file in unnamed:
             file.discard()
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """Names of the parts that are in files; `BatchSieve.freeze`. Call it while no save is running."""
+        if not self._storage.is_local:
+            return frozenset(self._parts)
+        # Another process may have deleted what it has joined, or what it no longer needs.
+        there = set(self._storage.names())
+        return frozenset(part for part, file in self._parts.items() if file.name in there)
+
     def cut(self, frozen: Frozen, image: Callable[[], Sections], watch: Watch = no_watch) -> Cut:
         """Begin a save of this state; call it in the thread that judges, before the next `judge`.
 
@@ -383,6 +394,7 @@ class Journal:
                 file = f"{part}-{secrets.token_hex(4)}.part"
                 self._parts[part] = self._write_sections(file, read(), watch)._replace(part=part)
                 read()  # raises if the window passed the part while it was written
+        self._join_runs(watch)
         # A merge that fails, perhaps for lack of space, is tried again at the next save.
         while (small := similar_pieces(chosen)) is not None and self._merge(small, watch):
             chosen = self._chosen(frozen, segments)
@@ -441,6 +453,31 @@ class Journal:
             self._unannounced[name] = file
         self.written += stream.count
         return StateFile(name, Holds.PART, stream.count, hashed.digest().hex())
+
+    def _join_runs(self, watch: Watch) -> None:
+        """Write small runs of keys that are many as one, which the next save names. raises: StateError if one
+        of them is missing or damaged"""
+        while (joined := run_to_join(self._parts)) is not None:
+            parts = [self._read_part(name) for name in joined[1]]
+            try:
+                self._join(joined[0], parts, watch)
+            except StateError:
+                return  # perhaps for lack of space; it is tried again at the next save
+
+    def _join(self, run: str, parts: Iterable[Sections], watch: Watch) -> None:
+        """Write the keys of these parts as one. raises: StateError"""
+        file = f"{run}-{secrets.token_hex(4)}.part"
+        self._parts[run] = self._write_sections(file, joined_keys(parts), watch)._replace(part=run)
+
+    def _read_part(self, name: str) -> Sections:
+        """The sections of a part that was written. raises: StateError if its file is missing or damaged; then
+        no save names it any more"""
+        try:
+            with SavedFiles(self._storage, [self._parts[name]], self._scheme_id) as saved:
+                return saved.sections(name)
+        except UnreadableError as error:
+            del self._parts[name]
+            raise self._failed(error) from None
 
     def _merge(self, files: Sequence[StateFile], watch: Watch) -> bool:
         """Write these neighbouring pieces as one; returns whether that succeeded. raises: StateError if one

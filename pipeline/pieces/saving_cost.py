@@ -14,7 +14,7 @@ from twinsieve.stages.judge.chunk_judge import chunk_rows
 
 _COPIES = 3
 """Of the record that is being written: its parts as one, their columns side by side, and compressed."""
-_FRAME_BYTES = 2 << 24
+_FRAME_BYTES = 2 << 21
 """A frame of a section, plain and compressed (`stages/judge/state.py`)."""
 
 

@@ -1,11 +1,12 @@
 """Kernels of the Bloom filters: test, insert and expire one digest at a time, on plain arrays.
 
 A filter has the bit order and the slices of pybloom-live: slice i begins at bit i × bits_per_slice, and bit b
-is bit b % 8 of byte b // 8. A digest has one bit in each slice. The halves of the digest are state and step
-of a SplitMix64 generator; its i-th output, scaled to the length of a slice, is the bit in slice i. So the
-bits of a digest are independent of each other, even in a small filter. Double hashing is not used, because
-its equal steps repeat whole patterns in small filters: with 1,000 keys and 20 slices, false hits are 500
-times as frequent as requested (bench/exact_bloom.py).
+is bit b % 8 of byte b // 8. A digest has one bit in each slice. The first half of the digest is the state of
+a SplitMix64 generator, and the 16 highest bits of the second half choose its step; its i-th output, scaled to
+the length of a slice, is the bit in slice i. So the bits of a digest are independent of each other, even in a
+small filter, and 80 bits of a digest are enough to set them again (`key_notes`). Double hashing is not used,
+because its equal steps repeat whole patterns in small filters: with 1,000 keys and 20 slices, false hits are
+500 times as frequent as requested (bench/exact_bloom.py).
 source: Steele, Lea, Flood 2014 (SplitMix64); Lemire 2019 (scaling without division)
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.exact.bloom_sizing import BloomSizing
-from twinsieve.stages.intrinsics import mix64, prefetch
+from twinsieve.stages.intrinsics import GOLDEN, mix64, prefetch
 from twinsieve.stages.kernel import ZERO, kernel
 
 GENERATION_FIRST_KEPT = 0
@@ -66,8 +67,14 @@ def bloom_bytes(sizing: BloomSizing) -> int:
     return sizing.rows * (sizing.stride + 5 * 8) + 2 * 8
 
 
+STEP_SHIFT = np.uint64(48)
+"""The bits of a digest's second half from this one on choose the step."""
+
 _TESTED = 4
 """Slices that `bloom_oldest_hit` tests without a branch."""
+
+_AHEAD = 8
+"""Keys whose cache lines `bloom_fill` has prefetched; less than PLACE_LINES."""
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -80,7 +87,7 @@ _IN_BYTE = np.uint64(7)
 def bloom_place(d0: np.uint64, d1: np.uint64, part: int, slice_bits: int) -> np.int64:
     """Number of the bit that the digest (d0, d1) has in slice `part` of a filter."""
     # Output number `part` of the generator, scaled to a slice by a multiplication of 64 by 32 bits.
-    word = mix64(d0 + np.uint64(part) * (d1 | _ONE))
+    word = mix64(d0 + np.uint64(part) * (((d1 >> STEP_SHIFT) * GOLDEN) | _ONE))
     scale = np.uint64(slice_bits)
     inside = ((word >> _HALF) * scale + (((word & _LOW) * scale) >> _HALF)) >> _HALF
     return np.int64(np.int64(part) * slice_bits + np.int64(inside))
@@ -98,6 +105,31 @@ def find_places(bloom: Bloom, d0: np.uint64, d1: np.uint64, line: int) -> None:
     places, slices, slice_bits = bloom.places, bloom.sizing.slices, bloom.sizing.slice_bits
     for part in range(slices):
         places[line, part] = np.uint64(bloom_place(d0, d1, part, slice_bits))
+
+
+@kernel(callee=True, inlined=True)
+def _set_bits(bloom: Bloom, row: int, line: int) -> None:
+    """Set the bits of the digest of this line in the filter of this row."""
+    bits, places, sizing = bloom.bits, bloom.places, bloom.sizing
+    start = np.uint64(row * sizing.stride)
+    for part in range(sizing.slices):
+        place = places[line, part]
+        bits[start + (place >> _EIGHTH)] |= np.uint8(_ONE << (place & _IN_BYTE))
+
+
+@kernel
+def bloom_fill(bloom: Bloom, row: int, states: NDArray[np.uint64], steps: NDArray[np.uint16]) -> None:
+    """Set the bits of noted keys (`key_notes`) in the filter of this row. states, steps: [n]"""
+    bits, places, sizing = bloom.bits, bloom.places, bloom.sizing
+    start = np.uint64(row * sizing.stride)
+    for ahead in range(len(states) + _AHEAD):
+        if ahead < len(states):
+            line = ahead & (PLACE_LINES - 1)
+            find_places(bloom, states[ahead], np.uint64(steps[ahead]) << STEP_SHIFT, line)
+            for part in range(sizing.slices):
+                prefetch(bits, start + (places[line, part] >> _EIGHTH))
+        if ahead >= _AHEAD:
+            _set_bits(bloom, row, (ahead - _AHEAD) & (PLACE_LINES - 1))
 
 
 @kernel(inlined=True)
@@ -198,7 +230,7 @@ def bloom_insert(bloom: Bloom, line: int, kept_index: int, time_ms: int) -> None
     `span_ms`.
     """
     bloom_expire(bloom, kept_index, time_ms)
-    bits, generations, cursor, sizing, places = bloom
+    bits, generations, cursor, sizing, _places = bloom
     rows = sizing.rows
     live = cursor[CURSOR_LIVE]
     row = (cursor[CURSOR_OLDEST] + live + rows - 1) % rows
@@ -212,10 +244,7 @@ def bloom_insert(bloom: Bloom, line: int, kept_index: int, time_ms: int) -> None
         generations[row, GENERATION_FIRST_TIME] = time_ms
         generations[row, GENERATION_COUNT] = 0
         cursor[CURSOR_LIVE] = live + 1
-    start = np.uint64(row * sizing.stride)
-    for part in range(sizing.slices):
-        place = places[line, part]
-        bits[start + (place >> _EIGHTH)] |= np.uint8(_ONE << (place & _IN_BYTE))
+    _set_bits(bloom, row, line)
     generations[row, GENERATION_NEWEST_KEPT] = kept_index
     generations[row, GENERATION_NEWEST_TIME] = time_ms
     generations[row, GENERATION_COUNT] += 1

@@ -24,6 +24,9 @@ MAX_ERROR_RATE = 0.5
 _LINE = 64
 _MAX_SLICE = 2**32 - 1
 _SMALL = 100_000
+_LARGEST_CREATED = 1_000_000
+_SAME_PLACES = 2.0**-80
+"""Probability that two digests have the same places in every filter (`bloom_kernel.bloom_place`)."""
 
 
 class BloomSizing(NamedTuple):
@@ -66,8 +69,8 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
     greatest if the keys fill whole generations. Therefore each filter gets the rate
     error_rate × capacity / (capacity + messages - 1), whatever the number of rows.
 
-    To find its sizes, a pybloom-live filter is created. For a moment this takes the memory of one generation,
-    a tenth or less of the window's memory.
+    To find its sizes, a pybloom-live filter is created, or for more than a million keys what it would compute
+    is computed.
 
     raises: UsageError for an invalid window or error rate
     """
@@ -85,6 +88,12 @@ def bloom_sizing(window: Window, error_rate: float, generations: int = GENERATIO
     if capacity > largest:
         raise UsageError(
             f"exact.window.messages is {window.messages}; a filter serves at most {largest * generations}"
+        )
+    same = (capacity + window.messages) * _SAME_PLACES
+    if error_rate < same:
+        raise UsageError(
+            f"exact.error_rate is {error_rate!r}; a window of {window.messages} messages needs {same:.1e} or "
+            "more, or exact.method trie for no errors at all"
         )
     share = error_rate * capacity / (capacity + window.messages - 1)
     slices, slice_bits, requested_rate = _filter_within(capacity, share)
@@ -139,5 +148,9 @@ def _requested_rate(share: float, steps: int) -> float:
 
 def filter_sizes(capacity: int, error_rate: float) -> tuple[int, int]:
     """num_slices and bits_per_slice of a `BloomFilter(capacity, error_rate)` of pybloom-live."""
+    if capacity > _LARGEST_CREATED:
+        # The filter itself would take the memory of a generation: half a gigabyte for a window of 10^9.
+        slices = math.ceil(math.log(1.0 / error_rate, 2))
+        return slices, math.ceil(capacity * abs(math.log(error_rate)) / (slices * math.log(2) ** 2))
     bloom = BloomFilter(capacity, error_rate)
     return bloom.num_slices, bloom.bits_per_slice

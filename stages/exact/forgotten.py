@@ -13,12 +13,13 @@ exact stage. If that message is kept, its tag is removed from here, and it is th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.exact.runs import FrozenStage
 from twinsieve.stages.exact.sections import SectionReader, Sections
 
 
@@ -83,6 +84,10 @@ class Forgotten:
         if not len(self):
             return {}
         return {"tags": self._tags.copy(), "kept": self._kept.copy(), "times": self._times.copy()}
+
+    def freeze(self, _have: Collection[str] = ()) -> FrozenStage:
+        """The state as it is now, which has no parts."""
+        return FrozenStage(self.to_sections(), {})
 
     @classmethod
     def from_sections(cls, sections: Mapping[str, NDArray[np.generic]]) -> Forgotten:

@@ -14,14 +14,16 @@ marisa trie that never changes again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Collection, Mapping
+from functools import partial
+from itertools import pairwise, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
+from twinsieve.stages.exact.runs import FrozenPart, FrozenStage, Run, covering, gone, runs_in, similar
 from twinsieve.stages.exact.sections import SectionReader, Sections
 from twinsieve.stages.exact.trie_head import Entries, TrieHead
 from twinsieve.stages.exact.trie_tier import SealedTier, tier_from_sections, tier_to_sections
@@ -31,6 +33,7 @@ _MAX_HEAD = 2**18
 _MAX_TIER = 2**20
 _FAN_OUT = 4
 _NO_LIMIT = 2**63 - 1
+_HEAD = "head"
 
 _BYTES_A_KEY = 34
 _BYTES_A_TIER = 8_192
@@ -157,30 +160,52 @@ class TrieTiers:
         if newest >= 0 and not self._inside(head.kept[newest], head.times_ms[newest]):
             self.head.clear()
 
-    def to_sections(self) -> Sections:
-        """The state as named arrays: `parameters`, `clock`, `head.…`, `0.…` for the oldest tier, and so on.
+    def freeze(self, have: Collection[str] = ()) -> FrozenStage:
+        """The state as it is now. Parts are the tiers, and runs of the entries in the head.
 
-        The content of the arrays never changes, so they can be written at any later time.
+        have: names of parts that were written; only what is not in them is copied
         """
+        runs, in_files = self._head_runs(have), frozenset(have)
         sections: Sections = {
             "parameters": self._parameters(),
             "clock": np.array(
                 [self.kept_count, self.stream_time_ms, self.first_time_ms, len(self.tiers)], dtype=np.int64
             ),
+            "runs": np.array(runs, np.int64).reshape(-1, 2),
         }
-        head = self.head.entries.take(slice(0, self.head.count))
-        for name, column in zip(Entries._fields, head, strict=True):
-            sections[f"head.{name}"] = column.copy()
-        for number, tier in enumerate(self.tiers):
-            sections |= {f"{number}.{name}": part for name, part in tier_to_sections(tier).items()}
-        return sections
-
-    def sealed(self) -> dict[str, str]:
-        """By number in `to_sections`, names for the tiers; no other content ever has them."""
-        return {
-            str(number): f"tier-{tier.oldest_kept}-{tier.newest_kept}"
+        parts = {
+            str(number): FrozenPart(
+                f"tier-{tier.oldest_kept}-{tier.newest_kept}", partial(tier_to_sections, tier)
+            )
             for number, tier in enumerate(self.tiers)
         }
+        for number, run in enumerate(runs):
+            name = run.named(_HEAD)
+            if name in in_files:
+                parts[f"run{number}"] = FrozenPart(name, partial(gone, name))
+                continue
+            rows = slice(*np.searchsorted(self._head_kept(), run).tolist())
+            entries = Entries(*(column.copy() for column in self.head.entries.take(rows)))
+            parts[f"run{number}"] = FrozenPart(name, entries._asdict)
+        return FrozenStage(sections, parts)
+
+    def _head_kept(self) -> NDArray[np.int64]:
+        return self.head.entries.kept[: self.head.count]
+
+    def _head_runs(self, have: Collection[str]) -> list[Run]:
+        """The runs of the head's entries: those that were written, joined where they are many, and the rest
+        as another one."""
+        if self.head.count == 0:
+            return []
+        first, newest = self._head_kept()[[0, -1]].tolist()
+        runs = covering(runs_in(have, _HEAD), first, newest + 1)
+        at = runs[-1].end if runs else first
+        if at <= newest:
+            runs.append(Run(at, newest + 1))
+        while group := similar(runs, self.sizes.head):
+            start = runs.index(group[0])
+            runs[start : start + len(group)] = [Run(group[0].first, group[-1].end)]
+        return runs
 
     @classmethod
     def from_sections(
@@ -191,14 +216,7 @@ class TrieTiers:
         reader = SectionReader("trie", sections)
         reader.same_parameters(_PARAMETERS, loaded._parameters())
         kept_count, stream_time_ms, first_time_ms, tiers = reader.array("clock", np.int64, (4,)).tolist()
-        kept = reader.array("head.kept", np.int64, (None,)).astype(np.int64)
-        count = len(kept)
-        if count > loaded.head.room:
-            raise reader.damaged(f"the head has {count} entries where {loaded.head.room} are possible")
-        digests = reader.array("head.digests", np.uint64, (count, 2)).astype(np.uint64)
-        positions = reader.array("head.positions", np.int64, (count,)).astype(np.int64)
-        times_ms = reader.array("head.times_ms", np.int64, (count,)).astype(np.int64)
-        loaded.head.add(Entries(digests, positions, kept, times_ms))
+        loaded._restore_head(reader)
         for number in range(tiers):
             loaded.tiers.append(tier_from_sections(reader.within(f"{number}.")))
         if not loaded._is_in_order(kept_count) or tiers < 0:
@@ -207,6 +225,26 @@ class TrieTiers:
         loaded.stream_time_ms = stream_time_ms
         loaded.first_time_ms = first_time_ms
         return loaded
+
+    def _restore_head(self, reader: SectionReader) -> None:
+        """Add the entries of the saved runs. raises: StateError"""
+        at = -1
+        for number, run in enumerate(starmap(Run, reader.array("runs", np.int64, (None, 2)).tolist())):
+            part = reader.within(f"run{number}.")
+            kept = part.array("kept", np.int64, (None,)).astype(np.int64)
+            count = len(kept)
+            digests = part.array("digests", np.uint64, (count, 2)).astype(np.uint64)
+            positions = part.array("positions", np.int64, (count,)).astype(np.int64)
+            times_ms = part.array("times_ms", np.int64, (count,)).astype(np.int64)
+            if at >= run.end or not ((kept >= run.first) & (kept < run.end)).all():
+                raise reader.damaged("runs of the head are not in order")
+            entries = Entries(digests, positions, kept, times_ms).take(np.flatnonzero(kept >= at))
+            if len(entries.kept) > self.head.room:
+                raise reader.damaged(
+                    f"the head has more entries than the {self.sizes.head} that are possible"
+                )
+            self.head.add(entries)
+            at = run.end
 
     def _is_in_order(self, kept_count: int) -> bool:
         levels = [tier.level for tier in self.tiers]

@@ -265,12 +265,20 @@ def tier_from_sections(reader: SectionReader) -> SealedTier:
     if n == 0 or len(trie) != n:
         raise reader.damaged(f"a trie has {len(trie)} keys for {n} entries")
     columns = {name: _packed(reader, name, n) for name in _PACKED}
-    if (np.sort(columns["rows"].values(np.arange(n))) != np.arange(n)).any():
+    if not _is_permutation(columns["rows"].values(np.arange(n)), n):
         raise reader.damaged("rows of a tier are not a permutation")
     bits = reader.array("filter", np.uint8, empty_filter(n).bits.shape).astype(np.uint8)
     return SealedTier(
         level=level, trie=trie, low=low, second=second, **columns, filter_bits=bits, trie_bytes=len(raw)
     )
+
+
+def _is_permutation(rows: NDArray[np.int64], n: int) -> bool:
+    if rows.min() < 0 or rows.max() >= n:
+        return False
+    is_there = np.zeros(n, dtype=np.bool_)
+    is_there[rows] = True
+    return bool(is_there.all())
 
 
 _PACKED = ("rows", "kept_less_row", "positions", "times")

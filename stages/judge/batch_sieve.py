@@ -7,7 +7,7 @@ save and load between batches do not change them.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -190,9 +190,11 @@ class BatchSieve:
             self.on_kept(int(kept_indices[0]), messages)
 
     def _seal(self, chunk: Chunk) -> None:
+        kept_rows, kept_indices = self._chunk_judge.kept_rows()
+        if self._filters is not None and self.on_kept is not None and len(kept_rows):
+            self._filters.note(int(kept_indices[0]), chunk.digests[kept_rows])
         if self._tiers is None:
             return
-        kept_rows, kept_indices = self._chunk_judge.kept_rows()
         ring = self._chunk_judge.ring
         times = ring.columns.times[kept_indices % ring.capacity]
         self._tiers.add(chunk.digests[kept_rows], chunk.positions[kept_rows], kept_indices, times)
@@ -224,12 +226,14 @@ class BatchSieve:
         """
         return self._chunk_judge.count_pushed_out(bands)
 
-    def freeze(self) -> Frozen:
+    def freeze(self, have: Collection[str] = ()) -> Frozen:
         """The state as it is now, without the messages that were handed to `on_kept`.
 
         It takes milliseconds: only what is small is copied.
+        have: names of parts that were written to files. Of the exact stage only what is not in them is new;
+        with none, the newest Bloom generation is copied
         """
-        sections, parts = self._exact_state()
+        sections, parts = self._exact_state(have)
         near = self._near_state()
         return Frozen(
             self.config.scheme_id,
@@ -253,34 +257,20 @@ class BatchSieve:
             "near.forgotten": near.forgotten.copy(),
         }
 
-    def _exact_state(self) -> tuple[Sections, dict[str, Callable[[], Sections]]]:
-        """(small sections of the exact stage; its parts by name). The former name the latter."""
+    def _exact_state(self, have: Collection[str] = ()) -> tuple[Sections, dict[str, Callable[[], Sections]]]:
+        """(small sections of the exact stage; its parts by name). The former name the latter. have: as in
+        `freeze`"""
         sections: Sections = {}
         parts: dict[str, Callable[[], Sections]] = {}
-        for prefix, part in self._exact_parts():
-            if part is None:
+        for prefix, stage in self._exact_parts():
+            if stage is None:
                 continue
-            sealed = {} if isinstance(part, Forgotten) else part.sealed()
-            inside: dict[str, Sections] = {name: {} for name in sealed.values()}
-            for name, array in part.to_sections().items():
-                number, _, local = name.partition(".")
-                if number in sealed:
-                    inside[sealed[number]][local] = array
-                else:
-                    sections[f"{prefix}.{name}"] = array
-            for number, name in sealed.items():
-                sections[f"part.{prefix}.{number}"] = np.frombuffer(name.encode(), np.uint8)
-                parts[name] = partial(self._sections_of_part, name, inside[name])
+            frozen = stage.freeze(have)
+            sections |= {f"{prefix}.{name}": array for name, array in frozen.sections.items()}
+            for place, part in frozen.parts.items():
+                sections[f"part.{prefix}.{place}"] = np.frombuffer(part.name.encode(), np.uint8)
+                parts[part.name] = part.read
         return sections, parts
-
-    def _sections_of_part(self, name: str, sections: Sections) -> Sections:
-        """`sections` of a part that is still inside its window. raises: StateError"""
-        if self._filters is not None and name not in self._filters.sealed().values():
-            raise StateError(
-                f"{name}: the exact window passed it before it was written; the disk is too slow for a "
-                "window this small"
-            )
-        return sections
 
     def seal_into(self, write: IntoFile | None) -> None:
         """From now on, write sealed segments of the near window to files and use these; None: keep them in

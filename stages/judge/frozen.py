@@ -1,9 +1,10 @@
 """`Frozen`: the state of a sieve at one moment, divided into what is small and what never changes again.
 
 A saved state consists of three sorts of things:
-- *sections*: counters, the newest generation of the Bloom filter, the head of the trie and the like. They are
-  small, so they are copied at once and written each time;
-- *parts*: full Bloom generations and sealed tiers of the trie. A part never changes, so it is written once;
+- *sections*: counters, limits of the Bloom generations and the like. They are small, so they are copied at
+  once and written each time;
+- *parts*: full Bloom generations and sealed tiers of the trie, and runs of the keys that came into the newest
+  generation or the head of the trie (`stages/exact/runs.py`). A part never changes, so it is written once;
 - *kept messages*, by their kept indices (numbers in the order of keeping). They never change either, and the
   sieve hands them out as soon as they are kept (`BatchSieve.on_kept`); a restore keeps them again.
 

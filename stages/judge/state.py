@@ -2,7 +2,7 @@
 
     head: `stages/header.py`, magic "TWINSIEV"
     header: JSON {"scheme", "parameters", "sections": [{name, dtype, shape, bytes}]}
-    each section: zstd frames of 16 MiB of it each: frame length (u64), frame with its own content checksum
+    each section: zstd frames of 2 MiB of it each: frame length (u64), frame with its own content checksum
 
 A reader refuses unknown content; each error says what to do.
 """
@@ -24,18 +24,18 @@ from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.header import StateHeader
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 _HEADER = StateHeader(b"TWINSIEV", (FORMAT_VERSION,), "a twinsieve state", NEW_STATE)
 _LENGTH = struct.Struct("<Q")
-_FRAME_BYTES = 1 << 24
+_FRAME_BYTES = 1 << 21
 _START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
 
 
 def write_state(
     stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object], sections: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write the state to the stream. A compressed copy of 16 MiB at most is held in memory."""
+    """Write the state to the stream. A compressed copy of 2 MiB at most is held in memory."""
     entries = [
         {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "bytes": array.nbytes}
         for name, array in sections.items()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.memory.broker import CrashError
+from tests.pieces.small_runs import small_runs
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.pieces import journal, merging
@@ -26,6 +27,7 @@ class SnapshotStep(StrEnum):
     PIECE = "a piece is closed, and no manifest names it"
     SEGMENT = "the file of a segment is written, and no manifest names it"
     PART = "a part of the exact stage is written"
+    JOINED = "runs of keys are joined into one"
     MERGED = "a merged piece is written"
     MANIFEST = "the manifest is written, and the oldest one is not deleted yet"
     STORED = "the oldest manifest is deleted, and the files that it named are not"
@@ -37,6 +39,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 4)
     monkeypatch.setattr(journal, "_SMALLEST_PIECE", 9)
     monkeypatch.setattr(merging, "_FAN_IN", 4)
+    small_runs(monkeypatch)
 
 
 class Killed:
@@ -56,6 +59,7 @@ class Killed:
         self._patch(monkeypatch, Journal, "_close_piece", _closed)
         self._patch(monkeypatch, SegmentWriter, "_written", lambda *_: SnapshotStep.SEGMENT)
         self._patch(monkeypatch, Journal, "_write_sections", lambda *_: SnapshotStep.PART)
+        self._patch(monkeypatch, Journal, "_join", lambda *_: SnapshotStep.JOINED)
         self._patch(monkeypatch, Journal, "_merge", lambda *_: SnapshotStep.MERGED)
         self._patch(monkeypatch, NewFile, "finish", _finished)
         self._patch(monkeypatch, SnapshotStore, "write", lambda *_: SnapshotStep.STORED)

@@ -104,7 +104,7 @@ HARMS: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("harm", HARMS)
-@pytest.mark.parametrize("pattern", ["kept-*", "bloom-*", "*.snapshot"])
+@pytest.mark.parametrize("pattern", ["kept-*", "bloom-*", "keys-*", "*.snapshot"])
 def test_a_damaged_file_is_named_and_the_older_snapshot_or_the_log_does(
     pattern: str, harm: str, unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path
 ) -> None:

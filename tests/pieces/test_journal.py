@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.pieces.small_runs import small_runs
 from tests.property.streams import Rows, batch_of, table
 from tests.stored import storage_at
 from twinsieve.pipeline.generate.stream import generate
@@ -47,6 +48,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 7)
     monkeypatch.setattr(journal, "_SMALLEST_PIECE", 25)
     monkeypatch.setattr(merging, "_FAN_IN", 4)
+    small_runs(monkeypatch)
 
 
 class Life:
@@ -75,7 +77,7 @@ class Life:
 
     def save(self, *, announce: bool = True) -> list[StateFile]:
         """Save; without `announce`, everything but the manifest is written."""
-        cut = self.journal.cut(self.sieve.freeze(), self.sieve.image)
+        cut = self.journal.cut(self.sieve.freeze(self.journal.parts), self.sieve.image)
         files = self.journal.write(cut)
         if announce:
             small = io.BytesIO()
@@ -277,7 +279,7 @@ def test_after_a_full_disk_the_next_save_is_whole(
 
 
 @pytest.mark.parametrize("harm", ["missing", "cut", "one bit", "another run", "another scheme", "empty"])
-@pytest.mark.parametrize("holds", ["kept", "image", "bloom"])
+@pytest.mark.parametrize("holds", ["kept", "image", "bloom", "keys"])
 def test_a_file_that_is_damaged_is_named(harm: str, holds: str, posts: Batch, tmp_path: Path) -> None:
     life = Life(storage_at(str(tmp_path)), _config("text", "bloom", 400, 100))
     life.judge(posts, 150)
@@ -335,7 +337,7 @@ def test_files_that_another_process_deleted_are_replaced(posts: Batch, tmp_path:
         standby.judge(posts, 25)
     assert leader.manifest is not None
     standby.judge(posts, 40)
-    cut = standby.journal.cut(standby.sieve.freeze(), standby.sieve.image)
+    cut = standby.journal.cut(standby.sieve.freeze(standby.journal.parts), standby.sieve.image)
     newest = decode_files(leader.manifest[2])
     files = standby.journal.write(cut, newest)
     assert not any(file.holds is Holds.IMAGE for file in files)
@@ -356,7 +358,7 @@ def test_two_processes_in_one_folder_leave_each_other_alone(posts: Batch, tmp_pa
         for life in (one, other):
             life.judge(posts, 40)
             life.save(announce=False)
-    cut = one.journal.cut(one.sieve.freeze(), one.sieve.image)
+    cut = one.journal.cut(one.sieve.freeze(one.journal.parts), one.sieve.image)
     files = one.journal.write(cut)
     one.journal.announced(files, {file.name for file in files})
     assert other.save(), "its files are still there: it has their locks"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ _WHOLE_S = 570.0
 class Bulky(HashSieve):
     """Its state is large, and is read and written piece by piece."""
 
-    def freeze(self) -> FrozenHashes:
+    def freeze(self, _have: Collection[str] = ()) -> FrozenHashes:
         random = np.random.default_rng(0).integers(0, 256, _PIECE * _PIECES, dtype=np.uint8)
         return replace(super().freeze(), parts={"bulk": lambda: {"bytes": random}})
 

@@ -114,7 +114,7 @@ def _write(
     engine: BatchSieve,
 ) -> LastSave:
     blocks = ids.blocks()
-    frozen = engine.freeze()
+    frozen = engine.freeze(journal.parts)
     frozen = replace(frozen, parts={**frozen.parts, **blocks[0], **blocks[1]})
     cut = journal.cut(frozen, engine.image)
     files = journal.write(cut)

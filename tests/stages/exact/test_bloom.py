@@ -18,6 +18,7 @@ from pybloom_live import BloomFilter
 from tests.stages.exact.filters import add, contains, filters_on, insert, oldest_hit
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import StateError, UsageError
+from twinsieve.stages.exact import bloom_sizing as bloom_sizes
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import (
     bloom_expire,
@@ -39,8 +40,9 @@ _KEYS = _random(2_000, seed=0)
 
 
 def _plain_position(d0: int, d1: int, part: int, slice_bits: int) -> int:
-    """Output `part` of a SplitMix64 whose state is d0 and whose step is d1 made odd, scaled to the slice."""
-    word = (d0 + part * (d1 | 1)) & _BITS
+    """Output `part` of a SplitMix64 with the state d0, scaled to the slice. The 16 highest bits of d1 choose its
+    step."""
+    word = (d0 + part * ((d1 >> 48) * 0x9E3779B97F4A7C15 | 1)) & _BITS
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _BITS
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _BITS
     word ^= word >> 31
@@ -298,23 +300,23 @@ def test_a_saved_and_loaded_filter_goes_on_as_if_nothing_had_happened(
 ) -> None:
     story = _Story(window, BloomGenerations(window, 0.05))
     _play(story, before)
-    sections = story.seen.to_sections()
+    sections = story.seen.freeze().whole()
     other = _Story(
         window, BloomGenerations.from_sections(sections, window, 0.05), list(story.entries), story.now
     )
     for part in (story, other):
         _play(part, after)
     assert (contains(story.seen, _KEYS) == contains(other.seen, _KEYS)).all()
-    for name, array in story.seen.to_sections().items():
-        assert (array == other.seen.to_sections()[name]).all()
+    for name, array in story.seen.freeze().whole().items():
+        assert (array == other.seen.freeze().whole()[name]).all()
 
 
 def test_a_later_insertion_changes_no_saved_section() -> None:
     seen = BloomGenerations(Window(100), 1e-3)
     add(seen, _KEYS[:20])
-    sections = seen.to_sections()
+    sections = seen.freeze().whole()
     before = {name: array.copy() for name, array in sections.items()}
-    assert list(seen.sealed()) == ["0"]
+    assert "0.bits" in sections
     add(seen, _KEYS[20:30], 20, np.zeros(10, dtype=np.int64))
     for name, array in before.items():
         assert (sections[name] == array).all(), name
@@ -327,7 +329,9 @@ def test_a_full_generation_keeps_its_name_and_its_bits_until_the_window_has_pass
     keys = _random(600, seed=4)
     for start in range(0, len(keys), 5):
         add(seen, keys[start : start + 5], start, np.zeros(5, dtype=np.int64))
-        sealed, sections = seen.sealed(), seen.to_sections()
+        frozen = seen.freeze()
+        sealed = {place: part.name for place, part in frozen.parts.items() if place != "base"}
+        sections = frozen.whole()
         assert not left & set(sealed.values()), "a name is never used again"
         left |= set(saved) - set(sealed.values())
         for number, name in sealed.items():
@@ -348,7 +352,7 @@ def test_a_full_generation_keeps_its_name_and_its_bits_until_the_window_has_pass
 def test_a_state_of_other_settings_is_refused_with_what_to_do(
     window: Window, error_rate: float, said: str
 ) -> None:
-    sections = BloomGenerations(Window(100, 5_000), 1e-3).to_sections()
+    sections = BloomGenerations(Window(100, 5_000), 1e-3).freeze().whole()
     with pytest.raises(StateError, match=said + ".*; restore the setting or begin with a new state$"):
         BloomGenerations.from_sections(sections, window, error_rate)
 
@@ -365,6 +369,10 @@ def _counted(sections: Sections) -> Sections:
 _DAMAGES: dict[str, Callable[[Sections], Sections]] = {
     "bits missing": lambda sections: {name: sections[name] for name in sections if name != "1.bits"},
     "bits cut": lambda sections: sections | {"1.bits": sections["1.bits"][:-1]},
+    "newest bits missing": lambda sections: {
+        name: sections[name] for name in sections if name != "base.bits"
+    },
+    "newest bits of an earlier moment": lambda sections: sections | {"base": sections["base"] - 1},
     "no columns": lambda sections: sections | {"generations": np.array(7)},
     "another order": lambda sections: sections | {"generations": sections["generations"][::-1].copy()},
     "another count": _counted,
@@ -381,7 +389,7 @@ def test_a_damaged_state_is_refused_and_never_indexes_out_of_bounds(
     seen = BloomGenerations(window, 1e-3)
     add(seen, _KEYS[:40])
     with pytest.raises(StateError, match="the state is damaged, begin with a new state"):
-        BloomGenerations.from_sections(damage(seen.to_sections()), window, 1e-3)
+        BloomGenerations.from_sections(damage(seen.freeze().whole()), window, 1e-3)
 
 
 @pytest.mark.parametrize("error_rate", [0.0, -1e-3, 0.51, 1.0, 1e-16, float("nan"), float("inf")])
@@ -402,3 +410,35 @@ def test_a_prefetch_changes_nothing() -> None:
     find_places(seen.bloom, _KEYS[0, 0], _KEYS[0, 1], 3)
     bloom_prefetch(seen.bloom, 3)
     assert all((now == then).all() for now, then in zip(seen.bloom[:3], before, strict=True))
+
+
+def test_a_rate_below_what_80_bits_of_a_digest_can_tell_apart_is_refused() -> None:
+    bloom_sizing(Window(10**9), 1e-15)
+    with pytest.raises(
+        UsageError, match=r"error_rate is 1e-15; a window of 2000000000 .* needs 1\.9e-15 or more"
+    ):
+        bloom_sizing(Window(2 * 10**9), 1e-15)
+
+
+def test_the_sizes_of_a_window_of_a_thousand_million_are_found_without_its_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All places are below 2^63, slices below 2^32, and the bytes those of the filters by the formula."""
+
+    def created(capacity: int, rate: float) -> BloomFilter:
+        assert capacity <= 1_000_000
+        return BloomFilter(capacity, rate)
+
+    monkeypatch.setattr(bloom_sizes, "BloomFilter", created)
+    for age_ms, rows in ((None, 9), (7 * 86_400_000, 13)):
+        sizing = bloom_sizing(Window(10**9, age_ms), 1e-6)
+        assert (sizing.capacity, sizing.rows) == (125_000_000, rows)
+        assert sizing.slice_bits < 2**32
+        bits = 125_000_000 * math.log(9e6) / math.log(2) ** 2
+        assert 8 * sizing.stride == pytest.approx(bits, rel=0.01)
+        total = BloomGenerations.bytes_for(Window(10**9, age_ms), 1e-6)
+        assert total == rows * (sizing.stride + 40) + 16
+        last = bloom_place(np.uint64(0), np.uint64(2**64 - 1), sizing.slices - 1, sizing.slice_bits)
+        assert 0 <= last < sizing.slices * sizing.slice_bits <= 8 * sizing.stride
+    with pytest.raises(UsageError, match="a filter serves at most 23"):
+        bloom_sizing(Window(24 * 10**9), 1e-6)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.packed import PackedColumn
-from twinsieve.stages.exact.trie import TierSizes, TrieTiers
+from twinsieve.stages.exact.trie import TierSizes, TrieTiers, tier_sizes
 from twinsieve.stages.exact.trie_head import Entries, TrieHead
 
 _HALF = 0xAABBCCDD_00112233
@@ -103,7 +103,7 @@ def test_saved_and_loaded_tiers_go_on_as_if_nothing_had_happened(
 ) -> None:
     story = _Story(window, TrieTiers(window, sizes))
     story.play(before)
-    story.tiers = TrieTiers.from_sections(story.tiers.to_sections(), window, sizes)
+    story.tiers = TrieTiers.from_sections(story.tiers.freeze().whole(), window, sizes)
     story.check()
     story.play(after)
     story.check()
@@ -197,7 +197,7 @@ def test_nothing_is_found_of_no_keys_and_in_no_tiers() -> None:
 
 
 def test_a_state_of_another_window_is_refused_with_what_to_do() -> None:
-    sections = TrieTiers(Window(100, 5_000)).to_sections()
+    sections = TrieTiers(Window(100, 5_000)).freeze().whole()
     with pytest.raises(
         StateError, match=r"trie: saved with exact\.window\.age_ms 5000, the .* none; restore the"
     ):
@@ -205,7 +205,7 @@ def test_a_state_of_another_window_is_refused_with_what_to_do() -> None:
 
 
 def _sealed_sections() -> dict[str, NDArray[np.generic]]:
-    sections = _filled(Window(4_000), _random(3_000, seed=7)).to_sections()
+    sections = _filled(Window(4_000), _random(3_000, seed=7)).freeze().whole()
     assert "0.trie" in sections
     return sections
 
@@ -232,7 +232,7 @@ def _twice(name: str) -> dict[str, NDArray[np.generic]]:
         lambda: _without("clock"),
         lambda: _without("0.trie"),
         lambda: _without("1.level"),
-        lambda: _without("head.kept"),
+        lambda: _without("run0.kept"),
         lambda: _with("0.trie", np.zeros(0, dtype=np.uint8)),
         lambda: _with("0.trie", _sealed_sections()["0.trie"][:-9]),
         lambda: _with("0.trie", np.full(5_000, 7, dtype=np.uint8)),
@@ -242,12 +242,12 @@ def _twice(name: str) -> dict[str, NDArray[np.generic]]:
         lambda: _with("0.times.bases", np.zeros(3, dtype=np.int64)),
         lambda: _with("0.times.deltas", np.zeros((1_024, 9), dtype=np.uint8)),
         lambda: _twice("0.rows.deltas"),
-        lambda: _with("head.digests", np.zeros((5_000, 2), dtype=np.uint64)),
-        lambda: _with("head.kept", np.zeros(5_000, dtype=np.int64)),
+        lambda: _with("run0.digests", np.zeros((5_000, 2), dtype=np.uint64)),
+        lambda: _with("run0.kept", np.zeros(5_000, dtype=np.int64)),
         lambda: _with("clock", np.array([3_000, 0, -1])),
         lambda: _with("clock", np.array([2_000, 0, 2])),
         lambda: _with("1.level", np.array([7])),
-        lambda: _twice("head.kept"),
+        lambda: _twice("run0.kept"),
         lambda: _with("clock", np.array([3_000, 0, 10**12])),
     ],
 )
@@ -293,3 +293,21 @@ def test_the_head_answers_with_the_newest_row_as_a_dict_would(keys: list[int]) -
     assert head.room == 40 - len(keys)
     head.clear()
     assert head.find(_POOL).tolist() == [-1] * len(_POOL)
+
+
+def test_a_trie_of_a_thousand_million_has_tiers_of_a_million_and_its_numbers_fit() -> None:
+    window = Window(10**9)
+    sizes = tier_sizes(window)
+    assert sizes == (2**18, 4, 2**20)
+    planned = TrieTiers.bytes_for(window)
+    assert planned == pytest.approx(34 * 10**9, rel=0.01)
+    # Kept indices, positions and times of any size: a head and a tier hold rows, not numbers, in 32 bits.
+    tiers = TrieTiers(window, TierSizes(4, 2, 8))
+    first = 2**62
+    for start in range(0, 40, 2):
+        kept = np.arange(first + start, first + start + 2)
+        tiers.add(_random(40, 9)[start : start + 2], -kept, kept, kept)
+    found, leaders, kept_found, _ = tiers.find(_random(40, 9))
+    assert found.all()
+    assert (kept_found == np.arange(first, first + 40)).all()
+    assert (leaders == -kept_found).all()

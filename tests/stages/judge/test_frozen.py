@@ -42,10 +42,12 @@ class Shelf:
         self.runs.append((first, messages))
 
     def save(self, sieve: BatchSieve) -> None:
-        frozen = sieve.freeze()
+        frozen = sieve.freeze(self.parts.keys())
         for name, read in frozen.parts.items():
             if name not in self.parts:
                 self.parts[name] = {local: array.copy() for local, array in read().items()}
+        for name in self.parts.keys() - frozen.parts.keys():
+            del self.parts[name]
         stream = io.BytesIO()
         frozen.write(stream)
         self.state, self._oldest = stream.getvalue(), frozen.oldest

@@ -1,0 +1,238 @@
+"""Exact windows of days: what keeping, saving and restoring N keys costs.
+
+    python -m bench.exact_windows --keys 10000000 [--method bloom] [--between 1500000] [--folder DIR]
+
+A sieve without a near stage keeps N random digests and a fifth more, so that its window of N is full. It is
+saved in the background, as an index does, whenever `--between` more were kept (5 minutes at 5,000 a second).
+Printed are a line for each of the last saves (pause, seconds until its files are on disk, bytes written since
+the save before, those bytes as a multiple of the memory of what was kept since), a save after which nothing
+was kept, and the sums of all saves. A second process judges the same without saving: the difference of the
+peaks of anonymous memory is what saving takes. A third one restores the sieve, with its files in the page
+cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.machine import machine_line
+from bench.snapshots import Peak, anonymous_bytes, storage_in
+from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
+
+_MIB = 1 << 20
+_ROWS = 50_000
+_SHOWN = 4
+_NEAR_WINDOW = 100_000
+"""The ring of a sieve without a near stage: small, so that the figures are those of the exact stage."""
+
+
+class Save(NamedTuple):
+    """A save.
+
+    kept: messages kept since the save before
+    written, exact: bytes that it wrote, and bytes of all its files: those of the exact stage and the manifest
+    pieces: bytes of pieces of kept messages that were written since the save before
+    """
+
+    kept: int
+    pause_s: float
+    seconds: float
+    written: int
+    pieces: int
+    exact: int
+    files: int
+
+    def line(self, key_bytes: float) -> str:
+        """Its line of the table. key_bytes: memory of a key"""
+        of_kept = self.written / (self.kept * key_bytes) if self.kept else 0.0
+        return (
+            f"{self.kept:>12,} {1000 * self.pause_s:>9.1f} {self.seconds:>9.2f} "
+            f"{self.written / _MIB:>13.2f} {of_kept:>9.2f} {self.files:>6} {self.exact / _MIB:>9.1f}"
+        )
+
+
+def config_of(keys: int, method: str) -> SieveConfig:
+    """A sieve that finds exact copies only."""
+    return SieveConfig(
+        ExactConfig(method, window=Window(keys)),  # type: ignore[arg-type]
+        NearConfig(method="none", window=Window(_NEAR_WINDOW)),
+        scheme_id="bench",
+    )
+
+
+def batches(count: int) -> Iterator[Batch]:
+    """Messages with random digests and without texts, one a ms."""
+    rng = np.random.default_rng(1)
+    batch = Batch.blank(_ROWS)
+    for first in range(0, count, _ROWS):
+        batch.fingerprints.digests = rng.integers(0, 2**64, (_ROWS, 2), dtype=np.uint64)
+        batch.positions = np.arange(first, first + _ROWS)
+        batch.times_ms = batch.positions.copy()
+        batch.arrivals_ms = batch.positions.copy()
+        yield batch
+
+
+class _Saver:
+    """Saves a sieve into a folder in the background."""
+
+    def __init__(self, sieve: BatchSieve, folder: str) -> None:
+        self._sieve = sieve
+        self._folder = Path(folder)
+        self._journal = Journal(storage_in(folder), "bench", _NEAR_WINDOW)
+        sieve.on_kept = self._journal.take
+        self._background = ThreadPoolExecutor(1)
+        self._kept = self._written = 0
+        self._named: set[str] = set()
+
+    def save(self) -> Future[Save]:
+        """Begin a save."""
+        began = perf_counter()
+        frozen = self._sieve.freeze(self._journal.parts)
+        cut = self._journal.cut(frozen, self._sieve.image)
+        pause_s = perf_counter() - began
+        kept = frozen.kept - self._kept
+        self._kept = frozen.kept
+
+        def write() -> Save:
+            files = self._journal.write(cut)
+            small = io.BytesIO()
+            frozen.write(small)
+            (self._folder / "state").write_bytes(small.getvalue())
+            (self._folder / "files").write_bytes(encode_files(files))
+            self._journal.announced(files, {file.name for file in files})
+            parts = [file for file in files if file.holds is Holds.PART]
+            new = sum(file.size for file in parts if file.name not in self._named)
+            pieces, self._written = self._journal.written - self._written - new, self._journal.written
+            self._named = {file.name for file in parts}
+            exact = sum(file.size for file in parts) + small.tell()
+            return Save(
+                kept, pause_s, perf_counter() - began, new + small.tell(), pieces, exact, len(parts) + 1
+            )
+
+        return self._background.submit(write)
+
+
+def judge(keys: int, method: str, between: int, folder: str | None) -> None:
+    """Fill the window and save; without a folder, fill it only."""
+    config = config_of(keys, method)
+    warm = BatchSieve(config_of(10, method))
+    warm.judge(next(batches(_ROWS)))
+    before = anonymous_bytes()
+    sieve = BatchSieve(config)
+    saver = None if folder is None else _Saver(sieve, folder)
+    saves: list[Future[Save]] = []
+    seconds, left, rows = 0.0, between, 0
+    with Peak() as peak:
+        for batch in batches(keys + keys // 5):
+            began = perf_counter()
+            sieve.judge(batch)
+            seconds, rows, left = seconds + perf_counter() - began, rows + len(batch), left - len(batch)
+            if saver is not None and left <= 0:
+                if saves:
+                    saves[-1].result()
+                saves.append(saver.save())
+                left = between
+        if saver is not None:
+            # The last one is a save after which nothing was kept.
+            for _ in range(2):
+                if saves:
+                    saves[-1].result()
+                saves.append(saver.save())
+            saves[-1].result()
+    planned = sum(size for name, size in worst_case_bytes(config).items() if name in ("bloom", "trie"))
+    used = sieve.stats().bytes_used
+    exact = sieve._filters if method == "bloom" else sieve._tiers
+    assert exact is not None
+    if saver is not None:
+        done = [save.result() for save in saves]
+        key_bytes = exact.bytes_used / keys
+        head = ("kept", "pause ms", "seconds", "MiB written", "of kept", "files", "MiB all")
+        print("{:>12} {:>9} {:>9} {:>13} {:>9} {:>6} {:>9}".format(*head))
+        for save in done[-_SHOWN - 2 :]:
+            print(save.line(key_bytes))
+        pauses = [save.pause_s for save in done]
+        written = sum(save.written for save in done)
+        print(
+            f"{len(done)} saves: pauses {1000 * float(np.median(pauses)):.1f} ms, "
+            f"{1000 * float(np.quantile(pauses, 0.95)):.1f} at the 95th percentile, "
+            f"{1000 * max(pauses):.1f} the longest; "
+            f"written {written / _MIB:,.0f} MiB, {written / rows:.1f} B a kept key, "
+            f"{written / rows / key_bytes:.2f} of its memory; files {done[-1].exact / _MIB:,.0f} MiB, "
+            f"{done[-1].exact / keys:.1f} B a key of the window; beside them pieces of kept messages, "
+            f"{sum(save.pieces for save in done) / rows:.0f} B a kept key"
+        )
+    how = "saving" if folder else "not saving"
+    print(
+        f"{how}: {1e6 * seconds / rows:.2f} µs a key, {method} {exact.bytes_used / _MIB:,.1f} MiB "
+        f"({exact.bytes_used / keys:.2f} B a key, planned {planned / keys:.2f}), sieve {used / _MIB:,.1f} "
+        f"MiB, anonymous memory {anonymous_bytes() / _MIB - before / _MIB:,.1f} MiB more than before, "
+        f"{(peak.bytes - before) / _MIB:,.1f} at its peak",
+        flush=True,
+    )
+
+
+def restore(keys: int, method: str, folder: str) -> None:
+    """Restore the saved sieve, and print how long it takes."""
+    BatchSieve(config_of(10, method)).judge(next(batches(_ROWS)))
+    files: list[StateFile] = decode_files((Path(folder) / "files").read_bytes())
+    for file in files:
+        (Path(folder) / file.name).read_bytes()
+    began, before = perf_counter(), anonymous_bytes()
+    with Peak() as peak, SavedFiles(storage_in(folder), files, "bench") as parts:
+        stream = io.BytesIO((Path(folder) / "state").read_bytes())
+        sieve = BatchSieve.load(stream, config_of(keys, method), parts=parts)
+    took_s = perf_counter() - began
+    print(
+        f"restart, files in the page cache: {took_s:.2f} s, {1e6 * took_s / keys:.2f} µs a key; peak of "
+        f"anonymous memory {(peak.bytes - before) / _MIB:,.0f} MiB more than before, afterwards "
+        f"{(anonymous_bytes() - before) / _MIB:,.0f} MiB, sieve {sieve.stats().bytes_used / _MIB:,.0f} MiB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Prints machine, the last saves, memory, and the restart."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--keys", type=int, default=1_000_000)
+    parser.add_argument("--method", choices=["bloom", "trie"], default="bloom")
+    parser.add_argument("--between", type=int, default=1_500_000)
+    parser.add_argument("--folder", help="where the sieve is saved; default: a temporary folder")
+    parser.add_argument("--step", choices=["saving", "judging", "restart"], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step is not None:
+        if options.step == "restart":
+            restore(options.keys, options.method, options.folder)
+        else:
+            folder = options.folder if options.step == "saving" else None
+            judge(options.keys, options.method, options.between, folder)
+        return
+    print(machine_line())
+    print(
+        f"input: random digests, all kept; {options.method}, window {options.keys:,}, saved every "
+        f"{options.between:,}",
+        flush=True,
+    )
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or temporary
+        for step in ("saving", "judging", "restart"):
+            arguments = [*sys.argv[1:], "--step", step, "--folder", folder]
+            subprocess.run([sys.executable, "-m", "bench.exact_windows", *arguments], check=True)
+
+
+if __name__ == "__main__":
+    main()
