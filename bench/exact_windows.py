@@ -8,7 +8,8 @@ Printed are a line for each of the last saves (pause, seconds until its files ar
 the save before, those bytes as a multiple of the memory of what was kept since), a save after which nothing
 was kept, and the sums of all saves. A second process judges the same without saving: the difference of the
 peaks of anonymous memory is what saving takes. A third one restores the sieve, with its files in the page
-cache.
+cache. `--direct` puts the first N keys into the trie without a look-up, and saves then: for tries so large
+that to judge all keys takes long.
 """
 
 from __future__ import annotations
@@ -75,13 +76,13 @@ def config_of(keys: int, method: str) -> SieveConfig:
     )
 
 
-def batches(count: int) -> Iterator[Batch]:
-    """Messages with random digests and without texts, one a ms."""
-    rng = np.random.default_rng(1)
+def batches(count: int, first: int = 0) -> Iterator[Batch]:
+    """Messages from number `first` on, with random digests and without texts, one a ms."""
+    rng = np.random.default_rng(1 + first)
     batch = Batch.blank(_ROWS)
-    for first in range(0, count, _ROWS):
+    for start in range(first, first + count, _ROWS):
         batch.fingerprints.digests = rng.integers(0, 2**64, (_ROWS, 2), dtype=np.uint64)
-        batch.positions = np.arange(first, first + _ROWS)
+        batch.positions = np.arange(start, start + _ROWS)
         batch.times_ms = batch.positions.copy()
         batch.arrivals_ms = batch.positions.copy()
         yield batch
@@ -127,8 +128,19 @@ class _Saver:
         return self._background.submit(write)
 
 
-def judge(keys: int, method: str, between: int, folder: str | None) -> None:
-    """Fill the window and save; without a folder, fill it only."""
+def fill(sieve: BatchSieve, keys: int) -> None:
+    """Put the first keys into the trie of an empty sieve, without asking for them."""
+    assert sieve._tiers is not None
+    began = perf_counter()
+    for batch in batches(keys):
+        sieve._tiers.add(batch.fingerprints.digests, batch.positions, batch.positions, batch.times_ms)
+    seconds = perf_counter() - began
+    sieve._chunk_judge.segments.begin_at(keys)
+    print(f"{keys:,} keys added without a look-up: {1e6 * seconds / keys:.2f} µs a key", flush=True)
+
+
+def judge(keys: int, method: str, between: int, folder: str | None, *, direct: bool) -> None:
+    """Fill the window and save; without a folder, fill it only. direct: as `fill` does"""
     config = config_of(keys, method)
     warm = BatchSieve(config_of(10, method))
     warm.judge(next(batches(_ROWS)))
@@ -138,7 +150,10 @@ def judge(keys: int, method: str, between: int, folder: str | None) -> None:
     saves: list[Future[Save]] = []
     seconds, left, rows = 0.0, between, 0
     with Peak() as peak:
-        for batch in batches(keys + keys // 5):
+        if direct:
+            fill(sieve, keys)
+            left = 0
+        for batch in batches(keys + keys // 5) if not direct else batches(4 * between, keys):
             began = perf_counter()
             sieve.judge(batch)
             seconds, rows, left = seconds + perf_counter() - began, rows + len(batch), left - len(batch)
@@ -165,16 +180,17 @@ def judge(keys: int, method: str, between: int, folder: str | None) -> None:
         print("{:>12} {:>9} {:>9} {:>13} {:>9} {:>6} {:>9}".format(*head))
         for save in done[-_SHOWN - 2 :]:
             print(save.line(key_bytes))
+        kept = sum(save.kept for save in done)
         pauses = [save.pause_s for save in done]
         written = sum(save.written for save in done)
         print(
             f"{len(done)} saves: pauses {1000 * float(np.median(pauses)):.1f} ms, "
             f"{1000 * float(np.quantile(pauses, 0.95)):.1f} at the 95th percentile, "
             f"{1000 * max(pauses):.1f} the longest; "
-            f"written {written / _MIB:,.0f} MiB, {written / rows:.1f} B a kept key, "
-            f"{written / rows / key_bytes:.2f} of its memory; files {done[-1].exact / _MIB:,.0f} MiB, "
+            f"written {written / _MIB:,.0f} MiB, {written / kept:.1f} B a kept key, "
+            f"{written / kept / key_bytes:.2f} of its memory; files {done[-1].exact / _MIB:,.0f} MiB, "
             f"{done[-1].exact / keys:.1f} B a key of the window; beside them pieces of kept messages, "
-            f"{sum(save.pieces for save in done) / rows:.0f} B a kept key"
+            f"{sum(save.pieces for save in done) / kept:.0f} B a kept key"
         )
     how = "saving" if folder else "not saving"
     print(
@@ -211,6 +227,7 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--method", choices=["bloom", "trie"], default="bloom")
     parser.add_argument("--between", type=int, default=1_500_000)
+    parser.add_argument("--direct", action="store_true", help="with the trie: fill it without look-ups")
     parser.add_argument("--folder", help="where the sieve is saved; default: a temporary folder")
     parser.add_argument("--step", choices=["saving", "judging", "restart"], help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -219,7 +236,7 @@ def main() -> None:
             restore(options.keys, options.method, options.folder)
         else:
             folder = options.folder if options.step == "saving" else None
-            judge(options.keys, options.method, options.between, folder)
+            judge(options.keys, options.method, options.between, folder, direct=options.direct)
         return
     print(machine_line())
     print(
@@ -229,7 +246,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or temporary
-        for step in ("saving", "judging", "restart"):
+        for step in ("saving", "restart") if options.direct else ("saving", "judging", "restart"):
             arguments = [*sys.argv[1:], "--step", step, "--folder", folder]
             subprocess.run([sys.executable, "-m", "bench.exact_windows", *arguments], check=True)
 
