@@ -676,7 +676,7 @@ def test_a_damaged_file_is_refused_or_loads_as_it_was(
     sieve.judge(texts[2:])
     sieve.save(name)
     paths = sorted(name.iterdir())
-    assert len(paths) == 5, "manifest, image, kept texts, ids, a full generation of the exact stage"
+    assert len(paths) == 6, "manifest, image, kept texts, ids, a full generation of the exact stage, new keys"
     path = paths[int(which * len(paths))]
     content = bytearray(path.read_bytes())
     at = int(where * len(content))

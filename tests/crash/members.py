@@ -19,10 +19,10 @@ from twinsieve.stages.judge.scheme import Scheme
 MESSAGES = 260
 
 
-def settings_at(state: str, method: str = "bloom", segment: int = 16_000_000) -> Settings:
+def settings_at(state: str, method: str = "bloom", segment: int = 16_000_000, exact: int = 80) -> Settings:
     """A near window of 60 messages in segments, and an exact window of 80, with a snapshot whenever it is
     possible."""
-    settings = exact_window(base(state), 80)
+    settings = exact_window(base(state), exact)
     settings = settings.model_copy(update={"near": settings.near.model_copy(update={"segment": segment})})
     return settings.model_copy(update={"exact": settings.exact.model_copy(update={"method": method})})
 

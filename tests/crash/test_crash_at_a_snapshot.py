@@ -15,7 +15,7 @@ from tests.service.test_changed_settings import deployment, posts
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.judge.scheme import Scheme
 
-_LATER = {SnapshotStep.MERGED: 2, SnapshotStep.SEGMENT: 3}
+_LATER = {SnapshotStep.MERGED: 2, SnapshotStep.SEGMENT: 3, SnapshotStep.JOINED: 2}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,12 @@ def test_a_kill_at_a_step_of_a_snapshot_changes_nothing(
     small_pieces(monkeypatch)
     # Pieces whose segment lies in a file are not merged.
     segment = 16_000_000 if step is SnapshotStep.MERGED else 25
-    settings = settings_at(str(tmp_path), segment=segment)
+    # A Bloom generation of an exact window of 80 is full before there are runs to join.
+    exact = 800 if step is SnapshotStep.JOINED else 80
+    settings = settings_at(str(tmp_path), segment=segment, exact=exact)
+    if exact != 80:
+        undisturbed = settings_at(str(tmp_path / "undisturbed"), segment=segment, exact=exact)
+        unbroken = verdicts_undisturbed(scheme, undisturbed, MESSAGES)
     world = deployment(settings, scheme)
     world.produce(posts(1, MESSAGES))
     killed = Killed(monkeypatch, step, 1 if when == "at first" else _LATER.get(step, 6))

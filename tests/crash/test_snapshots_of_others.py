@@ -58,7 +58,10 @@ def test_a_standby_that_follows_for_long_keeps_few_files_and_takes_over_without_
     leader = Member(world, settings, "one")
     for _ in range(40):
         leader.step()
-    restored_from = {path.name for path in (tmp_path / "one" / "t").iterdir()}
+    # The head of a trie is of a thousand messages, so its runs stay.
+    restored_from = {
+        path.name for path in (tmp_path / "one" / "t").iterdir() if not path.name.startswith("head-")
+    }
     standby = Member(world, own, "two", works=False)
     most = 0
     for _ in range(2_000):
