@@ -95,7 +95,7 @@ class BloomGenerations:
             sections["base"] = np.array([base], np.int64)
             sections["runs"] = np.array(runs, np.int64).reshape(-1, 2)
             if base != NO_BASE:
-                name = f"bloom-{newest[0]}-at-{base}"
+                name = f"bits-{newest[0]}-{base}"
                 read = partial(gone, name)
                 if name not in in_files:
                     copied = self._bits_of(int(rows[-1])).copy()
@@ -203,7 +203,7 @@ def _of_bits(bits: NDArray[np.uint8]) -> Sections:
 
 def _bases_in(names: Iterable[str], first: int) -> list[int]:
     """Up to which kept index there are bits of the generation that begins with `first`, among named parts."""
-    name = re.compile(rf"bloom-{first}-at-([0-9]{{1,19}})")
+    name = re.compile(rf"bits-{first}-([0-9]{{1,19}})")
     return [int(found[1]) for found in map(name.fullmatch, names) if found is not None]
 
 

@@ -74,7 +74,7 @@ _TESTED = 4
 """Slices that `bloom_oldest_hit` tests without a branch."""
 
 _AHEAD = 8
-"""Keys whose cache lines `bloom_fill` has prefetched; less than PLACE_LINES."""
+"""Keys whose cache lines are prefetched before the first of them is read; less than PLACE_LINES."""
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -253,9 +253,14 @@ def bloom_insert(bloom: Bloom, line: int, kept_index: int, time_ms: int) -> None
 @kernel
 def contains_batch(bloom: Bloom, digests: NDArray[np.uint64], hits: NDArray[np.bool_]) -> None:
     """Write to hits[i] whether a live generation contains digests[i]. hits: bool[n]"""
-    for i in range(len(digests)):
-        find_places(bloom, digests[i, 0], digests[i, 1], ZERO)
-        hits[i] = bloom_oldest_hit(bloom, ZERO) >= 0
+    for ahead in range(len(digests) + _AHEAD):
+        if ahead < len(digests):
+            line = ahead & (PLACE_LINES - 1)
+            find_places(bloom, digests[ahead, 0], digests[ahead, 1], line)
+            bloom_prefetch(bloom, line)
+        if ahead >= _AHEAD:
+            i = ahead - _AHEAD
+            hits[i] = bloom_oldest_hit(bloom, i & (PLACE_LINES - 1)) >= 0
 
 
 @kernel

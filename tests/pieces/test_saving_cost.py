@@ -53,7 +53,7 @@ def test_what_is_small_of_a_sieve_is_within_what_is_counted(method: Literal["blo
     copied = sum(
         array.nbytes
         for name, read in frozen.parts.items()
-        if name.startswith(("bloom-0-at-", "head-"))
+        if name.startswith(("bits-", "head-"))
         for array in read().values()
     )
     assert small + copied < saving_bytes(config)

@@ -137,11 +137,11 @@ def test_without_notes_the_newest_bits_are_a_part_and_later_saves_go_on_from_it(
     life = _Bloom(Window(800_000), 2_000, 8)
     life.keep(500, noted=False)
     life.save()
-    assert life.files.new == ["bloom-0-at-500"]
+    assert life.files.new == ["bits-0-500"]
     life.keep(100)
     life.save()
     assert life.files.new == ["keys-500-600"]
-    assert set(life.files.parts) == {"bloom-0-at-500", "keys-500-600"}
+    assert set(life.files.parts) == {"bits-0-500", "keys-500-600"}
 
 
 def test_a_full_generation_is_written_once_and_its_runs_are_not_needed_any_more() -> None:
@@ -152,7 +152,7 @@ def test_a_full_generation_is_written_once_and_its_runs_are_not_needed_any_more(
         life.save()
         names += life.files.new
     assert len(set(names)) == len(names)
-    full = [name for name in names if name.count("-") == 1]
+    full = [name for name in names if name.startswith("bloom-")]
     assert full == [f"bloom-{first}" for first in range(0, 500, 100)]
 
 
@@ -183,7 +183,7 @@ def test_of_deleted_runs_the_next_save_is_whole() -> None:
     with pytest.raises(StateError, match=r"the file of keys-0-300 was deleted; the next one is whole"):
         lost.save(frozen)
     read = lost.save(life.seen.freeze(()))
-    assert lost.new == ["bloom-0-at-600"]
+    assert lost.new == ["bits-0-600"]
     assert same(life.restored(read).freeze().whole(), life.plain.freeze().whole())
 
 
