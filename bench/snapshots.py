@@ -107,8 +107,8 @@ class _Saver:
             (self._folder / "state").write_bytes(small.getvalue())
             (self._folder / "files").write_bytes(encode_files(files))
             self._journal.announced(files, {file.name for file in files})
-            new = self._journal.written + small.tell() - self._written
-            self._written += new
+            new = self._journal.written - self._written + small.tell()
+            self._written = self._journal.written
             size = sum(file.size for file in files) / stats.held
             seconds = perf_counter() - began
             return (

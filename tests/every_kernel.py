@@ -102,11 +102,17 @@ def every_sieve() -> None:
             inspect_pair(bodies, prints, SieveConfig(near=NearConfig(method=near, parts=2)), earlier, later)
 
 
+def _restored(generations: BloomGenerations) -> BloomGenerations:
+    return BloomGenerations.from_sections(generations.freeze().whole(), _SMALL, 1e-6)
+
+
 def filters() -> None:
     """Use the small parts that have entries of their own."""
     generations = BloomGenerations(_SMALL, 1e-6)
     add(generations, np.zeros((3, 2), np.uint64))
     assert contains(generations, np.zeros((3, 2), np.uint64)).all()
+    generations.note(0, np.zeros((3, 2), np.uint64))
+    assert contains(_restored(generations), np.zeros((3, 2), np.uint64)).all()
     bloom_expire(generations.bloom, 3, 5)
 
 
