@@ -14,7 +14,7 @@ from tests.stages.exact.files import Files, bytes_of, random_digests, same
 from tests.stages.exact.filters import add
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.exact import key_notes, runs
+from twinsieve.stages.exact import bloom, key_notes, runs
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.key_notes import NOTE_BYTES, joined_keys, run_to_join
 from twinsieve.stages.exact.runs import Run, covering, runs_in, similar
@@ -26,8 +26,9 @@ _RATE = 1e-6
 
 @pytest.fixture(scope="module", autouse=True)
 def small() -> Iterator[None]:
-    """Notes in blocks of four keys, and runs that are joined by threes."""
+    """Notes in blocks of four keys, runs that are joined by threes, and runs in small generations too."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bloom, "NOTE_BYTES", 1e-9)
         patch.setattr(key_notes, "_BLOCK", 4)
         patch.setattr(key_notes, "_LARGEST_JOINED", 40)
         patch.setattr(runs, "FAN_IN", 3)
@@ -73,16 +74,26 @@ class _Bloom:
 
 _STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["keep", "keep", "keep", "unnoted", "save", "save", "restart"]), st.integers(1, 9)
+        st.sampled_from(["keep", "keep", "unnoted", "save", "restart", *["keep and save"] * 8]),
+        st.integers(1, 9),
     ),
     max_size=40,
 )
+_MANY = st.one_of(st.integers(1, 200), st.sampled_from([400, 2_000]))
+
+
+def _played(steps: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The steps one by one, and at the end a save of a few more keys."""
+    played: list[tuple[str, int]] = []
+    for step, size in steps:
+        played += [("keep", size), ("save", 0)] if step == "keep and save" else [(step, size)]
+    return [*played, ("save", 0), ("keep", 5), ("save", 0)]
 
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.builds(Window, st.integers(1, 200), st.one_of(st.none(), st.integers(0, 200))),
-    st.integers(0, 60),
+    st.builds(Window, _MANY, st.one_of(st.none(), st.integers(0, 200))),
+    st.sampled_from([0, 20, 400]),
     st.integers(2, 8),
     _STEPS,
 )
@@ -90,7 +101,7 @@ def test_every_save_restores_the_filters_of_its_moment(
     window: Window, limit: int, generations: int, steps: list[tuple[str, int]]
 ) -> None:
     life = _Bloom(window, limit, generations)
-    for step, size in [*steps, ("save", 1), ("keep", 5), ("save", 1)]:
+    for step, size in _played(steps):
         if step in ("keep", "unnoted"):
             life.keep(size, noted=step == "keep")
             continue
@@ -142,6 +153,19 @@ def test_without_notes_the_newest_bits_are_a_part_and_later_saves_go_on_from_it(
     life.save()
     assert life.files.new == ["keys-500-600"]
     assert set(life.files.parts) == {"bits-0-500", "keys-500-600"}
+
+
+def test_bits_that_are_smaller_than_the_new_keys_are_written_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bloom, "NOTE_BYTES", NOTE_BYTES)
+    life = _Bloom(Window(4_000), 2_000, 8)
+    stride = life.seen.sizing.stride
+    life.keep(stride // NOTE_BYTES)
+    life.save()
+    assert life.files.new == [f"keys-0-{stride // NOTE_BYTES}"]
+    life.keep(stride // NOTE_BYTES + 1)
+    read = life.save()
+    assert life.files.new == [f"bits-0-{life.count}"]
+    assert same(life.restored(read).freeze().whole(), life.plain.freeze().whole())
 
 
 def test_a_full_generation_is_written_once_and_its_runs_are_not_needed_any_more() -> None:
@@ -231,15 +255,15 @@ def _entries(first: int, count: int) -> tuple[Any, ...]:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.builds(Window, st.integers(1, 90), st.one_of(st.none(), st.integers(0, 90))),
-    st.builds(TierSizes, st.integers(1, 30), st.integers(2, 4), st.integers(30, 60)),
+    st.builds(Window, _MANY, st.one_of(st.none(), st.integers(0, 200))),
+    st.builds(TierSizes, st.integers(1, 60), st.integers(2, 4), st.integers(60, 90)),
     _STEPS,
 )
 def test_every_save_restores_the_tiers_of_its_moment(
     window: Window, sizes: TierSizes, steps: list[tuple[str, int]]
 ) -> None:
     plain, tiers, files, count = TrieTiers(window, sizes), TrieTiers(window, sizes), Files(), 0
-    for step, size in [*steps, ("save", 1), ("keep", 5), ("save", 1)]:
+    for step, size in _played(steps):
         if step in ("keep", "unnoted"):
             for each in (plain, tiers):
                 each.add(*_entries(count, size))
