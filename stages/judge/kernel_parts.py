@@ -23,6 +23,7 @@ from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.exact.bloom_kernel import (
     add_batch,
     bloom_expire,
+    bloom_fill,
     bloom_insert,
     bloom_prefetch,
     contains_batch,
@@ -218,6 +219,7 @@ def _compile_exact() -> None:
     _compile(bloom_expire, bloom, 0, 0)
     _compile(contains_batch, bloom, digests, given.chunk.has_simhash)
     _compile(add_batch, bloom, digests, given.chunk.times, given.chunk.times)
+    _compile(bloom_fill, bloom, 0, np.zeros(1, np.uint64), np.zeros(1, np.uint16))
     _compile(_insert_ring, ring.tag_slots, 0, ring.tags, 0, 0)
     _compile(tag_find_all, ring.tag_slots, ring.tags, ring.tags, given.chunk.positions)
     head = TrieHead(1)

@@ -314,7 +314,7 @@ def test_what_a_killed_run_has_left_is_swept(tmp_path: Path, run: Run, left: str
     assert run(*call, two, "-o", tmp_path / "out").code == 0
     now = _content(state)
     assert named < set(now)
-    assert len(now) == len(named) + 2, "the manifest and one more piece"
+    assert len(now) == len(named) + 3, "the manifest, one more piece, and the new keys of the filter"
     assert not {content for content in now.values() if content == b"rest"}
 
 
