@@ -136,7 +136,7 @@ def _memory(settings: Settings, memory: int) -> Iterator[Problem]:
     least = least_memory(config, texts)
     if least <= memory:
         return
-    held = "the open segment, and the one that is being written to a file, take"
+    held = "the open segment takes"
     if config.near.segment >= config.near.window.messages:
         held = "the near window is one segment, which lies in memory and takes"
     smaller = largest_segment(config, memory, texts)

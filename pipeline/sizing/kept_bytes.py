@@ -87,9 +87,9 @@ def hot_bytes(parts: dict[str, int]) -> int:
 
 
 def least_memory(config: SieveConfig, texts: Texts) -> int:
-    """Usual bytes of what always lies in memory: the open segment, and one that is being written."""
-    in_memory = min(2, segment_count(config))
-    return in_memory * sum(segment_parts(config, texts).values())
+    """Usual bytes of what always lies in memory: the open segment. While a sealed one is written to a file,
+    for seconds, that lies there too."""
+    return sum(segment_parts(config, texts).values())
 
 
 def _normal(sigmas: float) -> float:

@@ -20,7 +20,9 @@ from twinsieve.pipeline.sizing.piece_bytes import (
     times_merged,
 )
 from twinsieve.stages.contract import SieveConfig, Window
-from twinsieve.stages.exact.bloom_sizing import GENERATIONS
+from twinsieve.stages.exact.bloom import notes_limit
+from twinsieve.stages.exact.bloom_sizing import bloom_sizing
+from twinsieve.stages.exact.key_notes import NOTE_BYTES
 from twinsieve.stages.exact.trie import tier_sizes
 from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
@@ -165,7 +167,7 @@ def _disk(config: SieveConfig, load: Load, parts: dict[str, int], piece: float, 
         disk["segments"] = segments * sum(parts.values())
     elif times_merged(window, piece_messages(window, load.kept_a_second * load.snapshot_s)):
         disk["merge, while it runs"] = round(piece * window)
-    return disk | {"exact stage": exact + load.snapshots * (_small_bytes(config, exact) + SMALL_BYTES)}
+    return disk | {"exact stage": exact + load.snapshots * (_small_bytes(config, load) + SMALL_BYTES)}
 
 
 def _in_pieces(config: SieveConfig, load: Load) -> int:
@@ -191,12 +193,19 @@ def _written(config: SieveConfig, load: Load, parts: dict[str, int], exact: int)
     per_key = exact / config.exact.window.messages if exact else 0
     times = _TRIE_WRITES if config.exact.method == "trie" else 1
     written["exact stage"] = kept * per_key * times
-    written["snapshots"] = _HOUR_S / load.snapshot_s * (_small_bytes(config, exact) + SMALL_BYTES)
+    written["snapshots"] = _HOUR_S / load.snapshot_s * (_small_bytes(config, load) + SMALL_BYTES)
     return {name: round(size) for name, size in written.items()}
 
 
-def _small_bytes(config: SieveConfig, exact: int) -> int:
-    """Bytes of the exact stage that each snapshot writes: the newest generation, or the head."""
-    if config.exact.method == "trie":
-        return TrieHead.bytes_for(tier_sizes(config.exact.window).head)
-    return exact // GENERATIONS
+def _small_bytes(config: SieveConfig, load: Load) -> int:
+    """Bytes of the exact stage that each snapshot writes: the new keys of the newest generation or of the
+    head, or all of it where they take more."""
+    exact, keys = config.exact, math.ceil(load.kept_a_second * load.snapshot_s)
+    if exact.method == "trie":
+        head = tier_sizes(exact.window).head
+        return TrieHead.bytes_for(head) * min(keys, head) // head
+    if exact.method == "none":
+        return 0
+    sizing = bloom_sizing(exact.window, exact.error_rate)
+    noted = NOTE_BYTES * keys
+    return noted if keys <= notes_limit(sizing) and noted < sizing.stride else sizing.stride

@@ -416,8 +416,11 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
     """
     segments = segment_count(config)
     parts = near_bytes(config, min(IN_MEMORY, segments))
-    hot = near_bytes(config, max(0, segments - IN_MEMORY))
-    room = min(config.near.memory - sum(parts.values()), hot.get("buckets", 0) + hot["tags"])
+    mapped = max(0, segments - IN_MEMORY)
+    hot = near_bytes(config, mapped)
+    # The column of tags, which look-ups read too, counts to the ring there.
+    tags = hot["tags"] + 8 * mapped * config.near.segment
+    room = min(config.near.memory - sum(parts.values()), hot.get("buckets", 0) + tags)
     if room > 0:
         parts["sealed segments in memory"] = room
     exact = config.exact

@@ -35,7 +35,7 @@ from twinsieve.stages.contract import (
 )
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge import chunk_judge as stage
-from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
 from twinsieve.stages.window.buckets import WAYS
 
@@ -304,6 +304,20 @@ def test_a_window_holds_no_more_segments_than_it_needs() -> None:
     assert most == 5
     assert sieve.stats().held == sieve.stats().capacity == 1_000
     assert sieve._chunk_judge.bytes_used <= sum(near_bytes(config, segment_count(config)).values())
+
+
+def test_the_worst_memory_has_the_hot_arrays_that_fit_into_the_setting() -> None:
+    near = NearConfig(window=Window(1_000), segment=100)
+    alone = sum(worst_case_bytes(SieveConfig(near=near)).values())
+
+    def worst(memory: int) -> int:
+        return sum(worst_case_bytes(SieveConfig(near=replace(near, memory=memory))).values())
+
+    near_alone = alone - worst_case_bytes(SieveConfig(near=near))["bloom"]
+    assert worst(near_alone) == alone
+    assert worst(near_alone + 999) == alone + 999
+    segments = BatchSieve(SieveConfig(near=near))._chunk_judge.segments
+    assert worst(1 << 40) == alone + (segment_count(SieveConfig(near=near)) - 2) * segments.open.bytes_hot
 
 
 def test_a_state_of_another_segment_size_is_refused_with_what_to_do() -> None:

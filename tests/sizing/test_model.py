@@ -37,7 +37,7 @@ def test_a_cut_window_costs_what_arithmetic_says() -> None:
     config = SieveConfig(ExactConfig("none"), _NEAR, layout=BandLayout(bands=24, rows=4))
     load = Load(5_000, 0.4, Texts(60), 8 * _GIB, 300, 2)
     costs = estimate(config, load)
-    buckets = round(8_000_000 / 8.4)
+    buckets = round(8_000_000 / 8.6)
     hot = 64 * (24 * buckets + buckets // 2) + 4 * 2**24 + 8 * 8_000_000
     texts = segment_parts(config, Texts(60))["texts"]
     segment = hot + 8_000_000 * 64 + texts
@@ -86,11 +86,12 @@ def test_a_window_of_one_segment_has_no_files_and_merges_where_snapshots_are_sma
     assert costs.written["pieces"] == round(360_000 * piece)
     assert costs.written["merges"] == costs.written["pieces"]
     assert costs.written["exact stage"] == round(360_000 * bloom / 10_000_000)
-    assert costs.written["snapshots"] == 60 * (bloom // 8 + 65_536)
+    # 6,000 new keys of ten bytes.
+    assert costs.written["snapshots"] == 60 * (60_000 + 65_536)
     assert costs.disk == {
         "pieces": round(1_250_000 * piece),
         "merge, while it runs": round(1_000_000 * piece),
-        "exact stage": bloom + 3 * (bloom // 8 + 65_536),
+        "exact stage": bloom + 3 * (60_000 + 65_536),
     }
     assert costs.hours == 60 / 3600
 
