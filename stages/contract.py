@@ -362,7 +362,7 @@ class NearConfig:
     details: bool = False
     same_id: Literal["drop", "pass"] = "drop"
     candidates: Literal["index", "scan"] = "index"
-    bucket_load: float = 8.6
+    bucket_load: float = 8.4
     segment: int = MAX_SEGMENT
     memory: int = 0
     distances: tuple[tuple[int, int], ...] = ((8, 3),)

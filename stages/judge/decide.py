@@ -370,7 +370,7 @@ def _best_of_chunk(
         cell = cell_of_bucket(kept, bucket_at(key, np.int64(probe), buckets))
         if kept.keys[cell] == np.uint64(0):
             continue
-        wanted = wanted_bits(key, chunk.signatures[row])
+        wanted = wanted_bits(key, chunk.signatures[row], buckets)
         node = np.int64(kept.heads[cell])
         left = WAYS
         while node != NONE and left > 0:
@@ -381,10 +381,10 @@ def _best_of_chunk(
             # The entry that will be inserted for it.
             other_key = key_of(chunk, other, own, buckets)
             entry = pack_entry(
-                kept.kept_indices[number], chunk.codes[other], other_key, chunk.signatures[other]
+                kept.kept_indices[number], chunk.codes[other], other_key, chunk.signatures[other], buckets
             )
             limit = index.candidates.limits[chunk.codes[row], chunk.codes[other]]
-            if not has_key(entry, wanted) or differing_bits(entry, wanted) > limit:
+            if not has_key(entry, wanted, buckets) or differing_bits(entry, wanted) > limit:
                 continue
             if not first_meeting(work.scratch.seen, row, kept.kept_indices[number]):
                 continue
@@ -451,13 +451,18 @@ def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, ke
     chunk were already inserted."""
     for probe in range(chunk.probes[row]):
         key = key_of(chunk, row, np.int64(probe), buckets)
-        start, wanted = bucket_at(key, np.int64(probe), buckets), wanted_bits(key, chunk.signatures[row])
+        start, wanted = (
+            bucket_at(key, np.int64(probe), buckets),
+            wanted_bits(key, chunk.signatures[row], buckets),
+        )
         cell = cell_of_bucket(kept, start)
         pushed = np.int64(0) if kept.keys[cell] == np.uint64(0) else np.int64(kept.sizes[cell])
         for way in range(WAYS - pushed):
             entry = buckets.entries[start + way]
             if entry == np.uint64(0):
                 break
-            if np.int64(entry & np.uint64(INDEX_MASK)) == kept_index & INDEX_MASK and has_key(entry, wanted):
+            if np.int64(entry & np.uint64(INDEX_MASK)) == kept_index & INDEX_MASK and has_key(
+                entry, wanted, buckets
+            ):
                 return True
     return False

@@ -30,7 +30,7 @@ from twinsieve.stages.near.hamming import distances_of
 from twinsieve.stages.near.verify import bag_bound
 from twinsieve.stages.text.references import without_references
 from twinsieve.stages.window.bucket_table import BucketTable
-from twinsieve.stages.window.buckets import SIGNATURE_MASK, bucket_of
+from twinsieve.stages.window.buckets import KEYED_FROM, SIGNATURE_MASK, bucket_of
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.record import RECORD
@@ -111,7 +111,7 @@ def inspect_pair(
         estimated=eligible and max(lengths) > STORED_LENGTH,
         length_ratio_ok=2 * min(lengths) * 10_000 >= config.near.similarity * sum(lengths),
         bag_bound_ok=eligible and _bag_passes(chunk, lengths, config.near.similarity),
-        signature_ok=eligible and _signature_passes(chunk, config.near.similarity),
+        signature_ok=eligible and _signature_passes(chunk, config.near),
         bands_shared=bands,
         tables_shared=tables,
         simhash_distance=distance,
@@ -239,7 +239,9 @@ def _bag_passes(chunk: Chunk, lengths: list[int], similarity: int) -> bool:
     return 2 * int(bound) * 10_000 >= similarity * sum(lengths)
 
 
-def _signature_passes(chunk: Chunk, similarity: int) -> bool:
-    limit = int(signature_limits(similarity)[chunk.codes[1], chunk.codes[0]])
-    differing = (chunk.signatures[0] ^ chunk.signatures[1]) & np.uint32(SIGNATURE_MASK)
+def _signature_passes(chunk: Chunk, near: NearConfig) -> bool:
+    limit = int(signature_limits(near.similarity)[chunk.codes[1], chunk.codes[0]])
+    differing = chunk.signatures[0] ^ chunk.signatures[1]
+    if min(near.window.messages, near.segment) >= KEYED_FROM:
+        differing &= np.uint32(SIGNATURE_MASK)
     return int(np.bitwise_count(differing)) <= limit

@@ -172,11 +172,11 @@ def _candidates(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> i
     found = ZERO
     for probe in range(chunk.probes[row]):
         key = key_of(chunk, row, np.int64(probe), buckets)
-        start, wanted = bucket_at(key, np.int64(probe), buckets), wanted_bits(key, signature)
+        start, wanted = bucket_at(key, np.int64(probe), buckets), wanted_bits(key, signature, buckets)
         for way in range(WAYS):
             entry = buckets.entries[start + way]
             # An empty place may have the bits of this key; its length code is no length.
-            if not has_key(entry, wanted):
+            if not has_key(entry, wanted, buckets):
                 continue
             limit = index.candidates.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
             if differing_bits(entry, wanted) > limit:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.pages import zeros
-from twinsieve.stages.window.buckets import WAYS, Buckets, bucket_counts, entry_count
+from twinsieve.stages.window.buckets import KEYED_FROM, WAYS, Buckets, bucket_counts, entry_count
 from twinsieve.stages.window.resize import resize_buckets
 
 SMALL_SHARE = 8
@@ -46,6 +46,7 @@ class BucketTable:
             table_buckets,
             layout.weak,
             layout.key_bits,
+            int(window >= KEYED_FROM),
         )
         # Indices of the first entries of filled buckets, ascending; None after the move to large pages.
         self._filled: NDArray[np.int64] | None = np.zeros(0, np.int64)
@@ -62,6 +63,10 @@ class BucketTable:
             self._move(self._filled // WAYS)
         else:
             self._filled = together
+
+    def set_keyed(self, keyed: int) -> None:
+        """Set `Buckets.keyed` to that of a table whose entries come next."""
+        self.buckets = self.buckets._replace(keyed=keyed)
 
     def map(self, entries: NDArray[Any]) -> None:
         """Use these entries of a table of the same size, to which nothing is added any more."""

@@ -3,7 +3,8 @@
 An entry stands for one kept message. It has 8 bytes: 24 bits kept index (the number of the kept message,
 modulo 2 ** 24), 8 bits length code (`window.lengths`), 8 bits of the key, 24 bits of the signature. Most
 entries of a bucket have another key than the message that is looked up. The bits of the key tell, so the
-records of these entries are not read. A bucket is one cache line (64 bytes). A new entry goes to the front,
+records of these entries are not read. In a small table (`KEYED_FROM`) an entry has all 32 bits of the
+signature and none of the key. A bucket is one cache line (64 bytes). A new entry goes to the front,
 and the oldest one is removed. Otherwise no entry is deleted: the kept index shows whether an entry is older
 than the window. There are no chains, so a frequent key costs eight comparisons and not thousands.
 """
@@ -27,6 +28,10 @@ KEY_SHIFT, KEY_MASK = 32, 0xFF
 """Place of the bits of the key in an entry. They are low bits; the bucket depends on the high ones."""
 SIGNATURE_SHIFT, SIGNATURE_MASK = 40, 0xFFFFFF
 """Place of the signature in an entry, and which bits of it are there."""
+KEYED_FROM = 1 << 18
+"""Tables for at least this many messages have bits of the key in their entries. The records of fewer are in
+the cache anyway, and where so few messages share the buckets, unrelated keys meet often enough to find pairs
+that share no key."""
 
 _PREFETCHED_ROWS = 2
 """The buckets of a row are prefetched while the rows before it are inserted. They are dozens, as many lines
@@ -40,6 +45,7 @@ class Buckets(NamedTuple):
     bands, tables: number of MinHash bands, number of SimHash tables
     band_buckets, table_buckets: number of buckets in each band, number of buckets in each table
     weak, key_bits: number of weak bits and of key bits of a SimHash table (`BandLayout`)
+    keyed: 1 if entries have bits of their keys
     """
 
     entries: NDArray[np.uint64]
@@ -49,6 +55,7 @@ class Buckets(NamedTuple):
     table_buckets: int
     weak: int
     key_bits: int
+    keyed: int
 
 
 def bucket_counts(window: int, load: float) -> tuple[int, int]:
@@ -143,32 +150,35 @@ def own_buckets(chunk: Chunk, buckets: Buckets, found: NDArray[np.int64]) -> int
 
 
 @kernel(callee=True)
-def pack_entry(kept_index: int, code: int, key: np.uint64, signature: int) -> np.uint64:
+def pack_entry(kept_index: int, code: int, key: np.uint64, signature: int, buckets: Buckets) -> np.uint64:
     """The 8 bytes of an entry, in the layout that the module describes.
 
     code: code of the message's length (`window.lengths.length_code`); key: that of the bucket (`key_of`)
     """
     low = np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))
-    return low | wanted_bits(key, signature)
+    return low | wanted_bits(key, signature, buckets)
 
 
 @kernel(callee=True)
-def wanted_bits(key: np.uint64, signature: int) -> np.uint64:
+def wanted_bits(key: np.uint64, signature: int, buckets: Buckets) -> np.uint64:
     """The bits of key and signature at their places in an entry."""
+    if not buckets.keyed:
+        return np.uint64(signature) << np.uint64(KEY_SHIFT)
     high = (np.uint64(signature) & np.uint64(SIGNATURE_MASK)) << np.uint64(SIGNATURE_SHIFT)
     return ((key & np.uint64(KEY_MASK)) << np.uint64(KEY_SHIFT)) | high
 
 
 @kernel(callee=True)
-def has_key(entry: np.uint64, wanted: np.uint64) -> bool:
-    """Whether an entry has the bits of the key in `wanted` (`wanted_bits`)."""
-    return ((entry ^ wanted) >> np.uint64(KEY_SHIFT)) & np.uint64(KEY_MASK) == np.uint64(0)
+def has_key(entry: np.uint64, wanted: np.uint64, buckets: Buckets) -> bool:
+    """Whether an entry has the bits of the key in `wanted` (`wanted_bits`), or has none."""
+    differing = ((entry ^ wanted) >> np.uint64(KEY_SHIFT)) & np.uint64(KEY_MASK)
+    return not buckets.keyed or differing == np.uint64(0)
 
 
 @kernel(callee=True)
 def differing_bits(entry: np.uint64, wanted: np.uint64) -> np.int64:
-    """How many bits differ of the signatures in an entry and in `wanted`."""
-    return np.int64(popcount((entry ^ wanted) >> np.uint64(SIGNATURE_SHIFT)))
+    """How many bits differ of the signatures in an entry and in `wanted`; their bits of keys are equal."""
+    return np.int64(popcount((entry ^ wanted) >> np.uint64(KEY_SHIFT)))
 
 
 @kernel
@@ -205,4 +215,5 @@ def insert_kept(
             start = bucket_at(key, probe, buckets)
             for way in range(WAYS - 1, 0, -1):
                 entries[start + way] = entries[start + way - 1]
-            entries[start] = pack_entry(kept_indices[before], chunk.codes[row], key, chunk.signatures[row])
+            code, signature = chunk.codes[row], chunk.signatures[row]
+            entries[start] = pack_entry(kept_indices[before], code, key, signature, buckets)

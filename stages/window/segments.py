@@ -101,7 +101,12 @@ class Segment:
         if self.is_mapped or self._mapping is not None:
             return
         ring = self.ring
-        arrays = ring.arrays() | {"buckets": self.table.buckets.entries, "positions": self.positions}
+        buckets = self.table.buckets
+        arrays = ring.arrays() | {
+            "buckets": buckets.entries,
+            "keyed": np.array([buckets.keyed]),
+            "positions": self.positions,
+        }
         # A window that began inside the segment, or was enlarged, does not hold its first messages.
         first = max(ring.first, int(ring.columns.counters[OLDEST]))
         self._mapping = write(SealedSegment(first, ring.kept, self.messages, arrays))
@@ -132,6 +137,7 @@ class Segment:
         """Use these arrays, which must be those of `into_file`, but go on to use own memory for the hot ones
         until `give_up_memory`."""
         self.positions = arrays["positions"]
+        self.table.set_keyed(int(arrays["keyed"][0]))
         self._use({name: array for name, array in arrays.items() if name not in HOT})
         self._spare = {name: arrays[name] for name in HOT}
         self.is_mapped = True
@@ -442,8 +448,9 @@ class Segments:
         sections: dict[str, NDArray[Any]] = {"counters": self.counters, "window": np.array([self.window])}
         for number, segment in enumerate(self.all):
             ring = segment.ring
-            place = [ring.first, _OPEN if ring.end is None else ring.end, segment.messages]
-            parts = ring.to_sections() | {"buckets": segment.table.buckets.entries, "place": np.array(place)}
+            buckets, end = segment.table.buckets, _OPEN if ring.end is None else ring.end
+            place = np.array([ring.first, end, segment.messages, buckets.keyed])
+            parts = ring.to_sections() | {"buckets": buckets.entries, "place": place}
             sections |= {f"segment.{number}.{name}": part for name, part in parts.items()}
         return sections
 
@@ -480,12 +487,13 @@ class Segments:
 
     def _restored(self, parts: dict[str, NDArray[Any]], messages: int | None = None) -> Segment:
         """A saved segment. messages: how many it is made for; None: as many as it was"""
-        first, end, before = parts["place"].tolist()
+        first, end, before, keyed = parts["place"].tolist()
         segment = self._shape.new(self.counters, first, before if messages is None else messages)
         ring = segment.ring
         if end != _OPEN:
             ring.end = end
         ring.restore(parts)
+        segment.table.set_keyed(keyed)
         segment.table.restore(parts["buckets"], before, ring.kept, ring.size)
         segment.note_positions(ring.columns.positions[ring.live_slots()])
         return segment

@@ -189,7 +189,7 @@ def test_what_fails_before_the_first_name_changes_nothing(
 ) -> None:
     before = sorted(tmp_path.iterdir())
 
-    def full(self: object) -> None:
+    def full(*_: object) -> None:
         raise FileError("state: no space left")
 
     monkeypatch.setattr("twinsieve.stages.judge.batch_sieve.BatchSieve.freeze", full)

@@ -37,6 +37,7 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge import chunk_judge as stage
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
+from twinsieve.stages.window import bucket_table
 from twinsieve.stages.window.buckets import WAYS
 
 ONE_RING = 16_000_000
@@ -178,9 +179,17 @@ def test_long_streams_cross_segments_all_the_time(seed: int) -> None:
     assert kinds.count(Kind.NEAR) > 10
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_crowded_buckets_of_segments_give_one_answer(seed: int) -> None:
-    """Whatever the batches, the threads, and the moments of a save and a load."""
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_crowded_buckets_of_segments_give_one_answer(
+    seed: int, keyed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the batches, the threads, and the moments of a save and a load.
+
+    keyed: entries have bits of their keys, as in tables of hundreds of thousands
+    """
+    if keyed:
+        monkeypatch.setattr(bucket_table, "KEYED_FROM", 1)
     rng = random.Random(seed)
     near = NearConfig(
         similarity=7_000,

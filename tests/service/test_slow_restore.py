@@ -186,7 +186,8 @@ def test_a_store_that_sends_no_byte_for_two_minutes_is_dead_until_it_does(
     slow.looks = lambda: seen.append(roles.index.alive)
     roles.turn(1)
     dead = seen.index(False)
-    assert 250 <= dead - 120 <= 320, "two minutes behind the last byte, which is one from the middle"
+    # The middle is at 285 s, and what is read at a time takes up to 40 s.
+    assert 245 <= dead - 120 <= 325, "two minutes behind the last byte, which is one from the middle"
     assert 30 <= seen.count(False) <= 40
     assert all(seen[-200:])
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.stored import storage_at
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.generate.stream import generate_columns
-from twinsieve.pipeline.pieces import journal
+from twinsieve.pipeline.pieces import journal, merging
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.kept_file import record_of
 from twinsieve.pipeline.pieces.manifest import Holds
@@ -37,7 +37,7 @@ def test_a_cut_window_costs_what_arithmetic_says() -> None:
     config = SieveConfig(ExactConfig("none"), _NEAR, layout=BandLayout(bands=24, rows=4))
     load = Load(5_000, 0.4, Texts(60), 8 * _GIB, 300, 2)
     costs = estimate(config, load)
-    buckets = round(8_000_000 / 8.6)
+    buckets = round(8_000_000 / 8.4)
     hot = 64 * (24 * buckets + buckets // 2) + 4 * 2**24 + 8 * 8_000_000
     texts = segment_parts(config, Texts(60))["texts"]
     segment = hot + 8_000_000 * 64 + texts
@@ -136,7 +136,7 @@ def test_a_segment_more_a_longer_text_and_more_look_ups_each_take_time(
 
 
 def test_the_policy_of_pieces_is_that_of_the_journal(tmp_path: Path) -> None:
-    assert (policy.FAN_IN, policy.SMALLEST_PIECE) == (journal._FAN_IN, journal._SMALLEST_PIECE)
+    assert (policy.FAN_IN, policy.SMALLEST_PIECE) == (merging._FAN_IN, journal._SMALLEST_PIECE)
     held = Journal(storage_at(str(tmp_path)), "", 10_000_000)
     try:
         assert held._piece_messages == policy.piece_messages(10_000_000, 1e12)
@@ -196,7 +196,7 @@ def test_bytes_of_segments_are_within_a_tenth(layout: BandLayout, joined: int, t
     held = Journal(storage_at(str(tmp_path)), "", 20_000)
     sieve.seal_into(held.write_segment)
     kept = _kept(sieve, 22_000, joined)
-    held._segments.submit(int).result()
+    held.segments.wait()
     texts = Texts(float(np.abs(kept.lengths).mean()))
     predicted = sum(segment_parts(config, texts).values())
     try:
@@ -226,7 +226,7 @@ def test_a_sieve_holds_as_many_indexes_in_memory_as_is_said(tmp_path: Path) -> N
     sieve.seal_into(held.write_segment)
     try:
         _kept(sieve, 50_000, 1)
-        held._segments.submit(int).result()
+        held.segments.wait()
         segments = sieve._chunk_judge.segments
         segments.use_files()
         in_memory = [segment for segment in segments.sealed if segment.holds_memory]

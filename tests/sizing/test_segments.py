@@ -33,7 +33,7 @@ def test_the_bytes_of_a_segment_are_those_of_its_arrays() -> None:
     """Written out once more, for the default layout of 28 bands and one table, and texts of 100 characters."""
     messages = 1_000_000
     parts = segment_parts(_config(messages, messages), Texts(100))
-    buckets = round(messages / 8.6)
+    buckets = round(messages / 8.4)
     cells = 4
     while cells <= messages * 1.5:
         cells *= 2
