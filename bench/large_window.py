@@ -48,7 +48,7 @@ from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 _ONE_IN = 500
 _LEAST_LENGTH = 40
-"""Of shorter bodies one character is so much that a layout of four rows misses some, whatever their age."""
+"""A layout of four rows misses some copies of shorter bodies, whatever their age."""
 _BATCHES_AHEAD = 8
 _TENTHS = 10
 
