@@ -20,7 +20,7 @@ from twinsieve.stages.errors import UsageError
 
 _MIB, _GIB = 1 << 20, 1 << 30
 _FOR_THE_CACHE = 8
-"""One part in so many of the machine's memory is left to the page cache and to the system."""
+"""An eighth of the machine's memory is left to the page cache and to the system."""
 _SIGNIFICANT = (16, 14, 12, 10, 8, 7, 6, 5, 4, 3.5, 3, 2.5, 2, 1.6)
 _DIGITS = 3
 

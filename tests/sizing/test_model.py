@@ -159,7 +159,7 @@ def _batches(layout: BandLayout, joined: int) -> Iterator[Batch]:
 
 
 def _kept(sieve: BatchSieve, count: int, joined: int) -> KeptMessages:
-    """What a sieve kept until it has kept so many messages."""
+    """All messages that a sieve keeps, until these are `count` or more."""
     kept: list[KeptMessages] = []
     sieve.on_kept = lambda _, messages: kept.append(messages)
     for batch in _batches(sieve.config.layout, joined):
