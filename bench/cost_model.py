@@ -28,8 +28,8 @@ import numpy as np
 
 from bench.machine import machine_line
 from bench.snapshots import anonymous_bytes, storage_in
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.generate.stream import SOURCES, generate_columns
+from tests.sizing.posts import batches
+from twinsieve.pipeline.generate.stream import SOURCES
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.kept_file import record_of
 from twinsieve.pipeline.pieces.manifest import Holds, encode_files
@@ -41,7 +41,6 @@ from twinsieve.pipeline.wire.columns import arrays_of
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 _MIB = 1 << 20
 _SHARE_TIMED = 4
@@ -76,20 +75,6 @@ CASES = {
     "four segments, index in memory": Case(4, memory=1 << 40),
     "ten segments, mapped": Case(10),
 }
-
-
-def batches(layout: BandLayout, joined: int) -> Iterator[Batch]:
-    """Generated posts without end, as Kafka brings them."""
-    scheme, random, first = Scheme(SchemeConfig(layout=layout)), np.random.default_rng(1), 0
-    for posts in generate_columns(1_000_000_000, seed=1, rate=5_000):
-        count = len(posts) // joined
-        texts = ["\n".join(posts.texts[row * joined : (row + 1) * joined]) for row in range(count)]
-        batch = batch_of(*scheme.read(texts))
-        batch.times_ms[:] = posts.created_ms[: count * joined : joined]
-        batch.ids[:] = random.integers(1, 1 << 63, count)
-        batch.positions[:] = (random.integers(0, 8, count) << 40) + np.arange(first, first + count) // 8
-        first += count
-        yield batch
 
 
 class _Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.sizing.posts import batches
 from tests.stored import storage_at
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.generate.stream import generate_columns
 from twinsieve.pipeline.pieces import journal, merging
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.kept_file import record_of
@@ -23,10 +21,9 @@ from twinsieve.pipeline.sizing.judging_time import judging_us
 from twinsieve.pipeline.sizing.kept_bytes import Texts, hot_bytes, segment_parts
 from twinsieve.pipeline.sizing.model import Load, estimate, memory_of
 from twinsieve.pipeline.sizing.piece_bytes import piece_bytes
-from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 _GIB = 1 << 30
 _NEAR = NearConfig(window=Window(50_000_000), segment=8_000_000)
@@ -144,25 +141,11 @@ def test_the_policy_of_pieces_is_that_of_the_journal(tmp_path: Path) -> None:
         held.close()
 
 
-def _batches(layout: BandLayout, joined: int) -> Iterator[Batch]:
-    """Generated posts as Kafka brings them, with ids, times and positions; several joined to one text."""
-    scheme, random, first = Scheme(SchemeConfig(layout=layout)), np.random.default_rng(1), 0
-    for posts in generate_columns(1_000_000, seed=1, rate=5_000):
-        count = len(posts) // joined
-        texts = ["\n".join(posts.texts[row * joined : (row + 1) * joined]) for row in range(count)]
-        batch = batch_of(*scheme.read(texts))
-        batch.times_ms[:] = posts.created_ms[: count * joined : joined]
-        batch.ids[:] = random.integers(1, 1 << 63, count)
-        batch.positions[:] = (random.integers(0, 8, count) << 40) + np.arange(first, first + count) // 8
-        first += count
-        yield batch
-
-
 def _kept(sieve: BatchSieve, count: int, joined: int) -> KeptMessages:
     """All messages that a sieve keeps, until these are `count` or more."""
     kept: list[KeptMessages] = []
     sieve.on_kept = lambda _, messages: kept.append(messages)
-    for batch in _batches(sieve.config.layout, joined):
+    for batch in batches(sieve.config.layout, joined):
         sieve.judge(batch)
         if sieve.stats().kept >= count:
             return KeptMessages.concat(kept)
@@ -254,7 +237,7 @@ def test_merges_write_as_many_bytes_as_is_said(tmp_path: Path) -> None:
         held.take(first, messages)
 
     sieve.on_kept = take
-    for batch in _batches(config.layout, 1):
+    for batch in batches(config.layout, 1):
         for low in range(0, len(batch), 128):
             sieve.judge(batch.take(np.arange(low, min(low + 128, len(batch)))))
             kept = sieve.stats().kept
