@@ -33,6 +33,7 @@ from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
+from twinsieve.pipeline.sizing.piece_bytes import largest_piece
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.key_notes import joined_keys, run_to_join
 from twinsieve.stages.exact.sections import Sections
@@ -52,8 +53,6 @@ missing."""
 _CLOSE_S = 1.0
 """How long judging waits before an image for what is being written."""
 _CLOSING_S = 5.0
-_SMALLEST_PIECE = 1 << 16
-"""A piece is closed when it has a quarter of the near window, but not before it has this many messages."""
 
 
 class Cut(NamedTuple):
@@ -105,7 +104,7 @@ class Journal:
         self._scheme_id = scheme_id
         self._window = window
         self._noun = noun
-        self._piece_messages = max(_SMALLEST_PIECE, window // 4)
+        self._piece_messages = largest_piece(window)
         self._gathered: list[tuple[int, KeptMessages]] = []
         self._count = 0
         self.segments = SegmentWriter(storage, scheme_id, scratch, report)

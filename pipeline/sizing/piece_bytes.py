@@ -13,10 +13,11 @@ from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.window.ring import SKETCH_UNITS
 
 FAN_IN = 16
+"""This many neighbouring pieces of similar length are merged into one."""
 SMALLEST_PIECE = 1 << 16
 WINDOW_PARTS = 4
-"""The policy of `pieces.journal`: this many neighbouring pieces of similar length are merged into one, and a
-piece is closed at a snapshot, or with that part of the window, but not below a least number of messages."""
+"""A piece is closed at a snapshot, or when it has a quarter of the near window (`largest_piece`), but for the
+latter not before it has SMALLEST_PIECE messages."""
 
 _BAG_BYTES = 32
 _SIMHASH_BYTES = 16
@@ -54,9 +55,14 @@ def times_merged(messages: int, piece: float) -> int:
     return merges
 
 
+def largest_piece(window: int) -> int:
+    """With this many messages a new piece is closed, whether a snapshot needs it or not."""
+    return max(SMALLEST_PIECE, window // WINDOW_PARTS)
+
+
 def piece_messages(window: int, kept_a_snapshot: float) -> float:
     """Messages of a new piece. kept_a_snapshot: kept messages between two snapshots"""
-    return max(1.0, min(kept_a_snapshot, max(SMALLEST_PIECE, window // WINDOW_PARTS)))
+    return max(1.0, min(kept_a_snapshot, largest_piece(window)))
 
 
 def _one(config: SieveConfig) -> KeptMessages:

@@ -18,6 +18,7 @@ from twinsieve.pipeline.pieces import journal, merging
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.segment_writer import SegmentWriter
 from twinsieve.pipeline.pieces.storage import NewFile, Storage
+from twinsieve.pipeline.sizing import piece_bytes
 
 
 class SnapshotStep(StrEnum):
@@ -37,8 +38,8 @@ class SnapshotStep(StrEnum):
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of some messages, pieces of some records, four pieces make one."""
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 4)
-    monkeypatch.setattr(journal, "_SMALLEST_PIECE", 9)
-    monkeypatch.setattr(merging, "_FAN_IN", 4)
+    monkeypatch.setattr(piece_bytes, "SMALLEST_PIECE", 9)
+    monkeypatch.setattr(merging, "FAN_IN", 4)
     small_runs(monkeypatch)
 
 

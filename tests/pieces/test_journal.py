@@ -24,6 +24,7 @@ from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, decode_files, encode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.sizing import piece_bytes
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -46,8 +47,8 @@ def posts() -> Batch:
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of some messages, pieces of some records, three pieces make one."""
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 7)
-    monkeypatch.setattr(journal, "_SMALLEST_PIECE", 25)
-    monkeypatch.setattr(merging, "_FAN_IN", 4)
+    monkeypatch.setattr(piece_bytes, "SMALLEST_PIECE", 25)
+    monkeypatch.setattr(merging, "FAN_IN", 4)
     small_runs(monkeypatch)
 
 

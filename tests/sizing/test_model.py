@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.sizing.posts import batches
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces import journal, merging
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.kept_file import record_of
 from twinsieve.pipeline.pieces.manifest import Holds
@@ -133,7 +132,6 @@ def test_a_segment_more_a_longer_text_and_more_look_ups_each_take_time(
 
 
 def test_the_policy_of_pieces_is_that_of_the_journal(tmp_path: Path) -> None:
-    assert (policy.FAN_IN, policy.SMALLEST_PIECE) == (merging._FAN_IN, journal._SMALLEST_PIECE)
     held = Journal(storage_at(str(tmp_path)), "", 10_000_000)
     try:
         assert held._piece_messages == policy.piece_messages(10_000_000, 1e12)
