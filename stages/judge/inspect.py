@@ -30,7 +30,7 @@ from twinsieve.stages.near.hamming import distances_of
 from twinsieve.stages.near.verify import bag_bound
 from twinsieve.stages.text.references import without_references
 from twinsieve.stages.window.bucket_table import BucketTable
-from twinsieve.stages.window.buckets import KEYED_FROM, SIGNATURE_MASK, bucket_of
+from twinsieve.stages.window.buckets import SIGNATURE_MASK, bucket_of, is_keyed
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.record import RECORD
@@ -242,6 +242,6 @@ def _bag_passes(chunk: Chunk, lengths: list[int], similarity: int) -> bool:
 def _signature_passes(chunk: Chunk, near: NearConfig) -> bool:
     limit = int(signature_limits(near.similarity)[chunk.codes[1], chunk.codes[0]])
     differing = chunk.signatures[0] ^ chunk.signatures[1]
-    if min(near.window.messages, near.segment) >= KEYED_FROM:
+    if is_keyed(min(near.window.messages, near.segment)):
         differing &= np.uint32(SIGNATURE_MASK)
     return int(np.bitwise_count(differing)) <= limit

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.pages import zeros
-from twinsieve.stages.window.buckets import KEYED_FROM, WAYS, Buckets, bucket_counts, entry_count
+from twinsieve.stages.window.buckets import WAYS, Buckets, bucket_counts, entry_count, is_keyed
 from twinsieve.stages.window.resize import resize_buckets
 
 SMALL_SHARE = 8
@@ -46,7 +46,7 @@ class BucketTable:
             table_buckets,
             layout.weak,
             layout.key_bits,
-            int(window >= KEYED_FROM),
+            int(is_keyed(window)),
         )
         # Indices of the first entries of filled buckets, ascending; None after the move to large pages.
         self._filled: NDArray[np.int64] | None = np.zeros(0, np.int64)

@@ -58,6 +58,11 @@ class Buckets(NamedTuple):
     keyed: int
 
 
+def is_keyed(messages: int) -> bool:
+    """Whether the entries of a table for this many messages have bits of their keys."""
+    return messages >= KEYED_FROM
+
+
 def bucket_counts(window: int, load: float) -> tuple[int, int]:
     """(buckets in each band, buckets in each SimHash table)
 

@@ -37,7 +37,7 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge import chunk_judge as stage
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
-from twinsieve.stages.window import bucket_table
+from twinsieve.stages.window import buckets
 from twinsieve.stages.window.buckets import WAYS
 
 ONE_RING = 16_000_000
@@ -189,7 +189,7 @@ def test_crowded_buckets_of_segments_give_one_answer(
     keyed: entries have bits of their keys, as in tables of hundreds of thousands
     """
     if keyed:
-        monkeypatch.setattr(bucket_table, "KEYED_FROM", 1)
+        monkeypatch.setattr(buckets, "KEYED_FROM", 1)
     rng = random.Random(seed)
     near = NearConfig(
         similarity=7_000,
