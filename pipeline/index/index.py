@@ -531,6 +531,7 @@ class Index:
             self.notices += [notice] if notice is not None else []
             return
         self.log_lines.append(result.log_line)
+        self.notices += [result.undeleted] if result.undeleted is not None else []
         self._hook(IndexStep.SNAPSHOT_WRITTEN)
         needed_from = {self._config.log: result.oldest_offset, self._config.decisions: result.decisions_from}
         if self._config.trim_log:

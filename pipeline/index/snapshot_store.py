@@ -16,7 +16,7 @@ import io
 import re
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, cast
 
@@ -155,10 +155,14 @@ class SnapshotReader:
 
 
 class Stored(NamedTuple):
-    """A snapshot that was written: its name in the store, and its size in bytes."""
+    """A snapshot that was written: its name in the store, and its size in bytes.
+
+    undeleted: why older snapshots could not be deleted, or None
+    """
 
     name: str
     size: int
+    undeleted: Exception | None
 
 
 class SnapshotStore:
@@ -195,10 +199,12 @@ class SnapshotStore:
                 f"{storage.address}: snapshot cannot be written ({storage.kind_of(error)}); free space or "
                 "fix permissions; the index continues with its older snapshot"
             ) from None
-        # The snapshot is stored. What is in the way of deleting old ones is in the way of the next one too.
-        with suppress(Exception):
+        undeleted: Exception | None = None
+        try:
             self._delete_old(snapshot.log_id)
-        return Stored(storage.path(name), size)
+        except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
+            undeleted = error
+        return Stored(storage.path(name), size, undeleted)
 
     def _delete_old(self, log_id: bytes) -> None:
         """Delete the snapshots beyond `keep`, and what killed processes left. raises: errors of the store"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
@@ -22,6 +22,7 @@ from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.journal import Cut, Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.window.segments import IntoFile
@@ -51,6 +52,7 @@ class SnapshotResult(NamedTuple):
     log_line: a line for the log that says what was stored
     seconds: from its begin until it was stored; size: bytes written
     files: how many it names; stored_bytes: bytes of these and of itself
+    undeleted: a line that says why files of older snapshots could not be deleted, or None
     """
 
     oldest_offset: int | None
@@ -60,6 +62,7 @@ class SnapshotResult(NamedTuple):
     size: int
     files: int
     stored_bytes: int
+    undeleted: str | None
 
 
 class SnapshotWriter:
@@ -111,7 +114,7 @@ class SnapshotWriter:
         self._failed_s: float | None = None
         """When the last write failed; None when it did not."""
         self._failing = 0
-        self._reported_s = 0.0
+        self._reported_s = self._undeleted_reported_s = 0.0
         self._running: Future[SnapshotResult] | None = None
         self._written: dict[int, int] = {}
         self._counted = 0
@@ -228,6 +231,12 @@ class SnapshotWriter:
         if self._failing:
             result = result._replace(log_line=f"{result.log_line} failed_before={self._failing}")
         self._failed_s, self._failing = None, 0
+        if result.undeleted is not None:
+            now_s = self._clock.monotonic_s()
+            if now_s < self._undeleted_reported_s:
+                result = result._replace(undeleted=None)
+            else:
+                self._undeleted_reported_s = now_s + _REPORT_EVERY_S
         self.stored_ms = self._clock.now_ms()
         self.took_s, self.files, self.stored_bytes = result.seconds, result.files, result.stored_bytes
         self.bytes_written += result.size
@@ -259,9 +268,11 @@ class SnapshotWriter:
         numbering, newest = store.newest(snapshot.log_id)
         files = journal.write(cut, newest if numbering == snapshot.numbering else (), self._moved)
         stored = store.write(replace(snapshot, files=tuple(files)), self._moved)
-        # The snapshot is stored. What is in the way of deleting old files is in the way of the next one too.
-        with suppress(Exception):
+        undeleted = stored.undeleted
+        try:
             journal.announced(files, store.named_files())
+        except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
+            undeleted = error
         kept = store.kept_offsets(snapshot.log_id)
         # A snapshot replaces an earlier one at the same log offset.
         self._written[snapshot.next_offset] = snapshot.decisions_from
@@ -275,12 +286,20 @@ class SnapshotWriter:
         oldest = kept[-1] if kept else None
         decisions_from = self._written.get(kept[-1]) if kept else None
         stored_bytes = stored.size + sum(file.size for file in files)
-        return SnapshotResult(oldest, decisions_from, log_line, took_s, size, len(files), stored_bytes)
+        left = None if undeleted is None else _left_over(store.storage, undeleted)
+        return SnapshotResult(oldest, decisions_from, log_line, took_s, size, len(files), stored_bytes, left)
 
     def _moved(self, moved: Moved) -> None:
         self._moved_s = self._clock.monotonic_s()
         if self._is_awaited:
             self._watch(moved)
+
+
+def _left_over(storage: Storage, error: Exception) -> str:
+    return (
+        f"{storage.address}: files of older snapshots cannot be deleted ({storage.kind_of(error)}) and go on "
+        "to take space; fix permissions, or what the store says"
+    )
 
 
 @dataclass(frozen=True, slots=True)

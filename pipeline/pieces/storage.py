@@ -97,8 +97,9 @@ class Storage:
         self._files.mv(self.path(old), self.path(new))
 
     def remove(self, name: str) -> None:
-        """Delete a file. raises: errors of the file system"""
-        self._files.rm(self.path(name))
+        """Delete a file, unless another process has done it. raises: errors of the file system"""
+        with suppress(FileNotFoundError):
+            self._files.rm(self.path(name))
 
     def sweep(self, name: str) -> None:
         """Delete a file that no process of this machine is writing, or that nobody wrote for a day."""

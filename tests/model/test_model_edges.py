@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.memory.log import Entry
 from tests.model.checker import check_complete, check_output, check_settled, rebuild
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.records import Committed, Messages, Partition
+from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.wire.ruling import Source
 from twinsieve.stages.contract import Kind
 
@@ -346,3 +349,24 @@ def test_answers_that_retention_took_unread_are_asked_for_again() -> None:
         log.trim(log.end)
     world.settle()
     assert world.emitted() == list(range(30))
+
+
+def test_old_snapshots_that_cannot_be_deleted_are_one_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_storage: Storage, _name: str) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Storage, "remove", refuse)
+    world = settled(snapshots=str(tmp_path))
+    for first in range(5):
+        world.clock.sleep(5.0)
+        world.produce("in", 0, texts(first, first + 9))
+        world.settle()
+    assert len(list((tmp_path / "app").glob("*.snapshot"))) > 2
+    index = world.processes[0].index
+    assert index is not None
+    assert [notice for notice in index.notices if "deleted" in notice] == [
+        f"{tmp_path}/app: files of older snapshots cannot be deleted (Permission denied) and go on to take "
+        "space; fix permissions, or what the store says"
+    ]
