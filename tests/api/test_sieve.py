@@ -603,6 +603,20 @@ def test_a_save_writes_what_is_new(tmp_path: Path) -> None:
     assert Sieve.load(tmp_path / "other").judge(texts).kept.sum() == 0
 
 
+def test_segments_that_fill_while_a_sieve_is_loaded_lie_in_files(tmp_path: Path) -> None:
+    texts = [post["text"] for post in generate(900, seed=4)]
+    cut = {"near.window.messages": 500, "near.segment": 60, "state.scratch": str(tmp_path)}
+    plain, sieve = Sieve(settings=cut), Sieve(settings=cut)
+    expected = plain.judge(texts)
+    sieve.judge(texts[:600])
+    sieve.save(tmp_path / "saved")
+    loaded = Sieve.load(tmp_path / "saved")
+    # The first call after a load takes over what was written meanwhile.
+    loaded._engine._chunk_judge.segments.wait_for_files()
+    assert loaded.judge(texts[600:]).kept.tolist() == expected.kept[600:].tolist()
+    assert loaded._engine.stats().bytes_mapped > 0
+
+
 def test_between_saves_nothing_is_open_or_written_and_memory_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,9 +11,10 @@ the owner can read them, because they hold texts.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ from twinsieve.pipeline.pieces.held_messages import HeldMessages
 from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
@@ -39,6 +41,8 @@ from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.header import StateHeader
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
+
+_log = logging.getLogger("twinsieve")
 
 _HEADER = StateHeader(b"twinsieve sieve\n", (2,), "what Sieve.save wrote", "start with a new Sieve")
 """Version 1 was a single file."""
@@ -181,13 +185,21 @@ def _read(folder: StateFolder, stream: BinaryIO, seed: int | None) -> Saved:
     scheme = judging_scheme_of(settings)
     config = engine_config(settings, scheme.scheme_id)
     files = decode_files(orjson.dumps(header["files"]))
-    with SavedFiles(folder.storage, files, scheme.scheme_id) as saved:
-        engine = BatchSieve.load(stream, config, parts=saved)
+    with SavedFiles(folder.storage, files, scheme.scheme_id) as saved, ExitStack() as undo:
+        scratch = scratch_segments(settings, scheme)
+        undo.callback(scratch.close)
+        engine = BatchSieve.load(stream, config, parts=saved, seal_into=scratch.write)
         ids = LeaderIds.from_blocks(
             [[saved.sections(block) for block in generation] for generation in header["ids"]],
             leader_window(config),
         )
+        undo.pop_all()
     return Saved(settings, scheme, int(header["rows"]), ids, engine, LastSave(files, engine))
+
+
+def scratch_segments(settings: Settings, scheme: Scheme) -> ScratchSegments:
+    """Files for the sealed segments of a sieve. One that cannot be written is a warning in the log."""
+    return ScratchSegments(scheme.scheme_id, settings.state.scratch, _log.warning)
 
 
 def _plain(settings: Settings) -> dict[str, Any]:

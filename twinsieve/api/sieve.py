@@ -26,7 +26,6 @@ from twinsieve.api.times import TimeUnit
 from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, values_of
 from twinsieve.api.verdicts import NO_POSITION, Verdicts, blank_columns
 from twinsieve.pipeline.messages.columns import ten_thousandths
-from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Batch, Kind, SieveStats
@@ -130,7 +129,9 @@ class Sieve:
         chosen = settings_of(options, settings)
         scheme = judging_scheme_of(chosen)
         config = engine_config(chosen, scheme.scheme_id)
-        self._begin(chosen, scheme, BatchSieve(config), LeaderIds(saved_sieve.leader_window(config)), 0)
+        engine, ids = BatchSieve(config), LeaderIds(saved_sieve.leader_window(config))
+        engine.seal_into(saved_sieve.scratch_segments(chosen, scheme).write)
+        self._begin(chosen, scheme, engine, ids, 0)
         self._warns_when_full = window is None and settings is None
 
     def _begin(
@@ -148,8 +149,6 @@ class Sieve:
         self._ids = ids
         self._rows = rows
         self._last = last
-        scratch = ScratchSegments(scheme.scheme_id, settings.state.scratch, _log.warning)
-        engine.seal_into(scratch.write)
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._is_judging = False
