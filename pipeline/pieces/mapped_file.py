@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import mmap
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import mmh3
@@ -36,7 +36,8 @@ is larger than its memory. With this flag only pages that are written to count. 
 before that, Linux has this number on these machines."""
 _RANDOM: int | None = getattr(mmap, "MADV_RANDOM", None)
 """Without this advice, a read of a record that is not in memory brings its neighbours along, and these push
-out what is in use."""
+out what is in use. But pages with the advice are also the first that the system gives up (Linux from 6.3 on
+does not note their use), so it is not for arrays of which every page is in use."""
 _MAX_HEAD = 1 << 20
 _COPIED_AT_ONCE = _READ_AT_ONCE = 1 << 24
 
@@ -95,13 +96,19 @@ def write_arrays(stream: BinaryIO, scheme_id: str, about: Mapping[str, object], 
 
 
 def map_arrays(
-    descriptor: int, name: str, scheme_id: str, checked: Callable[[int], None] | None
+    descriptor: int,
+    name: str,
+    scheme_id: str,
+    checked: Callable[[int], None] | None,
+    *,
+    hot: Collection[str] = (),
 ) -> MappedArrays:
     """Map the arrays of an open file, which may be closed then.
 
     name: of the file, for errors; scheme_id: fingerprint scheme that it must have
     checked: read all of the file once, and compare the checksums; called now and then with the number of
         bytes read since the last call. None: nothing is read
+    hot: names of arrays of which every page is in use; of the others, single pages are read
     raises: UnreadableError if the file is cut, damaged or of another scheme, or cannot be mapped
     """
     try:
@@ -118,7 +125,9 @@ def map_arrays(
         memory = np.frombuffer(whole, np.uint8)
         arrays = {entry["name"]: _array(memory, entry, checked) for entry in entries}
         if _RANDOM is not None:
-            whole.madvise(_RANDOM)
+            for entry in entries:
+                if entry["name"] not in hot and entry["bytes"]:
+                    whole.madvise(_RANDOM, entry["offset"], entry["bytes"])
     except (StateError, KeyError, TypeError, ValueError) as error:
         raise UnreadableError(f"{name}: is damaged or cut ({error}); restore it from a copy") from None
     if scheme != scheme_id:

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple, cast
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, write_arrays
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.window.segments import Arrays, SealedSegment
+from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
 
 def write_segment(stream: BinaryIO | Stoppable, scheme_id: str, sealed: SealedSegment) -> str:
@@ -34,7 +34,7 @@ def map_segment(
     name: of the file, for errors; digest: result of `write_segment`; checked: as for `map_arrays`
     raises: UnreadableError
     """
-    mapped = map_arrays(stream.fileno(), name, scheme_id, checked)
+    mapped = map_arrays(stream.fileno(), name, scheme_id, checked, hot=HOT)
     if mapped.digest != digest:
         raise UnreadableError(f"{name}: is another file than was written; restore it from a copy")
     return _segment_of(mapped)
@@ -123,7 +123,7 @@ class ScratchSegments:
                 stream = Stoppable(file, lambda: self._closed)
                 digest = write_segment(stream, self._scheme_id, sealed)
                 file.flush()
-                arrays = map_arrays(file.fileno(), folder, self._scheme_id, None).arrays
+                arrays = map_arrays(file.fileno(), folder, self._scheme_id, None, hot=HOT).arrays
                 if then is not None:
                     undo.pop_all()
                     then(ScratchFile(file, sealed.first, sealed.end, digest))

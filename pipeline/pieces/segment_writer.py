@@ -23,7 +23,7 @@ from twinsieve.pipeline.pieces.segment_files import (
     write_segment,
 )
 from twinsieve.pipeline.pieces.storage import NewFile, Storage
-from twinsieve.stages.window.segments import Arrays, SealedSegment
+from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
 _UPLOADED_AT_ONCE = 1 << 24
 
@@ -90,7 +90,7 @@ class SegmentWriter:
             digest = write_segment(Stoppable(file.stream, self._is_closed), self._scheme_id, sealed)
             size = file.stream.tell()
             file.finish()
-            arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None).arrays
+            arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None, hot=HOT).arrays
             owner.note(file, _listed(file, size, digest, sealed.first, sealed.end))
         except Exception as error:
             if file is not None:
