@@ -131,9 +131,11 @@ class ChunkJudge:
         )
         self.chains = new_chains(near) if near.method == "hamming" else no_chains()
         self.part_chains = new_part_chains(*((self.ring.capacity, near.parts) if self._by_parts else (1, 1)))
-        self._candidates = CandidateParams(
-            signature_limits(near.similarity), window, _limit(near.window.age_ms), int(self._scan)
-        )
+        # For entries without bits of their keys, and with them.
+        limits = [signature_limits(near.similarity, keyed=keyed) for keyed in (False, True)]
+        self._candidates = [
+            CandidateParams(each, window, _limit(near.window.age_ms), int(self._scan)) for each in limits
+        ]
         self._verify = VerifyParams(
             near.similarity,
             near.differences,
@@ -229,7 +231,7 @@ class ChunkJudge:
             segment.table.buckets,
             self.chains,
             self.part_chains,
-            self._candidates,
+            self._candidates[segment.table.buckets.keyed],
             self._verify,
         )
 

@@ -240,8 +240,9 @@ def _bag_passes(chunk: Chunk, lengths: list[int], similarity: int) -> bool:
 
 
 def _signature_passes(chunk: Chunk, near: NearConfig) -> bool:
-    limit = int(signature_limits(near.similarity)[chunk.codes[1], chunk.codes[0]])
+    keyed = is_keyed(min(near.window.messages, near.segment))
+    limit = int(signature_limits(near.similarity, keyed=keyed)[chunk.codes[1], chunk.codes[0]])
     differing = chunk.signatures[0] ^ chunk.signatures[1]
-    if is_keyed(min(near.window.messages, near.segment)):
+    if keyed:
         differing &= np.uint32(SIGNATURE_MASK)
     return int(np.bitwise_count(differing)) <= limit

@@ -1,7 +1,7 @@
 """Which bucket entries are compared with a message: a table of allowed signature bits by two length codes.
 
-An entry holds a length code (24 steps for each doubling of the length) and 24 of the 32 bits of a signature.
-Of these bits at most as many differ as of all. Two bodies with similarity s and summed length n differ by at
+An entry holds a length code (24 steps for each doubling of the length) and a signature of 32 bits, or 24 of
+them (`window.buckets`). Two bodies with similarity s and summed length n differ by at
 most (1 - s) * n inserted or deleted characters. So their lengths must be close. Below PARITY_BELOW
 characters, each of these edits changes one parity bit of the signature, so at most that many bits differ.
 From PARITY_BELOW on, the signature holds one-bit MinHash values; their limit is measured, not proven.
@@ -21,8 +21,10 @@ MAX_CODED_LENGTH = 1580
 REJECT = -1
 
 _MINHASH_LIMITS = ((9_500, 8), (9_000, 11), (8_500, 13), (8_000, 15), (7_000, 18), (0, 32))
-"""(least similarity, allowed differing bits out of 32). In measurements, each limit kept ≥ .995 of the true
-pairs."""
+_KEYED_LIMITS = ((9_500, 5), (9_000, 7), (8_500, 9), (8_000, 10), (7_000, 12), (0, 24))
+"""(least similarity, allowed differing bits): of 32 bits, and of the 24 that are beside the bits of a key.
+In measurements, a limit of 32 bits kept ≥ .995 of the true pairs. A limit of 24 bits kept ≥ .998 of those it
+was chosen on, and ≥ .996 of those of other sets, with many alphabets (`bench.signature_limits`)."""
 
 
 def length_code(length: int) -> int:
@@ -40,14 +42,16 @@ def length_codes() -> NDArray[np.uint8]:
     return np.array(codes, dtype=np.uint8)
 
 
-def signature_limits(similarity: int) -> NDArray[np.int8]:
+def signature_limits(similarity: int, *, keyed: bool) -> NDArray[np.int8]:
     """int8[256, 256]: how many signature bits of a message and an entry may differ, or REJECT.
 
     Rows are the length code of the message, columns that of the entry.
-    similarity: least similarity, out of SIMILARITY_SCALE
+    similarity: least similarity, out of SIMILARITY_SCALE; keyed: entries have bits of their keys
     """
     shortest, longest = _ranges()
-    bits = next(limit for least, limit in _MINHASH_LIMITS if similarity >= least)
+    bits = next(
+        limit for least, limit in (_KEYED_LIMITS if keyed else _MINHASH_LIMITS) if similarity >= least
+    )
     edits = (longest[:, None] + longest) * (SIMILARITY_SCALE - similarity) // SIMILARITY_SCALE
     are_short, are_long = longest < PARITY_BELOW, shortest >= PARITY_BELOW
     limits = np.select(

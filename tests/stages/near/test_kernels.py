@@ -94,9 +94,11 @@ def test_char_bag_equals_common_characters_where_nothing_saturates() -> None:
     assert bag_bound(_bag(a), 0, 4, _bag(b), 0, 3) == common
 
 
-@given(st.integers(8, 3000), st.integers(8, 3000), st.sampled_from([7_000, 8_000, 8_500, 9_500]))
-def test_length_limits_lose_no_pair_that_lengths_allow(a: int, b: int, similarity: int) -> None:
-    limits = signature_limits(similarity)
+@given(
+    st.integers(8, 3000), st.integers(8, 3000), st.sampled_from([7_000, 8_000, 8_500, 9_500]), st.booleans()
+)
+def test_length_limits_lose_no_pair_that_lengths_allow(a: int, b: int, similarity: int, keyed: bool) -> None:
+    limits = signature_limits(similarity, keyed=keyed)
     limit = limits[length_code(a), length_code(b)]
     best = 2 * min(a, b)
     if best * 10_000 >= similarity * (a + b):
