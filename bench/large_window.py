@@ -1,27 +1,31 @@
 """A near window larger than memory: time to judge a message, memory, and recall by age.
 
-    python -m bench.large_window [--window 50000000] [--segment 16000000] [--memory 8GiB] [--layout 24x4]
+    python -m bench.large_window [--window 50000000] [--segment 16000000] [--memory 8] [--shards 2]
 
 One process judges generated posts until the window is full; another one generates them and makes the
 fingerprints. Sealed segments lie in files without a name (`--scratch`). One post in 500 with a body of at
 least 40 characters comes back once with one character changed, at a random later time; differences are off,
-so each such copy should be dropped. Printed are, every few million kept messages: the median time to judge a
-message, and the time of the processor in it, which waits for no disk and for no other program; the number of
-segments; the memory of the process that is anonymous, and what is in memory of mapped files; bytes of a kept
-message in a sealed segment that look-ups read, and all; what was read from the disk. Then the recall by age:
-the share of the copies that were dropped, of those whose original was kept and is still in the window.
+so each such copy should be dropped. Every few million kept messages the other process is stopped, and the
+next 24 batches are judged with nothing beside. Printed are medians of these: the time to judge a message, and
+in it that of phase one (look-ups and comparisons, by `near.shards` threads), of inserting and of the rest;
+the time of all processors, which waits for no disk; the number of segments; the memory of the process that is
+anonymous, and what is in memory of mapped files; bytes of a kept message in a sealed segment that look-ups
+read, and all; what was read from the disk. Then the recall by age: the share of the copies that were dropped,
+of those whose original was kept and is still in the window.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from multiprocessing import Process, Queue
 from pathlib import Path
 from statistics import median
-from time import perf_counter, thread_time
-from typing import Any, NamedTuple
+from time import perf_counter, process_time
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +45,7 @@ from twinsieve.stages.contract import (
     Kind,
     NearConfig,
     SieveConfig,
+    Verdicts,
     Window,
 )
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -50,6 +55,7 @@ _ONE_IN = 500
 _LEAST_LENGTH = 40
 """A layout of four rows misses some copies of shorter bodies, whatever their age."""
 _BATCHES_AHEAD = 8
+_QUIET_BATCHES = 24
 _TENTHS = 10
 
 
@@ -133,15 +139,57 @@ class Recall:
                 self.found[tenth] += kinds[row] != Kind.UNIQUE
 
 
+class StepTimes:
+    """How long the steps of judging took, of each batch since the last `clear`.
+
+    sieve: its methods for the steps are replaced by ones that take the time
+    """
+
+    def __init__(self, sieve: BatchSieve) -> None:
+        self._sieve = sieve
+        judge: Any = sieve._chunk_judge
+        self._seconds = dict.fromkeys(("_propose", "_insert"), 0.0)
+        for name in self._seconds:
+            setattr(judge, name, self._timed(name, getattr(judge, name)))
+        self._rows: list[tuple[float, ...]] = []
+
+    def _timed(self, name: str, step: Callable[..., None]) -> Callable[..., None]:
+        def timed(*arguments: Any) -> None:
+            began = perf_counter()
+            step(*arguments)
+            self._seconds[name] += perf_counter() - began
+
+        return timed
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._rows = []
+
+    def judge(self, batch: Batch) -> Verdicts:
+        """The verdicts on a batch, and note how long they took."""
+        self._seconds = dict.fromkeys(self._seconds, 0.0)
+        began, cpu_began = perf_counter(), process_time()
+        verdicts = self._sieve.judge(batch)
+        cpu, whole = process_time() - cpu_began, perf_counter() - began
+        steps = [*self._seconds.values()]
+        self._rows.append(tuple(each / len(batch) for each in (whole, *steps, whole - sum(steps), cpu)))
+        return verdicts
+
+    @property
+    def micros(self) -> list[float]:
+        """Medians, µs a message: all; phase one, inserting, the rest; all processors"""
+        return [1e6 * median(column) for column in zip(*self._rows, strict=True)]
+
+
 def main() -> None:
     """Prints machine, input, the table and the recall."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--window", type=int, default=50_000_000)
     parser.add_argument("--segment", type=int, default=MAX_SEGMENT)
     parser.add_argument("--memory", type=float, default=8.0, help="state.memory in GiB")
-    parser.add_argument("--layout", default="24x4")
+    parser.add_argument("--layout", default="24x4-by_script")
     parser.add_argument("--load", type=float, default=NearConfig().bucket_load, help="near.bucket_load")
-    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--scratch", help="folder for the files of sealed segments")
     parser.add_argument("--every", type=int, default=2_000_000, help="kept messages between two lines")
     options = parser.parse_args()
@@ -168,43 +216,43 @@ def main() -> None:
     sender = Process(target=_send, args=(queue, options.window * 2, layout, 1), daemon=True)
     sender.start()
     recall, asked, stats = Recall(options.window), options.every, sieve.stats()
-    micros, cpu = list[float](), list[float]()
+    steps, quiet, measuring = StepTimes(sieve), list[Posted](), False
     most = 0.0
-    head = (
-        "kept",
-        "µs a message",
-        "µs CPU",
-        "segments",
-        "anonymous MiB",
-        "mapped MiB",
-        "hot B",
-        "all B",
-        "read MiB",
-    )
-    print("{:>12} {:>13} {:>7} {:>9} {:>14} {:>11} {:>6} {:>6} {:>9}".format(*head), flush=True)
+    head = ("kept", "µs", "phase one", "insert", "rest", "µs CPU", "segments", "anonymous MiB", "mapped MiB")
+    line = "{:>12} {:>6} {:>9} {:>7} {:>5} {:>7} {:>9} {:>14} {:>11} {:>6} {:>6} {:>9}"
+    print(line.format(*head, "hot B", "all B", "read MiB"), flush=True)
     while stats.kept < options.window:
-        given = queue.get()
-        began, cpu_began = perf_counter(), thread_time()
-        verdicts = sieve.judge(given.batch)
-        cpu.append((thread_time() - cpu_began) / len(given.batch) * 1e6)
-        micros.append((perf_counter() - began) / len(given.batch) * 1e6)
+        if not measuring and stats.kept + _QUIET_BATCHES * CHUNK >= asked:
+            measuring = True
+            quiet = [queue.get() for _ in range(_QUIET_BATCHES)]
+            os.kill(cast("int", sender.pid), signal.SIGSTOP)
+            steps.clear()
+        given = quiet.pop(0) if quiet else queue.get()
+        verdicts = steps.judge(given.batch)
         recall.note(given, verdicts.kinds, stats.kept)
         stats = sieve.stats()
         anonymous = status_mib("RssAnon")
         most = max(most, anonymous)
-        if stats.kept >= asked:
+        if measuring and not quiet:
+            measuring = False
+            os.kill(cast("int", sender.pid), signal.SIGCONT)
             asked += options.every
             segments = sieve._chunk_judge.segments
             hot = [segment.bytes_hot / segment.ring.size for segment in segments.sealed]
             held = sum(segment.bytes_used for segment in segments.all) / stats.held
             print(
-                f"{stats.kept:>12,} {median(micros):>13.2f} {median(cpu):>7.2f} {stats.segments:>9} "
-                f"{anonymous:>14,.0f} "
-                f"{status_mib('RssFile'):>11,.0f} {max(hot, default=0):>6.0f} {held:>6.0f} "
-                f"{read_mib():>9,.0f}",
+                line.format(
+                    f"{stats.kept:,}",
+                    *(f"{each:.2f}" for each in steps.micros),
+                    stats.segments,
+                    f"{anonymous:,.0f}",
+                    f"{status_mib('RssFile'):,.0f}",
+                    f"{max(hot, default=0):.0f}",
+                    f"{held:.0f}",
+                    f"{read_mib():,.0f}",
+                ),
                 flush=True,
             )
-            micros, cpu = [], []
     sender.terminate()
     scratch.close()
     print(f"peak of anonymous memory: {most:,.0f} MiB")
