@@ -52,7 +52,7 @@ from twinsieve.stages.near.propose import CandidateParams, NearIndex, max_matche
 from twinsieve.stages.near.signatures import link_all, new_part_chains, part_chain_bytes
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept, own_buckets
-from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, Chunk
+from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, SHARED_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.chunk import rows as part_of_chunk
 from twinsieve.stages.window.lengths import signature_limits
 from twinsieve.stages.window.record import record_type
@@ -72,9 +72,9 @@ _EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": 
 _INSERTING = 2
 """Threads that fill the candidate index in a restore, each of them a part of its tables."""
 
-_WORTH_THREADS = 256
-"""Least number of rows for which threads are used. With fewer rows, waking the threads (some 50 µs each)
-takes more time than they save."""
+_WORTH_THREADS = 1024
+"""Least number of rows for which threads are used. With fewer rows, waking the threads takes more time than
+they save."""
 
 
 def ring_use(config: SieveConfig) -> RingUse:
@@ -91,7 +91,9 @@ def ring_use(config: SieveConfig) -> RingUse:
 
 def chunk_rows(config: SieveConfig) -> int:
     """The most rows of a chunk under this configuration."""
-    return EXACT_CHUNK_ROWS if config.near.method == "none" else CHUNK_ROWS
+    if config.near.method == "none":
+        return EXACT_CHUNK_ROWS
+    return SHARED_CHUNK_ROWS if config.near.shards > 1 else CHUNK_ROWS
 
 
 class ChunkJudge:
@@ -159,14 +161,16 @@ class ChunkJudge:
         self._kept = new_chunk_index(chunk_rows(config), tables)
         self._scans = self._scan or near.method == "hamming"
         self._most = max_matches(self.buckets, window, self._scans)
-        self._room = CHUNK_ROWS * MATCHES_PER_ROW
+        # Without a near stage no row has matches, and chunks are larger.
+        self._rows = min(chunk_rows(config), SHARED_CHUNK_ROWS)
+        self._room = self._rows * MATCHES_PER_ROW
         self._matches = new_matches(0, 0)
         self._make_room()
         self._apart = np.full(chunk_rows(config), -1, np.int64)
         phrases = phrases_of(near.words)
         most = 0 if self._scans else self._most
         self._scratch = [new_scratch(phrases, most) for _ in range(max(1, near.shards))]
-        self._threads = ThreadPoolExecutor(near.shards) if near.shards > 1 else None
+        self._threads = ThreadPoolExecutor(near.shards - 1) if near.shards > 1 else None
 
     def judge(
         self,
@@ -240,7 +244,7 @@ class ChunkJudge:
         most = self._most + 1 if self._scans else (self._most + 1) * len(self.segments.all)
         room = self._room + most
         if room > len(self._matches.kept):
-            self._matches = new_matches(CHUNK_ROWS, room)
+            self._matches = new_matches(self._rows, room)
 
     @property
     def _has_tables(self) -> bool:
@@ -413,8 +417,15 @@ class ChunkJudge:
             for shard in range(len(self._scratch)):
                 work(shard)
         else:
-            # list() waits for all shards, and raises the error of a shard that failed.
-            list(self._threads.map(work, range(len(self._scratch))))
+            others = [self._threads.submit(work, shard) for shard in range(1, len(self._scratch))]
+            try:
+                work(0)
+            finally:
+                # Nobody may go on while a thread still works on the chunk.
+                for each in others:
+                    each.exception()
+            for each in others:
+                each.result()
 
     @property
     def bytes_used(self) -> int:

@@ -14,6 +14,10 @@ CHUNK_ROWS = 1024
 """Rows of a chunk; they are judged with one state of the index. The number is so small that the data of all
 rows stays in the processor's cache."""
 
+SHARED_CHUNK_ROWS = 4_096
+"""The same where threads share the rows: with fewer, their work is done before the system has moved one of
+them to another core."""
+
 EXACT_CHUNK_ROWS = 16_384
 """The same without a near stage, which has no pairs: more rows share the time of a kernel's call."""
 
