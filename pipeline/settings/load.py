@@ -382,7 +382,9 @@ def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
         "too_long": "at most {max_length} characters",
     }
     if kind in limits:
-        return f"{key} is {_shown(value)}; it is {limits[kind].format(**context)}"
+        # With some versions of pydantic the value is the text in the file, with others the number.
+        said = _shown(value) if "long" in kind else _shown(value).strip("'")
+        return f"{key} is {said}; it is {limits[kind].format(**context)}"
     if kind in ("too_short", "string_too_short"):
         return f"{key} is empty; give it a value or remove the key"
     if kind in ("float_parsing", "finite_number"):

@@ -107,7 +107,7 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
          "1:17: text.compare does not go with near.method: signatures; bodies with other links, mentions or tags are "
          "alike, and nothing would keep them apart"),
         ("near: {method: signatures, signature: {hashes: 17}}\n",
-         "1:48: near.signature.hashes is '17'; it is at most 16"),
+         "1:48: near.signature.hashes is 17; it is at most 16"),
         ("near: {method: signatures, signature: {kind: sentences, share: 4}}\n",
          "1:64: near.signature.share is 4, but a message has at most 3 hashes; use 1 to 3, or all"),
         ("near: {method: signatures, signature: {kind: imatch, share: 2}}\n",
@@ -122,8 +122,8 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
          "1:62: near.signature.cut is for kind: segments, and kind is sentences; leave it out"),
         ("near: {segment: 1000}\n",
          "1:17: near.segment is 1000, which cuts a window of 1000000 into more than 1000 segments; use 1002 or more"),
-        ("near: {segment: 0}\n", "1:17: near.segment is '0'; it is at least 1"),
-        ("near: {segment: 16000001}\n", "1:17: near.segment is '16000001'; it is at most 16000000"),
+        ("near: {segment: 0}\n", "1:17: near.segment is 0; it is at least 1"),
+        ("near: {segment: 16000001}\n", "1:17: near.segment is 16000001; it is at most 16000000"),
         ("near: {method: signatures, segment: 5000}\n",
          "1:37: near.segment is for near.method: text, and it is signatures, whose window is one segment; leave it out"),
         ("near: {method: hamming}\nstate: {memory: 1GiB}\n",
@@ -131,7 +131,7 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("state: {memory: 8}\n",
          "1:17: state.memory is '8', not a size; write a number and a unit (B, kB, MB, GB, KiB, MiB, GiB), as in "
          "512MiB"),
-        ("state: {memory: 0GiB}\n", "1:17: state.memory is '0GiB'; it is at least 1"),
+        ("state: {memory: 0GiB}\n", "1:17: state.memory is 0GiB; it is at least 1"),
         ("exact: {method: none}\nnear: {method: none}\n",
          "1:17: exact.method is none and so is near.method; nothing would be dropped"),
         ("http: {listen: 8080}\n", "1:16: http.listen is '8080'; write host:port, as in 127.0.0.1:8080, or none"),
@@ -147,7 +147,7 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
          "1:15: http.texts is true, but http.pages is none, so no page would show texts; set http.pages: "
          "127.0.0.1:8081, or http.texts: false"),
         ("http: {pages: '127.0.0.1:8081', texts: some}\n", "1:40: http.texts is 'some', which is neither true nor false"),
-        ("near: {distances: {8: 13}, method: hamming}\n", "1:23: near.distances.8 is '13'; it is at most 12"),
+        ("near: {distances: {8: 13}, method: hamming}\n", "1:23: near.distances.8 is 13; it is at most 12"),
         ("near: {distances: {8: 9}, method: hamming}\n",
          "1:23: near.distances.8 is 9; tables go to 7; write near.candidates: scan"),
         ("near: {distances_by_field: {text: 3}}\n",
@@ -532,7 +532,7 @@ def test_settings_of_keywords_are_refused_at_their_place(tmp_path: Path) -> None
         "remove it from one of them",
         f"4:29: features.drop_parts_of_speech.1 is 'U', {said}",
     ]
-    assert _findings(tmp_path, text)[-1].startswith("5:13: features.min_word is '0'; it is at least 1")
+    assert _findings(tmp_path, text)[-1].startswith("5:13: features.min_word is 0; it is at least 1")
     assert _findings(tmp_path, "features: {weights: scale5}\n") == [
         "1:21: features.weights is scale5, which is for kind: keywords, not chars; use tf"
     ]
