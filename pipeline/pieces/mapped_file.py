@@ -47,11 +47,13 @@ class MappedArrays(NamedTuple):
 
     about: what the writer says of the arrays; arrays: private maps of the file, so that a write to one
         changes only this process's memory
+    places: where in the file each array is, in bytes
     digest: of the head
     """
 
     about: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+    places: dict[str, range]
     digest: str
 
 
@@ -134,7 +136,8 @@ def map_arrays(
         raise UnreadableError(
             f"{name}: was written under fingerprint scheme {scheme}, not {scheme_id}; restore the right file"
         )
-    return MappedArrays(about, arrays, digest)
+    places = {entry["name"]: range(entry["offset"], entry["offset"] + entry["bytes"]) for entry in entries}
+    return MappedArrays(about, arrays, places, digest)
 
 
 def _array(

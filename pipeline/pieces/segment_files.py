@@ -7,10 +7,11 @@ for any reason.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.pieces import UnreadableError
@@ -18,12 +19,57 @@ from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, writ
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
+_CACHED = 1 << 26
+"""Bytes of a segment that is being written that are in the page cache at most."""
+_READ_AT_ONCE = 1 << 22
+_DONT_NEED: int | None = getattr(os, "POSIX_FADV_DONTNEED", None)
+
 
 def write_segment(stream: BinaryIO | Stoppable, scheme_id: str, sealed: SealedSegment) -> str:
     """Write a segment to a stream that can seek; returns the digest of the file. raises: errors of the
     stream"""
     about = {"first": sealed.first, "end": sealed.end, "messages": sealed.messages}
     return write_arrays(cast("BinaryIO", stream), scheme_id, about, sealed.arrays)
+
+
+def written_segment(
+    file: BinaryIO, name: str, scheme_id: str, sealed: SealedSegment, is_stopped: Callable[[], bool]
+) -> WrittenSegment:
+    """Write a segment to a new file on this machine, and map it.
+
+    name: of the file, for errors; is_stopped: as for `Stoppable`
+    raises: OSError, StateError, UnreadableError
+    """
+    digest = write_segment(Stoppable(Uncached(file), is_stopped), scheme_id, sealed)
+    size = file.tell()
+    file.flush()
+    mapped = map_arrays(file.fileno(), name, scheme_id, None, hot=HOT)
+    left_out = HOT if sealed.hot_stay else frozenset()
+    needed = [place for array, place in mapped.places.items() if array not in left_out]
+    return WrittenSegment(mapped.arrays, needed, size, digest)
+
+
+def bring_in(thread: Executor, file: BinaryIO, places: list[range], is_stopped: Callable[[], bool]) -> None:
+    """Begin to read these bytes of a file into the page cache: page by page, as look-ups come, takes minutes.
+
+    thread: reads; it may have ended. file: may be closed meanwhile
+    """
+    with suppress(OSError):
+        descriptor = os.dup(file.fileno())
+        try:
+            reading = thread.submit(_read_once, descriptor, places, is_stopped)
+        except RuntimeError:
+            os.close(descriptor)
+            return
+        reading.add_done_callback(lambda _: os.close(descriptor))
+
+
+def _read_once(descriptor: int, places: list[range], is_stopped: Callable[[], bool]) -> None:
+    for place in places:
+        for at in range(place.start, place.stop, _READ_AT_ONCE):
+            if is_stopped():
+                return
+            os.pread(descriptor, min(_READ_AT_ONCE, place.stop - at), at)
 
 
 def map_segment(
@@ -49,13 +95,25 @@ def ignore(_line: str) -> None:
     """A report that goes nowhere."""
 
 
+class WrittenSegment(NamedTuple):
+    """A segment in a file on this machine.
+
+    arrays: maps of the file; needed: bytes of it that look-ups will read; size, digest: as in `StateFile`
+    """
+
+    arrays: Arrays
+    needed: list[range]
+    size: int
+    digest: str
+
+
 class Stoppable:
     """A stream that can seek, and refuses to write when its writer is no longer needed.
 
     is_stopped: asked before each write
     """
 
-    def __init__(self, stream: BinaryIO, is_stopped: Callable[[], bool]) -> None:
+    def __init__(self, stream: BinaryIO | Uncached, is_stopped: Callable[[], bool]) -> None:
         self._stream = stream
         self._is_stopped = is_stopped
 
@@ -66,6 +124,31 @@ class Stoppable:
 
     def seek(self, place: int) -> int:
         return self._stream.seek(place)
+
+
+class Uncached:
+    """A file that is written from its begin to its end, and of which little is in the page cache meanwhile.
+
+    A full segment is gigabytes. In the page cache it would push out what look-ups use, and the memory that it
+    was copied from is not free yet.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._waiting = 0
+
+    def write(self, data: bytes) -> int:
+        self._waiting += len(data)
+        if _DONT_NEED is not None and self._waiting >= _CACHED:
+            self._waiting = 0
+            self._file.flush()
+            # Only pages that are on the disk can go.
+            os.fdatasync(self._file.fileno())
+            os.posix_fadvise(self._file.fileno(), 0, 0, _DONT_NEED)
+        return self._file.write(data)
+
+    def seek(self, place: int) -> int:
+        return self._file.seek(place)
 
 
 class ScratchFile(NamedTuple):
@@ -120,14 +203,12 @@ class ScratchSegments:
             folder = scratch_folder(self._folder)
             with ExitStack() as undo:
                 file = undo.enter_context(scratch_file(folder))
-                stream = Stoppable(file, lambda: self._closed)
-                digest = write_segment(stream, self._scheme_id, sealed)
-                file.flush()
-                arrays = map_arrays(file.fileno(), folder, self._scheme_id, None, hot=HOT).arrays
+                written = written_segment(file, folder, self._scheme_id, sealed, self._is_closed)
+                bring_in(self._writer, file, written.needed, self._is_closed)
                 if then is not None:
                     undo.pop_all()
-                    then(ScratchFile(file, sealed.first, sealed.end, digest))
-                return arrays
+                    then(ScratchFile(file, sealed.first, sealed.end, written.digest))
+                return written.arrays
         except (OSError, StateError) as error:
             if self._closed:
                 raise
@@ -137,6 +218,9 @@ class ScratchSegments:
                 "free space, or set state.scratch to another folder"
             )
             raise
+
+    def _is_closed(self) -> bool:
+        return self._closed
 
     def close(self) -> None:
         """End the writing thread; a segment that it is writing stays unwritten."""

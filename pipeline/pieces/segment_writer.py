@@ -14,16 +14,16 @@ from functools import partial
 from typing import NamedTuple
 
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
-from twinsieve.pipeline.pieces.mapped_file import map_arrays
 from twinsieve.pipeline.pieces.segment_files import (
     ScratchFile,
     ScratchSegments,
     Stoppable,
+    bring_in,
     ignore,
-    write_segment,
+    written_segment,
 )
 from twinsieve.pipeline.pieces.storage import NewFile, Storage
-from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
+from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 _UPLOADED_AT_ONCE = 1 << 24
 
@@ -87,17 +87,16 @@ class SegmentWriter:
         file: NewFile | None = None
         try:
             file = self._new_file(sealed.first)
-            digest = write_segment(Stoppable(file.stream, self._is_closed), self._scheme_id, sealed)
-            size = file.stream.tell()
+            written = written_segment(file.stream, file.name, self._scheme_id, sealed, self._is_closed)
             file.finish()
-            arrays = map_arrays(file.stream.fileno(), file.name, self._scheme_id, None, hot=HOT).arrays
-            owner.note(file, _listed(file, size, digest, sealed.first, sealed.end))
+            owner.note(file, _listed(file, written.size, written.digest, sealed.first, sealed.end))
+            bring_in(self.thread, file.stream, written.needed, self._is_closed)
         except Exception as error:
             if file is not None:
                 file.discard()
             self._report_failure(error, "stays in memory, and a restart takes longer")
             raise
-        return arrays
+        return written.arrays
 
     def _begin_upload(self, owner: SegmentOwner, segment: ScratchFile) -> None:
         """Begin to write a segment, which is mapped by now, to the store too."""

@@ -55,12 +55,14 @@ class SealedSegment(NamedTuple):
     first, end: its kept indices, `end` exclusive; messages: how many it was made for
     arrays: records, columns, texts, tags and buckets, not copied. Only the lengths of forgotten messages may
         still change
+    hot_stay: whether the sieve goes on to use its own memory for the hot arrays, as long as that is enough
     """
 
     first: int
     end: int
     messages: int
     arrays: Arrays
+    hot_stay: bool = False
 
 
 IntoFile = Callable[[SealedSegment], Future[Arrays]]
@@ -96,8 +98,11 @@ class Segment:
         low, high = self.positions
         return bool(((positions >= low) & (positions <= high)).any())
 
-    def into_file(self, write: IntoFile) -> None:
-        """Begin to write this sealed segment to a file, unless it lies in one or is being written."""
+    def into_file(self, write: IntoFile, *, hot_stay: bool) -> None:
+        """Begin to write this sealed segment to a file, unless it lies in one or is being written.
+
+        hot_stay: as in `SealedSegment`
+        """
         if self.is_mapped or self._mapping is not None:
             return
         ring = self.ring
@@ -109,7 +114,7 @@ class Segment:
         }
         # A window that began inside the segment, or was enlarged, does not hold its first messages.
         first = max(ring.first, int(ring.columns.counters[OLDEST]))
-        self._mapping = write(SealedSegment(first, ring.kept, self.messages, arrays))
+        self._mapping = write(SealedSegment(first, ring.kept, self.messages, arrays, hot_stay))
 
     def give_up_file(self) -> None:
         """The segment is dropped: do not write it if that has not begun."""
@@ -251,7 +256,7 @@ class Segments:
         self._into_file = write
         for segment in self.sealed:
             if write is not None:
-                segment.into_file(write)
+                segment.into_file(write, hot_stay=self._shape.memory > 0)
 
     def use_files(self) -> None:
         """Use the files of sealed segments that were written meanwhile."""
@@ -375,7 +380,7 @@ class Segments:
         if self._into_file is not None:
             # All, because an earlier one may not have been written for lack of space.
             for segment in self.sealed:
-                segment.into_file(self._into_file)
+                segment.into_file(self._into_file, hot_stay=self._shape.memory > 0)
         self.open = self._shape.new(self.counters, self.kept, self._shape.messages)
 
     def drop_passed(self) -> None:
