@@ -52,6 +52,7 @@ def written_segment(
 def bring_in(thread: Executor, file: BinaryIO, places: list[range], is_stopped: Callable[[], bool]) -> None:
     """Begin to read these bytes of a file into the page cache: page by page, as look-ups come, takes minutes.
 
+    If that fails, look-ups read page by page.
     thread: reads; it may have ended. file: may be closed meanwhile
     """
     with suppress(OSError):

@@ -254,9 +254,15 @@ class Segments:
     def seal_into(self, write: IntoFile | None) -> None:
         """From now on, write sealed segments to files; None: keep them in memory."""
         self._into_file = write
+        self._write_sealed()
+
+    def _write_sealed(self) -> None:
+        """Begin to write all sealed segments that lie in no file: an earlier one may have failed for lack of
+        space."""
+        if self._into_file is None:
+            return
         for segment in self.sealed:
-            if write is not None:
-                segment.into_file(write, hot_stay=self._shape.memory > 0)
+            segment.into_file(self._into_file, hot_stay=self._shape.memory > 0)
 
     def use_files(self) -> None:
         """Use the files of sealed segments that were written meanwhile."""
@@ -377,10 +383,7 @@ class Segments:
     def _seal(self) -> None:
         self.open.ring.seal()
         self.sealed.append(self.open)
-        if self._into_file is not None:
-            # All, because an earlier one may not have been written for lack of space.
-            for segment in self.sealed:
-                segment.into_file(self._into_file, hot_stay=self._shape.memory > 0)
+        self._write_sealed()
         self.open = self._shape.new(self.counters, self.kept, self._shape.messages)
 
     def drop_passed(self) -> None:
