@@ -201,6 +201,10 @@ class BatchSieve:
         stream_time = self.stats().stream_time_ms
         self._tiers.expire(ring.kept, NO_TIME if stream_time is None else stream_time)
 
+    def expect(self, messages: int) -> None:
+        """Take memory for this many more kept messages at once, so that judging does not wait for it."""
+        self._chunk_judge.segments.expect(messages)
+
     def stats(self) -> SieveStats:
         """How full the sieve is now."""
         near = self._chunk_judge.segments

@@ -27,8 +27,8 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
 from twinsieve.stages.exact.bloom_sizing import BloomSizing
 from twinsieve.stages.judge import params
-from twinsieve.stages.judge.chunk_index import clear, filled_buckets, new_chunk_index
 from twinsieve.stages.judge.decide import Workspace, decide
+from twinsieve.stages.judge.kept_rows import new_kept_rows
 from twinsieve.stages.judge.params import (
     ExactIndex,
     JudgeParams,
@@ -157,10 +157,12 @@ class ChunkJudge:
             late_after=config.time.late_after_ms,
             compare_text=int(config.key_is_text and self._text),
         )
-        tables = config.layout.bands + config.layout.tables if self._text else 0
-        self._kept = new_chunk_index(chunk_rows(config), tables)
+        self._kept = new_kept_rows(chunk_rows(config))
+        self._first_kept = 0
         self._scans = self._scan or near.method == "hamming"
-        self._most = max_matches(self.buckets, window, self._scans)
+        buckets = self.buckets
+        probes = buckets.bands + (buckets.tables << buckets.weak) if self._indexed else 0
+        self._most = max_matches(probes, window, self._scans)
         # Without a near stage no row has matches, and chunks are larger.
         self._rows = min(chunk_rows(config), SHARED_CHUNK_ROWS)
         self._room = self._rows * MATCHES_PER_ROW
@@ -168,8 +170,7 @@ class ChunkJudge:
         self._make_room()
         self._apart = np.full(chunk_rows(config), -1, np.int64)
         phrases = phrases_of(near.words)
-        most = 0 if self._scans else self._most
-        self._scratch = [new_scratch(phrases, most) for _ in range(max(1, near.shards))]
+        self._scratch = [new_scratch(phrases, probes) for _ in range(max(1, near.shards))]
         self._threads = ThreadPoolExecutor(near.shards - 1) if near.shards > 1 else None
 
     def judge(
@@ -191,7 +192,9 @@ class ChunkJudge:
             self._make_room()
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
-        clear(self._kept)
+        if self._indexed:
+            self.segments.open.table.reserve(lambda: self._own_buckets(chunk))
+        self._kept.counts[0], self._first_kept = 0, self.ring.kept
         if meanwhile is not None:
             meanwhile()
         sealed, copies = self.segments.sealed, new_sealed_copies(0)
@@ -207,9 +210,9 @@ class ChunkJudge:
         index = self._index(self.segments.open)
         row = decide(chunk, index, exact, self._params, work, outcome, 0)
         while row < len(chunk.lengths):
-            self._propose_row(chunk, row)
+            self._propose_row(chunk, row, index)
             row = decide(chunk, index, exact, self._params, work, outcome, row)
-        self._insert(chunk)
+        self._link(chunk)
         self.segments.open.note_positions(chunk.positions[self.kept_rows()[0]])
         self._write_details(chunk, outcome)
         self.segments.drop_passed()
@@ -257,7 +260,7 @@ class ChunkJudge:
     def kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """(kept rows of the last chunk, their kept indices). The next chunk overwrites these arrays."""
         count = int(self._kept.counts[0])
-        return self._kept.kept_rows[:count], self._kept.kept_indices[:count]
+        return self._kept.rows[:count], np.arange(self._first_kept, self._first_kept + count)
 
     def _propose(self, chunk: Chunk, copies: SealedCopies) -> None:
         """Phase one: look for copies in the sealed segments, then for matches in all segments."""
@@ -294,12 +297,11 @@ class ChunkJudge:
             if segment.newest_time == NO_TIME or stream_time - segment.newest_time <= age
         ]
 
-    def _propose_row(self, chunk: Chunk, row: int) -> None:
+    def _propose_row(self, chunk: Chunk, row: int, open_index: NearIndex) -> None:
         """Phase one for one row that needs matches after all, in the room behind that of the others."""
-        place = self._room
+        place, end = self._room, len(self._matches.kept)
         self._matches.heads[row] = NO_MATCH
-        for segment in [*self._searched(), self.segments.open]:
-            index, end = self._index(segment), len(self._matches.kept)
+        for index in [*map(self._index, self._searched()), open_index]:
             place = propose(row, row + 1, chunk, index, self._scratch[0], self._matches, place, end)
 
     def _write_details(self, chunk: Chunk, outcome: Outcome) -> None:
@@ -399,12 +401,11 @@ class ChunkJudge:
 
         return insert
 
-    def _insert(self, chunk: Chunk) -> None:
+    def _link(self, chunk: Chunk) -> None:
+        """Insert the kept rows of a chunk into the tables of the method hamming. (`decide` fills buckets.)"""
         rows, kept = self.kept_rows()
-        if len(rows) == 0 or not self._has_index:
+        if len(rows) == 0 or not self._has_tables:
             return
-        if self._text:
-            self.segments.open.table.reserve(lambda: filled_buckets(self._kept))
         insert = self._inserter(chunk, rows, kept)
         shards, tables = len(self._scratch), self._index_tables
         self._on_threads(

@@ -2,8 +2,9 @@
 
 Only this module makes verdicts and changes the state. A row first advances stream time. Then it is compared
 with the kept messages inside the windows. Phase one has proposed matches among the messages kept before this
-chunk; `ChunkIndex` finds the messages kept in this chunk. The verdicts are the same as if each message was
-judged alone, whatever the size of a chunk.
+chunk. A kept message is put into its buckets at once, so that the rows after it find it there, and so that it
+pushes older entries out. The verdicts are the same as if each message was judged alone, whatever the size of
+a chunk.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_prefetch,
     find_places,
 )
-from twinsieve.stages.judge.chunk_index import NONE, ChunkIndex, add_kept, cell_of_bucket
 from twinsieve.stages.judge.decide_exact import bloom_time, judge_exact
+from twinsieve.stages.judge.kept_rows import KeptRows, add_kept
 from twinsieve.stages.judge.params import (
     EXACT_BLOOM,
     EXACT_NONE,
@@ -62,16 +63,15 @@ from twinsieve.stages.near.verify import (
     write_detail,
 )
 from twinsieve.stages.window.buckets import (
+    INDEX_BITS,
     INDEX_MASK,
+    LOOK_UP_LINES,
     WAYS,
-    Buckets,
-    bucket_at,
+    LookUps,
     differing_bits,
+    find_buckets,
     has_key,
-    key_of,
-    own_probe,
-    pack_entry,
-    wanted_bits,
+    insert_found,
 )
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns, keep
@@ -81,6 +81,9 @@ _UNIQUE, _NEAR = int(Kind.UNIQUE), int(Kind.NEAR)
 _LATE, _NO_FEATURES, _CUT_SHORT = int(Flag.LATE), int(Flag.NO_FEATURES), int(Flag.CUT_SHORT)
 
 _PREFETCH_ROWS = 8
+_BUCKETS_AHEAD = 2
+"""Rows by which the buckets of a row are prefetched before it is judged. They are dozens, as many lines as a
+core fetches at a time; phase one had them in the cache before."""
 
 
 class Workspace(NamedTuple):
@@ -91,7 +94,7 @@ class Workspace(NamedTuple):
     sealed: number of sealed segments that phase one searched
     apart: int64[n], on entry -1: kept index of an entry in a sealed segment that a rule kept apart from the
         row, if the verdict shows what differs. The caller writes these details
-    kept: the rows kept in this chunk so far; the caller inserts them into the candidate index after the chunk
+    kept: the rows kept in this chunk so far
     """
 
     matches: Matches
@@ -99,7 +102,7 @@ class Workspace(NamedTuple):
     sealed: int
     apart: NDArray[np.int64]
     scratch: Scratch
-    kept: ChunkIndex
+    kept: KeptRows
 
 
 class BestMatch(NamedTuple):
@@ -145,8 +148,11 @@ def decide(
     ring, bloom = index.ring, exact.bloom
     begin(work.scratch)
     rows = len(chunk.lengths)
+    has_buckets = _has_buckets(index, params)
     for row in range(first - 2 * _PREFETCH_ROWS, rows):
         _prefetch(chunk, row, ring, bloom, params)
+        if has_buckets and first <= row + _BUCKETS_AHEAD < rows:
+            find_buckets(chunk, row + _BUCKETS_AHEAD, index.buckets, work.scratch.look_ups)
         if row < first:
             continue
         late = _advance(chunk, row, ring, bloom, params)
@@ -183,7 +189,10 @@ def decide(
         keep(ring, chunk, row)
         if params.near == NEAR_SIGNATURES:
             link_parts(index.part_chains, ring, kept_index)
-        add_kept(work.kept, chunk, row, kept_index, index.buckets, _has_buckets(index, params))
+        add_kept(work.kept, row)
+        if has_buckets:
+            probes, code = chunk.probes[row], chunk.codes[row]
+            insert_found(row, probes, kept_index, code, index.buckets, work.scratch.look_ups)
         if params.exact == EXACT_BLOOM:
             bloom_insert(bloom, row & (PLACE_LINES - 1), kept_index, bloom_time(ring))
     return rows
@@ -213,7 +222,7 @@ def _prefetch(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: J
             bloom_prefetch(bloom, line)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _has_features(chunk: Chunk, row: int, index: NearIndex, params: JudgeParams) -> bool:
     """Whether the row has what the method compares."""
     if params.near == NEAR_HAMMING:
@@ -223,7 +232,7 @@ def _has_features(chunk: Chunk, row: int, index: NearIndex, params: JudgeParams)
     return True
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _has_buckets(index: NearIndex, params: JudgeParams) -> bool:
     return params.near == NEAR_TEXT and not index.candidates.scan
 
@@ -250,7 +259,7 @@ def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: Ju
     return late
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _judge_near(
     chunk: Chunk,
     row: int,
@@ -286,7 +295,7 @@ def _judge_near(
     outcome.compared[row] = best.compared
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _best_of_matches(
     chunk: Chunk, row: int, index: NearIndex, params: JudgeParams, work: Workspace
 ) -> BestMatch:
@@ -308,7 +317,7 @@ def _best_of_matches(
         if is_inside(index.ring.counters, kept_index, time, params.near_messages, params.near_age) and (
             not has_buckets
             or kept_index < index.first
-            or _still_visible(chunk, row, kept_index, index.buckets, work.kept)
+            or _still_visible(chunk, row, kept_index, index, work.scratch.look_ups)
         ):
             compared_as = (
                 np.int64(matches.status[number]),
@@ -351,7 +360,7 @@ def _best_by_parts(
     return best, chains_cut >= index.verify.share
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _best_of_chunk(
     chunk: Chunk, row: int, index: NearIndex, params: JudgeParams, work: Workspace, best: BestMatch
 ) -> BestMatch:
@@ -359,36 +368,29 @@ def _best_of_chunk(
 
     With buckets, only entries in the row's buckets are compared; without buckets, all entries.
     """
-    kept, buckets = work.kept, index.buckets
+    newest = index.ring.counters[KEPT] - 1
     if not _has_buckets(index, params):
-        for number in range(kept.counts[0] - 1, -1, -1):
-            best = _meet(chunk, row, number, index, params, work, best)
+        for kept_index in range(newest, index.before - 1, -1):
+            best = _meet(chunk, row, kept_index, index, params, work, best)
         return best
-    tables = buckets.bands + buckets.tables
+    if newest < index.before:
+        return best
+    buckets, code, look_ups = index.buckets, chunk.codes[row], work.scratch.look_ups
+    line = row & (LOOK_UP_LINES - 1)
     for probe in range(chunk.probes[row]):
-        key = key_of(chunk, row, np.int64(probe), buckets)
-        cell = cell_of_bucket(kept, bucket_at(key, np.int64(probe), buckets))
-        if kept.keys[cell] == np.uint64(0):
-            continue
-        wanted = wanted_bits(key, chunk.signatures[row], buckets)
-        node = np.int64(kept.heads[cell])
-        left = WAYS
-        while node != NONE and left > 0:
-            left -= 1
-            number, own = node // tables, own_probe(node % tables, buckets)
-            node = np.int64(kept.next[node])
-            other = np.int64(kept.kept_rows[number])
-            # The entry that will be inserted for it.
-            other_key = key_of(chunk, other, own, buckets)
-            entry = pack_entry(
-                kept.kept_indices[number], chunk.codes[other], other_key, chunk.signatures[other], buckets
-            )
-            limit = index.candidates.limits[chunk.codes[row], chunk.codes[other]]
-            if not has_key(entry, wanted, buckets) or differing_bits(entry, wanted) > limit:
+        start, wanted = look_ups.starts[line, probe], look_ups.wanted[line, probe]
+        for way in range(WAYS):
+            entry = buckets.entries[start + way]
+            # As in phase one, but with the newest index that was kept. Entries stand newest first.
+            kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
+            if kept_index < index.before or entry == np.uint64(0):
+                break
+            if not has_key(entry, wanted, buckets):
                 continue
-            if not first_meeting(work.scratch.seen, row, kept.kept_indices[number]):
+            limit = index.candidates.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
+            if differing_bits(entry, wanted) > limit or not first_meeting(work.scratch.seen, row, kept_index):
                 continue
-            best = _meet(chunk, row, number, index, params, work, best)
+            best = _meet(chunk, row, kept_index, index, params, work, best)
     return best
 
 
@@ -396,14 +398,14 @@ def _best_of_chunk(
 def _meet(
     chunk: Chunk,
     row: int,
-    number: int,
+    kept_index: int,
     index: NearIndex,
     params: JudgeParams,
     work: Workspace,
     best: BestMatch,
 ) -> BestMatch:
-    """`best`, or the row that was kept as number `number` of this chunk, if it is a better match."""
-    ring, kept_index = index.ring, work.kept.kept_indices[number]
+    """`best`, or the row of this chunk that was kept with this kept index, if it is a better match."""
+    ring = index.ring
     if not in_window(ring, kept_index, params.near_messages, params.near_age):
         return best
     slot = kept_index % len(ring.positions)
@@ -414,7 +416,7 @@ def _meet(
         compared_as = compare(chunk, row, ring, slot, index.verify, work.scratch)
         return _better(best, kept_index, position, compared_as)
     # The tables of hamming contain only rows with a SimHash. This scan of the chunk must skip the others too.
-    if not chunk.has_simhash[work.kept.kept_rows[number]]:
+    if not chunk.has_simhash[work.kept.rows[kept_index - index.before]]:
         return best
     return _better(best, kept_index, position, compare_bits(chunk, row, index, slot))
 
@@ -446,18 +448,15 @@ def _better(best: BestMatch, kept_index: int, position: int, compared_as: tuple[
 
 
 @kernel(callee=True)
-def _still_visible(chunk: Chunk, row: int, kept_index: int, buckets: Buckets, kept: ChunkIndex) -> bool:
-    """Whether an entry from before the chunk would be in one of the row's buckets if the rows kept in this
-    chunk were already inserted."""
+def _still_visible(chunk: Chunk, row: int, kept_index: int, index: NearIndex, look_ups: LookUps) -> bool:
+    """Whether an entry from before the chunk is still in one of the row's buckets: rows kept in the chunk may
+    have pushed it out."""
+    if index.ring.counters[KEPT] == index.before:
+        return True
+    buckets, line = index.buckets, row & (LOOK_UP_LINES - 1)
     for probe in range(chunk.probes[row]):
-        key = key_of(chunk, row, np.int64(probe), buckets)
-        start, wanted = (
-            bucket_at(key, np.int64(probe), buckets),
-            wanted_bits(key, chunk.signatures[row], buckets),
-        )
-        cell = cell_of_bucket(kept, start)
-        pushed = np.int64(0) if kept.keys[cell] == np.uint64(0) else np.int64(kept.sizes[cell])
-        for way in range(WAYS - pushed):
+        start, wanted = look_ups.starts[line, probe], look_ups.wanted[line, probe]
+        for way in range(WAYS):
             entry = buckets.entries[start + way]
             if entry == np.uint64(0):
                 break

@@ -35,10 +35,10 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.simhash import SimhashColumns, add_bits, bits_of, fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
-from twinsieve.stages.judge.chunk_index import add_kept, clear, new_chunk_index
 from twinsieve.stages.judge.chunk_judge import no_bloom, no_trie_hits, ring_use
 from twinsieve.stages.judge.decide import Workspace, decide
 from twinsieve.stages.judge.decide_exact import judge_exact
+from twinsieve.stages.judge.kept_rows import new_kept_rows
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, new_sealed_copies
 from twinsieve.stages.judge.sealed_copies import find_copies, mark_copies
 from twinsieve.stages.judge.sealed_details import write_sealed_detail
@@ -112,7 +112,7 @@ def _arguments() -> _Arguments:
         index=index,
         exact=ExactIndex(no_bloom(), no_trie_hits(), new_sealed_copies(0)),
         params=JudgeParams(*[0] * len(JudgeParams._fields)),
-        work=Workspace(matches, 0, 0, times, new_scratch(phrases_of(), 0), new_chunk_index(1, 1)),
+        work=Workspace(matches, 0, 0, times, new_scratch(phrases_of(), 0), new_kept_rows(1)),
         outcome=Outcome(bytes_, bytes_, times, counts, counts, bytes_, times, np.zeros((1, 2, 0), np.uint32)),
     )
 
@@ -176,11 +176,10 @@ def _compile_candidates() -> None:
 
 def _compile_index() -> None:
     given = _arguments()
-    kept, buckets = given.work.kept, given.index.buckets
+    rows, times, buckets = given.work.kept.rows, given.chunk.times, given.index.buckets
     _compile(propose, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
-    _compile(insert_kept, given.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, buckets)
-    _compile(own_buckets, given.chunk, buckets, kept.kept_indices)
-    _compile(clear, kept)
+    _compile(insert_kept, given.chunk, rows, times, 0, 0, 0, buckets)
+    _compile(own_buckets, given.chunk, buckets, times)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
     _compile(find_copies, 0, 0, given.chunk, given.index.ring, 0, 0, given.exact.sealed)
     _compile(
@@ -188,14 +187,14 @@ def _compile_index() -> None:
     )
     _compile(bag_bound, given.chunk.bags, 0, 0, given.index.ring.bags, 0, 0)
     PushedOut().count(given.index.ring, buckets, buckets.bands, 0, 0)
-    _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, kept.kept_indices)
+    _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, times)
 
 
 def _compile_hamming() -> None:
     given = _arguments()
-    kept = given.work.kept
+    rows, times = given.work.kept.rows, given.chunk.times
     _compile(propose_bits, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
-    _compile(link_kept, given.chunk, kept.kept_rows, kept.kept_indices, 0, 0, 0, given.index.chains)
+    _compile(link_kept, given.chunk, rows, times, 0, 0, 0, given.index.chains)
     _compile(link_all, given.index.part_chains, given.index.ring)
 
 
@@ -212,7 +211,6 @@ def _compile_exact() -> None:
     _compile(judge_exact, given.chunk, 0, ring, given.exact, given.params, given.outcome)
     _compile(keep, ring, given.chunk, 0)
     _compile(keep_all, ring, given.chunk)
-    _compile(add_kept, given.work.kept, given.chunk, 0, 0, given.index.buckets, True)
     _compile(find_places, bloom, digest, digest, 0)
     _compile(bloom_prefetch, bloom, 0)
     _compile(bloom_insert, bloom, 0, 0, 0)

@@ -29,21 +29,19 @@ from twinsieve.stages.near.verify import (
 from twinsieve.stages.window.buckets import (
     INDEX_BITS,
     INDEX_MASK,
+    LOOK_UP_LINES,
     WAYS,
     Buckets,
-    bucket_at,
-    bucket_of,
     differing_bits,
+    find_buckets,
     has_key,
-    key_of,
-    wanted_bits,
 )
 from twinsieve.stages.window.chains import Chains, PartChains
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, GRANULE, KEPT, OLDEST, STREAM_TIME, RingColumns
 
 PREFETCH_ROWS = 12
-"""The cache lines of a row's buckets are prefetched this many rows ahead."""
+"""The buckets of a row are looked up, and prefetched, this many rows ahead; fewer than LOOK_UP_LINES."""
 
 
 class CandidateParams(NamedTuple):
@@ -81,9 +79,11 @@ class NearIndex(NamedTuple):
     verify: VerifyParams
 
 
-def max_matches(buckets: Buckets, window: int, scan: bool) -> int:
-    """Greatest number of matches of one row. `first_meeting` may forget an entry, so one may count twice."""
-    probes = buckets.bands + (buckets.tables << buckets.weak)
+def max_matches(probes: int, window: int, scan: bool) -> int:
+    """Greatest number of matches of one row. `first_meeting` may forget an entry, so one may count twice.
+
+    probes: its look-ups
+    """
     return window if scan else probes * WAYS
 
 
@@ -130,7 +130,7 @@ def propose_row(
     place: int,
     end: int,
 ) -> int:
-    """Add the matches of one row to `matches`, from `place` on.
+    """Add the matches of one row to `matches`, from `place` on. Its look-ups stand in `scratch`.
 
     returns: place of the next match; NOT_PROPOSED if the room up to `end` is too small, and then the row is
         NOT_PROPOSED
@@ -164,15 +164,14 @@ def _candidates(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> i
     takes longer than its comparison.
     returns: how many stand in scratch.candidates
     """
-    ring, buckets = index.ring, index.buckets
+    ring, buckets, look_ups = index.ring, index.buckets, scratch.look_ups
     capacity = len(ring.positions)
     code = chunk.codes[row]
-    signature = chunk.signatures[row]
+    line = row & (LOOK_UP_LINES - 1)
     newest = index.before - 1
     found = ZERO
     for probe in range(chunk.probes[row]):
-        key = key_of(chunk, row, np.int64(probe), buckets)
-        start, wanted = bucket_at(key, np.int64(probe), buckets), wanted_bits(key, signature, buckets)
+        start, wanted = look_ups.starts[line, probe], look_ups.wanted[line, probe]
         for way in range(WAYS):
             entry = buckets.entries[start + way]
             # An empty place may have the bits of this key; its length code is no length.
@@ -256,14 +255,12 @@ def propose(
     place, end: the room in `matches` that belongs to this shard
     returns: place of the next match. A row for which there was no room is NOT_PROPOSED
     """
-    buckets = index.buckets
     begin(scratch)
-    for row in range(low, high):
+    for row in range(low - PREFETCH_ROWS, high):
         ahead = row + PREFETCH_ROWS
         if ahead < high and not index.candidates.scan and matches.heads[ahead] != NOT_PROPOSED:
-            for probe in range(chunk.probes[ahead]):
-                prefetch(buckets.entries, bucket_of(chunk, ahead, np.int64(probe), buckets))
-        if chunk.probes[row] == 0 or matches.heads[row] == NOT_PROPOSED:
+            find_buckets(chunk, ahead, index.buckets, scratch.look_ups)
+        if row < low or chunk.probes[row] == 0 or matches.heads[row] == NOT_PROPOSED:
             continue
         following = propose_row(chunk, row, index, scratch, matches, place, end)
         if following != NOT_PROPOSED:

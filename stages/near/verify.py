@@ -32,6 +32,7 @@ from twinsieve.stages.differ.tokens import tokenize, write_tokens
 from twinsieve.stages.differ.workspace import Differing, new_differing
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
+from twinsieve.stages.window.buckets import WAYS, LookUps, new_look_ups
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, tally_of, word_start_at
 
@@ -72,6 +73,7 @@ class Scratch(NamedTuple):
     seen: uint64[1024], hash table of candidates that were already compared with the current row. An entry may
         overwrite another; then a candidate is compared twice
     candidates: int64[most], kept indices of the candidates of the current row
+    look_ups: of the rows that come next in the segment that is searched
     """
 
     pattern: Pattern
@@ -81,10 +83,11 @@ class Scratch(NamedTuple):
     phrases: Phrases
     seen: NDArray[np.uint64]
     candidates: NDArray[np.int64]
+    look_ups: LookUps
 
 
-def new_scratch(phrases: Phrases, most: int) -> Scratch:
-    """New memory for one thread. phrases: the lists of words for the rules; most: candidates of a row"""
+def new_scratch(phrases: Phrases, probes: int) -> Scratch:
+    """New memory for one thread. phrases: the lists of words for the rules; probes: look-ups of a row"""
     return Scratch(
         new_pattern(),
         np.full(1, -1, np.int64),
@@ -92,7 +95,8 @@ def new_scratch(phrases: Phrases, most: int) -> Scratch:
         np.full(1, -1, np.int64),
         phrases,
         np.zeros(1024, np.uint64),
-        np.zeros(most, np.int64),
+        np.zeros(probes * WAYS, np.int64),
+        new_look_ups(probes),
     )
 
 

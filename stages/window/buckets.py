@@ -33,6 +33,9 @@ KEYED_FROM = 1 << 18
 the cache anyway, and where so few messages share the buckets, unrelated keys meet often enough to find pairs
 that share no key."""
 
+LOOK_UP_LINES = 16
+"""Rows whose look-ups are known at the same time (`LookUps`)."""
+
 _PREFETCHED_ROWS = 2
 """The buckets of a row are prefetched while the rows before it are inserted. They are dozens, as many lines
 as a core fetches at a time."""
@@ -56,6 +59,22 @@ class Buckets(NamedTuple):
     weak: int
     key_bits: int
     keyed: int
+
+
+class LookUps(NamedTuple):
+    """What the rows that come next read in the buckets: row r in line r % LOOK_UP_LINES.
+
+    starts: int64[LOOK_UP_LINES, probes], index of the first entry of the bucket, by number of the look-up
+    wanted: uint64[LOOK_UP_LINES, probes], the bits of key and signature (`wanted_bits`)
+    """
+
+    starts: NDArray[np.int64]
+    wanted: NDArray[np.uint64]
+
+
+def new_look_ups(probes: int) -> LookUps:
+    """Memory for rows with at most so many look-ups."""
+    return LookUps(np.zeros((LOOK_UP_LINES, probes), np.int64), np.zeros((LOOK_UP_LINES, probes), np.uint64))
 
 
 def is_keyed(messages: int) -> bool:
@@ -89,7 +108,7 @@ def bucket_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.int64:
     return bucket_at(key_of(chunk, row, probe, buckets), probe, buckets)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def key_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.uint64:
     """The key of a row in its look-up number `probe`: 32 bits, the scope mixed in."""
     salt = chunk.scopes[row]
@@ -105,7 +124,7 @@ def key_of(chunk: Chunk, row: int, probe: int, buckets: Buckets) -> np.uint64:
     return ((key ^ salt) * GOLDEN) >> np.uint64(32)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def bucket_at(key: np.uint64, probe: int, buckets: Buckets) -> np.int64:
     """The bucket of a key: the index of its first entry. key: of look-up number `probe`"""
     if probe < buckets.bands:
@@ -116,7 +135,7 @@ def bucket_at(key: np.uint64, probe: int, buckets: Buckets) -> np.int64:
     return (buckets.bands * buckets.band_buckets + table * buckets.table_buckets + place) * WAYS
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint64:
     """The key of a SimHash table: bit j is bit (table * 128 // tables + j) % 128 of the SimHash."""
     first = table * 128 // buckets.tables
@@ -127,7 +146,7 @@ def _table_key(chunk: Chunk, row: int, table: int, buckets: Buckets) -> np.uint6
     return key & ((np.uint64(1) << np.uint64(buckets.key_bits)) - np.uint64(1))
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def own_probe(table: int, buckets: Buckets) -> np.int64:
     """Number of the look-up that reads a row's own bucket, in which it is inserted.
 
@@ -154,17 +173,16 @@ def own_buckets(chunk: Chunk, buckets: Buckets, found: NDArray[np.int64]) -> int
     return count
 
 
-@kernel(callee=True)
-def pack_entry(kept_index: int, code: int, key: np.uint64, signature: int, buckets: Buckets) -> np.uint64:
-    """The 8 bytes of an entry, in the layout that the module describes.
+@kernel(callee=True, inlined=True)
+def _low_bits(kept_index: int, code: int) -> np.uint64:
+    """The bits of an entry without those of `wanted_bits`, in the layout that the module describes.
 
-    code: code of the message's length (`window.lengths.length_code`); key: that of the bucket (`key_of`)
+    code: code of the message's length (`window.lengths.length_code`)
     """
-    low = np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))
-    return low | wanted_bits(key, signature, buckets)
+    return np.uint64(kept_index & INDEX_MASK) | (np.uint64(code) << np.uint64(INDEX_BITS))
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def wanted_bits(key: np.uint64, signature: int, buckets: Buckets) -> np.uint64:
     """The bits of key and signature at their places in an entry."""
     if not buckets.keyed:
@@ -173,17 +191,52 @@ def wanted_bits(key: np.uint64, signature: int, buckets: Buckets) -> np.uint64:
     return ((key & np.uint64(KEY_MASK)) << np.uint64(KEY_SHIFT)) | high
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def has_key(entry: np.uint64, wanted: np.uint64, buckets: Buckets) -> bool:
     """Whether an entry has the bits of the key in `wanted` (`wanted_bits`), or has none."""
     differing = ((entry ^ wanted) >> np.uint64(KEY_SHIFT)) & np.uint64(KEY_MASK)
     return not buckets.keyed or differing == np.uint64(0)
 
 
-@kernel(callee=True)
+@kernel(callee=True, inlined=True)
 def differing_bits(entry: np.uint64, wanted: np.uint64) -> np.int64:
     """How many bits differ of the signatures in an entry and in `wanted`; their bits of keys are equal."""
     return np.int64(popcount((entry ^ wanted) >> np.uint64(KEY_SHIFT)))
+
+
+@kernel(callee=True, inlined=True)
+def find_buckets(chunk: Chunk, row: int, buckets: Buckets, look_ups: LookUps) -> None:
+    """Write the look-ups of a row, and prefetch its buckets."""
+    line, signature = row & (LOOK_UP_LINES - 1), chunk.signatures[row]
+    for probe in range(chunk.probes[row]):
+        key = key_of(chunk, row, np.int64(probe), buckets)
+        start = bucket_at(key, np.int64(probe), buckets)
+        look_ups.starts[line, probe] = start
+        look_ups.wanted[line, probe] = wanted_bits(key, signature, buckets)
+        prefetch(buckets.entries, start)
+
+
+@kernel(callee=True, inlined=True)
+def insert_found(
+    row: int, probes: int, kept_index: int, code: int, buckets: Buckets, look_ups: LookUps
+) -> None:
+    """Insert a kept row, whose look-ups were found, into its buckets. probes: number of its look-ups; code:
+    code of its length"""
+    line = row & (LOOK_UP_LINES - 1)
+    low = _low_bits(kept_index, code)
+    for table in range(buckets.bands + buckets.tables):
+        probe = own_probe(table, buckets)
+        if probes <= probe:
+            break
+        _push(buckets.entries, look_ups.starts[line, probe], low | look_ups.wanted[line, probe])
+
+
+@kernel(callee=True, inlined=True)
+def _push(entries: NDArray[np.uint64], start: int, entry: np.uint64) -> None:
+    """Put an entry to the front of a bucket; the oldest one goes."""
+    for way in range(WAYS - 1, 0, -1):
+        entries[start + way] = entries[start + way - 1]
+    entries[start] = entry
 
 
 @kernel
@@ -198,27 +251,24 @@ def insert_kept(
 ) -> None:
     """Insert the first `count` of `rows` into their buckets, in bands and tables first_table to end_table.
 
-    rows: int32, rows of the chunk in the order in which they were kept; exact-only rows are skipped
+    rows: int32, rows of the chunk in the order in which they were kept
     """
-    entries = buckets.entries
     for i in range(count + _PREFETCHED_ROWS):
         if i < count:
             row = np.int64(rows[i])
             for table in range(first_table, end_table):
                 probe = own_probe(table, buckets)
                 if chunk.probes[row] > probe:
-                    prefetch(entries, bucket_of(chunk, row, probe, buckets))
+                    prefetch(buckets.entries, bucket_of(chunk, row, probe, buckets))
         before = i - _PREFETCHED_ROWS
         if before < 0:
             continue
         row = np.int64(rows[before])
+        low = _low_bits(kept_indices[before], chunk.codes[row])
         for table in range(first_table, end_table):
             probe = own_probe(table, buckets)
             if chunk.probes[row] <= probe:
-                continue
+                break
             key = key_of(chunk, row, probe, buckets)
             start = bucket_at(key, probe, buckets)
-            for way in range(WAYS - 1, 0, -1):
-                entries[start + way] = entries[start + way - 1]
-            code, signature = chunk.codes[row], chunk.signatures[row]
-            entries[start] = pack_entry(kept_indices[before], code, key, signature, buckets)
+            _push(buckets.entries, start, low | wanted_bits(key, chunk.signatures[row], buckets))
