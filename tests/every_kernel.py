@@ -14,6 +14,8 @@ from typing import Any, get_args
 import numpy as np
 
 from tests.stages.exact.filters import add, contains
+from twinsieve.pipeline.messages.documents import Scanned
+from twinsieve.pipeline.messages.reader import hash_ids
 from twinsieve.stages.contract import (
     NO_TIME,
     Batch,
@@ -69,11 +71,18 @@ _SMALL, _LARGE = Window(64, 1_000), Window(640, 1_000)
 def main() -> None:
     """Run everything, then print what was compiled."""
     every_scheme()
+    every_row()
     every_sieve()
     filters()
     for search in get_args(Search):
         all_pairs(np.array([3, 3, 2], np.uint64), 1, 9, search)
     print(json.dumps(dict(_compiled())))
+
+
+def every_row() -> None:
+    """Read rows of JSON, and hash ids."""
+    Scanned([b'{"a":"b\\n"}'], ["a"], lambda _rows: []).values(("a",))
+    hash_ids(["a"])
 
 
 def every_scheme() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import mmh3
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
+from twinsieve.pipeline.messages.documents import WORTH_SCANNING, Decoded, Documents, Scanned
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
@@ -23,6 +24,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
+from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts
 from twinsieve.stages.judge.scheme import join_fields
 
 KEYS_BY = "spelling"
@@ -171,29 +173,32 @@ class MessageReader:
             for row, message in enumerate(messages):
                 if message is not None and len(message) > self._max_bytes:
                     bad.setdefault(row, too_large(row, len(message), self._max_bytes))
-        return self.columns(self._decoded(messages, bad), bad, messages if self._json else None)
+        return self._columns(self._decoded(messages, bad), bad, messages if self._json else None)
 
-    def columns(
-        self,
-        documents: Sequence[Any],
-        bad: Mapping[int, Unreadable],
-        messages: Sequence[bytes | None] | None = None,
-    ) -> MessageColumns:
-        """Columns of decoded messages.
+    def columns(self, documents: Sequence[Any], bad: Mapping[int, Unreadable]) -> MessageColumns:
+        """Columns of decoded messages whose values have only one spelling.
 
         documents: one decoded value for each row; those that are not mappings become unreadable
         bad: rows already known to be unreadable, by index
-        messages: the JSON that the documents were decoded from; None if their values have only one spelling
         """
+        return self._columns(Decoded(documents), bad, None)
+
+    def _columns(
+        self,
+        documents: Documents,
+        bad: Mapping[int, Unreadable],
+        messages: Sequence[bytes | None] | None,
+    ) -> MessageColumns:
+        """Columns of documents. messages: the JSON of these; None if their values have only one spelling"""
         rows = [row for row in range(len(documents)) if row not in bad]
-        wanted = pick(documents, rows)
-        parts = [self._values(wanted, path) for path in self._texts]
+        wanted = documents.only(rows)
+        parts = [wanted.values(path) for path in self._texts]
         texts = parts[0] if len(parts) == 1 else list(map(self._join, *parts))
         if not self._text_needed:
             texts = [text if isinstance(text, str) else "" for text in texts]
-        keys = [self._values(wanted, path) for path in self._key]
-        ids = self._values(wanted, self._id) if self._id else []
-        scopes = [self._values(wanted, path) for path in self._scope]
+        keys = [wanted.values(path) for path in self._key]
+        ids = wanted.values(self._id) if self._id else []
+        scopes = [wanted.values(path) for path in self._scope]
         refused: list[Unreadable] = []
         if set(map(type, texts)) - {str} or any(MISSING in column or None in column for column in keys):
             refused = self._find_bad(rows, wanted, texts, keys)
@@ -203,7 +208,9 @@ class MessageReader:
             ):
                 refused += _too_deep(rows, path, column)
         if refused:
-            return self.columns(documents, {**bad, **{bad_row.row: bad_row for bad_row in refused}}, messages)
+            return self._columns(
+                documents, {**bad, **{bad_row.row: bad_row for bad_row in refused}}, messages
+            )
         raw = None if messages is None else pick(messages, rows)
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
@@ -213,7 +220,7 @@ class MessageReader:
         if raw is not None and self._id and self._ids_shown:
             ids = spelled_strings(ids, self._id, raw)
         ids = [None if value is MISSING else value for value in ids]
-        times, bad_times = _times_of(self._values(wanted, self._time) if self._time else [])
+        times, bad_times = _times_of(wanted.values(self._time) if self._time else [])
         count = len(rows)
         others = [bad[row] for row in sorted(bad)]
         return MessageColumns(
@@ -230,44 +237,38 @@ class MessageReader:
             unseen=self._watch.look(documents),
         )
 
-    def _values(self, documents: Sequence[Any], path: Path) -> list[Any]:
-        if len(path) == 1:
-            key = path[0]
-            try:
-                return [document.get(key, MISSING) for document in documents]
-            except AttributeError:
-                pass
-        return [field_at(document, path) for document in documents]
+    def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> Documents:
+        """The documents of raw messages. bad: gets those that are unreadable"""
+        if not self._json:
+            return Decoded(decode_rows(messages, self._only_text, bad))
 
-    def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> list[Any]:
-        if self._json and not bad:
-            try:
-                return [orjson.loads(message) for message in messages]  # type: ignore[arg-type]
-            except orjson.JSONDecodeError:
-                pass
-        return decode_rows(messages, decode_json if self._json else self._only_text, bad)
+        def decode(rows: Sequence[int]) -> list[Any]:
+            if not bad:
+                try:
+                    return [orjson.loads(messages[row]) for row in rows]  # type: ignore[arg-type]
+                except orjson.JSONDecodeError:
+                    pass
+            found: dict[int, Unreadable] = {place: bad[row] for place, row in enumerate(rows) if row in bad}
+            documents = decode_rows([messages[row] for row in rows], decode_json, found)
+            bad.update({rows[place]: replace(each, row=rows[place]) for place, each in found.items()})
+            return documents
+
+        if len(messages) < WORTH_SCANNING:
+            return Decoded(decode(range(len(messages))))
+        return Scanned(messages, list(self.roots), decode)
 
     def _only_text(self, message: bytes | None) -> dict[str | int, str]:
         return {self._texts[0][0]: decode_text(message)}
 
     def _find_bad(
-        self, rows: list[int], documents: Sequence[Any], texts: list[Any], keys: list[list[Any]]
+        self, rows: list[int], documents: Documents, texts: list[Any], keys: list[list[Any]]
     ) -> list[Unreadable]:
         refused = []
-        wanted = " or ".join(repr(self._shown(path)) for path in self._texts)
-        for index, (row, document, text) in enumerate(zip(rows, documents, texts, strict=True)):
-            if not isinstance(document, dict):
-                refused.append(
-                    Unreadable(row, DeadLetterReason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object")
-                )
-            elif text is MISSING and all(field_at(document, path) is MISSING for path in self._texts):
-                detail = f"has no field {wanted}"
-                refused.append(Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, no_text=True))
-            elif not isinstance(text, str):
-                is_null = text is None or text is MISSING
-                refused.append(
-                    Unreadable(row, DeadLetterReason.NOT_TEXT, self._not_text(document), no_text=is_null)
-                )
+        for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
+            if not isinstance(text, str) or (
+                not self._text_needed and not isinstance(documents[index], dict)
+            ):
+                refused.append(self._without_text(row, documents[index], text))
             else:
                 for path, column in zip(self._key, keys, strict=True):
                     if column[index] is MISSING or column[index] is None:
@@ -278,6 +279,17 @@ class MessageReader:
                         )
                         break
         return refused
+
+    def _without_text(self, row: int, document: Any, text: Any) -> Unreadable:
+        """Why a row has no text."""
+        if not isinstance(document, dict):
+            return Unreadable(row, DeadLetterReason.NOT_AN_OBJECT, f"is {_kind(document)}, not an object")
+        if text is MISSING and all(field_at(document, path) is MISSING for path in self._texts):
+            wanted = " or ".join(repr(self._shown(path)) for path in self._texts)
+            detail = f"has no field {wanted}"
+            return Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, no_text=True)
+        is_null = text is None or text is MISSING
+        return Unreadable(row, DeadLetterReason.NOT_TEXT, self._not_text(document), no_text=is_null)
 
     def _not_text(self, document: Any) -> str:
         values = [(path, field_at(document, path)) for path in self._texts]
@@ -290,6 +302,12 @@ class MessageReader:
 
 def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
     """uint64[n]: hashes of ids, 0 for a missing id; the number 7 and the text "7" are the same id."""
+    if set(map(type, ids)) == {str}:
+        texts_alone = cast("Sequence[str]", ids)
+        digests = np.empty((len(ids), 2), np.uint64)
+        if hash_texts(joined_texts(texts_alone), _ID_SEED, digests, as_keys=False):
+            is_given = np.fromiter(map(bool, ids), np.bool_, len(ids))
+            return np.where(is_given, np.maximum(digests[:, 0], np.uint64(1)), np.uint64(0))
     texts = map(id_text, ids)
     return _hashes(
         (text if text is None else text.encode("utf-8", "surrogatepass") for text in texts), _ID_SEED

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import DigestConfig
-from twinsieve.stages.fingerprint.murmur import BEHIND, hash_texts
+from twinsieve.stages.fingerprint.murmur import hash_code_points, hash_texts, joined_texts
 
 Keys = Sequence[bytes] | Sequence[str]
 """One exact key for each row: bytes, which are digested as they are, or raw texts, each as its `text_key`."""
@@ -43,13 +43,17 @@ def digests(config: DigestConfig, bodies: Bodies, keys: Keys | None = None) -> N
     """
     if keys is not None and len(keys) != len(bodies):
         raise UsageError(f"{len(keys)} keys for {len(bodies)} rows; give one key per row")
+    made = np.empty((len(bodies), 2), np.uint64)
     if keys is not None and _are_texts(keys):
-        made = np.empty((len(keys), 2), np.uint64)
-        if config.method == "mmh3" and hash_texts(_joined(keys), config.seed, made):
+        if config.method == "mmh3" and hash_texts(joined_texts(keys), config.seed, made, as_keys=True):
             return made
         keys = [text_key(key) for key in keys]
     if keys is None:
-        view = np.ascontiguousarray(bodies.chars, dtype="<u4").view(np.uint8).data
+        chars = np.ascontiguousarray(bodies.chars)
+        if config.method == "mmh3":
+            hash_code_points(chars, bodies.starts, config.seed, made)
+            return made
+        view = chars.astype("<u4", copy=False).view(np.uint8).data
         cuts = (bodies.starts * 4).tolist()
         keys = [view[start:end] for start, end in pairwise(cuts)]
     return np.frombuffer(b"".join(_hash_keys(config, keys)), dtype="<u8").astype(np.uint64).reshape(-1, 2)
@@ -57,15 +61,6 @@ def digests(config: DigestConfig, bodies: Bodies, keys: Keys | None = None) -> N
 
 def _are_texts(keys: Keys) -> TypeGuard[Sequence[str]]:
     return len(keys) > 0 and isinstance(keys[0], str)
-
-
-def _joined(texts: Sequence[str]) -> bytes:
-    """The texts as `hash_texts` takes them."""
-    joined = "\0".join([*texts, "\0" * (BEHIND - 1)])
-    try:
-        return joined.encode()
-    except UnicodeEncodeError:
-        return joined.encode("utf-8", "surrogatepass")
 
 
 def _hash_keys(config: DigestConfig, keys: Sequence[bytes | memoryview]) -> list[bytes]:

@@ -5,6 +5,8 @@ source: Appleby, MurmurHash3_x64_128 (public domain); mmh3 is the reference of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,17 +31,56 @@ _LOWS, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _TEXT, _END, _ZERO_DIGIT = np.uint8(ord("s")), np.uint8(ord(":")), np.uint64(ord("0"))
 
 
-def hash_texts(content: bytes, seed: int, digests: NDArray[np.uint64]) -> bool:
-    """Write the digest of the `text_key` of each text to `digests`.
+def joined_texts(texts: Sequence[str]) -> bytes:
+    """The UTF-8 of the texts, each with one NUL behind it, and BEHIND zeros behind the last one."""
+    joined = "\0".join([*texts, "\0" * (BEHIND - 1)])
+    try:
+        return joined.encode()
+    except UnicodeEncodeError:
+        return joined.encode("utf-8", "surrogatepass")
+
+
+def hash_texts(content: bytes, seed: int, digests: NDArray[np.uint64], *, as_keys: bool) -> bool:
+    """Write the digest of each text to `digests`.
 
     returns: whether the digests are right; they are wrong if a text contains NUL
-    content: the UTF-8 of n texts, each with one NUL behind it, and BEHIND zeros behind the last one
-    digests: uint64[n, 2], the digests as little-endian words
+    content: as `joined_texts` makes it; digests: uint64[n, 2], the digests as little-endian words
+    as_keys: hash the `text_key` of each text, else its UTF-8
     """
     words = np.frombuffer(content, np.uint64, len(content) // 8)
     scratch = np.empty((len(content) + _HEAD_ROOM) // 8, np.uint64)
-    end = _hash_texts(np.frombuffer(content, np.uint8), words, np.uint64(seed), scratch, digests)
+    end = _hash_texts(np.frombuffer(content, np.uint8), words, np.uint64(seed), as_keys, scratch, digests)
     return bool(end == len(content) - BEHIND)
+
+
+def hash_code_points(
+    chars: NDArray[np.uint32], starts: NDArray[np.int64], seed: int, digests: NDArray[np.uint64]
+) -> None:
+    """Write the digest of chars[starts[i]:starts[i + 1]], as little-endian uint32, to digests[i]."""
+    longest = int(np.diff(starts).max(initial=0))
+    scratch = np.empty(longest // 2 + _HEAD_ROOM // 8, np.uint64)
+    _hash_code_points(chars, starts, np.uint64(seed), scratch, digests)
+
+
+@kernel
+def _hash_code_points(
+    chars: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    seed: np.uint64,
+    scratch: NDArray[np.uint64],
+    digests: NDArray[np.uint64],
+) -> None:
+    """`hash_code_points`. scratch: room for the longest text and 16 bytes"""
+    key = scratch.view(np.uint32)
+    for row in range(len(digests)):
+        size = starts[row + 1] - starts[row]
+        text, written = chars[starts[row] : starts[row + 1]], key[:size]
+        for i in range(size):
+            written[i] = text[i]
+        zeros = key[size : size + 4]
+        for i in range(4):
+            zeros[i] = np.uint32(0)
+        _hash(scratch, size * 4, seed, digests, row)
 
 
 @kernel
@@ -47,6 +88,7 @@ def _hash_texts(
     content: NDArray[np.uint8],
     words: NDArray[np.uint64],
     seed: np.uint64,
+    as_keys: bool,
     scratch: NDArray[np.uint64],
     digests: NDArray[np.uint64],
 ) -> np.int64:
@@ -59,7 +101,8 @@ def _hash_texts(
     for row in range(len(digests)):
         start = end + 1
         end = _next_zero(words, start)
-        _hash(scratch, _write_key(content[start:end], key), seed, digests, row)
+        head = _write_head(end - start, key) if as_keys else np.int64(0)
+        _hash(scratch, _write_text(content[start:end], head, key), seed, digests, row)
     return end
 
 
@@ -80,9 +123,8 @@ def _next_zero(words: NDArray[np.uint64], start: int) -> np.int64:
 
 
 @kernel(callee=True)
-def _write_key(text: NDArray[np.uint8], key: NDArray[np.uint8]) -> np.int64:
-    """Write the key of a text to `key`, then 16 zero bytes. returns: size of the key without these zeros"""
-    size = len(text)
+def _write_head(size: int, key: NDArray[np.uint8]) -> np.int64:
+    """Write what stands before a text of `size` bytes in its key. returns: its size"""
     digits, rest = np.int64(1), np.uint64(size)
     while rest >= _TEN:
         rest //= _TEN
@@ -93,15 +135,21 @@ def _write_key(text: NDArray[np.uint8], key: NDArray[np.uint8]) -> np.int64:
     for place in range(digits, 0, -1):
         key[place] = np.uint8(_ZERO_DIGIT + rest % _TEN)
         rest //= _TEN
-    first = digits + 2
+    return digits + 2
+
+
+@kernel(callee=True)
+def _write_text(text: NDArray[np.uint8], head: int, key: NDArray[np.uint8]) -> np.int64:
+    """Write a text behind the `head` bytes of `key`, then 16 zero bytes. returns: size without these zeros"""
+    size = len(text)
     # Use slices, because the compiler makes vector instructions of loops over them.
-    written = key[first : first + size]
+    written = key[head : head + size]
     for i in range(size):
         written[i] = text[i]
-    zeros = key[first + size : first + size + 16]
+    zeros = key[head + size : head + size + 16]
     for i in range(16):
         zeros[i] = np.uint8(0)
-    return first + size
+    return head + size
 
 
 @kernel(callee=True)

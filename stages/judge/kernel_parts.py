@@ -48,6 +48,7 @@ from twinsieve.stages.near.propose import CandidateParams, NearIndex, propose, p
 from twinsieve.stages.near.signatures import link_all, new_part_chains
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
 from twinsieve.stages.pairs.all_pairs import Search, all_pairs
+from twinsieve.stages.rows.members import find_members, strings_of
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.bucket_table import BucketTable
@@ -133,6 +134,11 @@ def _bodies() -> Bodies:
 def _prints() -> Fingerprints:
     layout = BandLayout()
     return Fingerprints.blank(2, dims={"tables": layout.tables, "weak": layout.weak, "bands": layout.bands})
+
+
+def _compile_rows() -> None:
+    row = b'{"a":"b"}'
+    strings_of(row, find_members(row, np.array([len(row)]), ["a"]), 0)
 
 
 def _compile_text() -> None:
@@ -238,6 +244,7 @@ PARTS = (
     Part("fingerprints", (), _compile_fingerprints),
     Part("pairs", ("hamming",), _compile_pairs),
     Part("text", (), _compile_text),
+    Part("rows", (), _compile_rows),
     Part("index", ("candidates",), _compile_index),
 )
 """In the order in which processes start them: first parts that others wait for, then parts that take long."""

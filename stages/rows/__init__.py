@@ -1,0 +1,1 @@
+"""Rows of an input as bytes: finds members of JSON rows without building their documents."""
