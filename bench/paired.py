@@ -1,10 +1,11 @@
 """Speed and CPU of two installed versions of twinsieve, measured in turn: five pairs, every ratio printed.
 
-    python -m bench.paired OLD NEW [FILE] [--sentences N] [--profile NAME] [--pairs 5]
+    python -m bench.paired OLD NEW [FILE] [--sentences N] [--profile NAME] [--new-set KEY=VALUE] [--pairs 5]
 
 OLD, NEW: the programs, for example `../before/.venv/bin/twinsieve` and `.venv/bin/twinsieve`.
 FILE: JSON lines; default: weibo_dev.jsonl.gz in the folder that TWINSIEVE_DATA names. `--sentences`: so many
 made-up English sentences instead, every fifth with one edit (`bench.recall_by_age`).
+`--new-set`: a setting for NEW alone, to give it the defaults of OLD.
 One uncounted run of each program compiles the kernels, and start-up counts for CPU only (`--stats`).
 Memory that the system has to find first may halve the speed of a run. So before each run a gigabyte is
 touched and given back. The machine's speed drifts all the same: quote the median ratio, not a rate.
@@ -41,10 +42,9 @@ class Run(NamedTuple):
     dropped: int
 
 
-def measured(program: Path, posts: Path, out: Path, profile: str | None) -> Run:
+def measured(program: Path, posts: Path, out: Path, flags: list[str]) -> Run:
     """Run `dedup` once."""
     np.ones(_TOUCHED, np.uint8)
-    flags = ["--profile", profile] if profile else []
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = stats_of(posts.absolute(), out, [program.absolute()], flags)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -71,8 +71,11 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--sentences", type=int, default=0)
     parser.add_argument("--profile")
+    parser.add_argument("--new-set", action="append", default=[])
     parser.add_argument("--pairs", type=int, default=5)
     given = parser.parse_args()
+    both = ["--profile", given.profile] if given.profile else []
+    flags = {"old": both, "new": [*both, *(word for pair in given.new_set for word in ("--set", pair))]}
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "unique.jsonl"
         if given.sentences:
@@ -84,14 +87,16 @@ def main() -> None:
         if not posts.is_file():
             sys.exit(f"{posts}: name a file of JSON lines, or set TWINSIEVE_DATA")
         programs = {"old": given.old, "new": given.new}
-        first = {label: measured(program, posts, out, given.profile) for label, program in programs.items()}
+        first = {label: measured(program, posts, out, flags[label]) for label, program in programs.items()}
         print(machine_line())
         print(f"input: {posts.name}, {first['new'].rows:,} rows, profile {given.profile or 'none'}")
+        if given.new_set:
+            print(f"settings of new: {', '.join(given.new_set)}")
         print(f"dropped: old {first['old'].dropped:,}, new {first['new'].dropped:,}")
         rates, cpus = [], []
         for pair in range(1, given.pairs + 1):
             order = ("old", "new") if pair % 2 else ("new", "old")
-            runs = {label: measured(programs[label], posts, out, given.profile) for label in order}
+            runs = {label: measured(programs[label], posts, out, flags[label]) for label in order}
             old, new = runs["old"], runs["new"]
             rates.append(new.rate / old.rate)
             cpus.append(new.cpu / old.cpu)

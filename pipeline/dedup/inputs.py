@@ -8,36 +8,61 @@ recognised by their content, because a copied or touched file has another path o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain, islice
-from time import perf_counter
+from itertools import pairwise
+from time import perf_counter, thread_time
 
+from twinsieve.pipeline.dedup.ahead import Ahead
 from twinsieve.pipeline.dedup.saves import Saves
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.source import InputSource, StoppedError, is_stream
 from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, STOPPING, TEXT
+from twinsieve.stages.contract import Bodies, Fingerprints
 from twinsieve.stages.errors import SieveError, UsageError
+from twinsieve.stages.judge.scheme import Scheme
 
 _BLOCK_BYTES = 1 << 20
 _BLOCKS = 64
+_MOST_BYTES_A_ROW = 1 << 10
+_PREPARING = ("read", "text", "fingerprints")
+"""The steps whose times `Prepared` has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A chunk that can be judged, with the bodies and fingerprints of its messages.
+
+    seconds: processor time that it took to decode it, to make the bodies, and to make the fingerprints
+    """
+
+    chunk: RowChunk
+    bodies: Bodies
+    fingerprints: Fingerprints
+    seconds: tuple[float, float, float]
 
 
 class Inputs:
     """Reads inputs one after the other; only one is open at a time.
 
-    seconds: seconds of the run by step; the time of reading is added to `read`, the time of waiting to `wait`
+    scheme: makes bodies and fingerprints
+    seconds: seconds of the run by step; those of `read`, `text`, `fingerprints` and `wait` are added here
     done: number of inputs that were read to their end
     stopped: the stop request that ended reading before the end of the inputs; None if there was none
     saves: set by the run if it saves its state during the run, and may be stopped by request; else None
     ended: called after all rows of an input were processed
     """
 
-    def __init__(self, names: list[str], reader: InputReader, seconds: dict[str, float]) -> None:
+    def __init__(
+        self, names: list[str], reader: InputReader, scheme: Scheme, seconds: dict[str, float]
+    ) -> None:
         self._names = names
         self._reader = reader
+        self._scheme = scheme
         self._seconds = seconds
         self.done = 0
         self.stopped: StoppedError | None = None
@@ -46,7 +71,7 @@ class Inputs:
 
     def chunks(
         self, sizes: list[int | None], warn: Callable[[str], None]
-    ) -> Iterator[tuple[RowChunk, float | None]]:
+    ) -> Generator[tuple[Prepared, float | None]]:
         """Every chunk, with the share of all input bytes read so far; the share is None if a size is unknown.
 
         sizes: size of each input in bytes, None for streams
@@ -56,27 +81,66 @@ class Inputs:
         total = None if None in sizes else sum(size or 0 for size in sizes)
         before = 0
         is_checked = False
-        for number, (name, size) in enumerate(zip(self._names, sizes, strict=True), start=1):
-            with ExitStack() as opened:
-                source = self._open(name, opened)
-                if source is None:
-                    return
-                chunks = self._reader.chunks(source)
-                while (chunk := self._next(source, chunks)) is not None:
-                    if chunk.columns.unseen and not is_checked:
-                        is_checked = True
-                        is_sample = size is None
-                        if size is not None and chunk.columns.unseen[0].count < ENOUGH_ROWS:
-                            following = list(islice(chunks, 1))
-                            is_sample = bool(following) or number < len(sizes)
-                            chunks = chain(following, chunks)
-                        _warn_of_unseen(chunk, warn, is_sample=is_sample)
-                    yield chunk, (before + source.consumed) / total if total else None
-                if self.stopped is not None:
-                    return
-            before += size or 0
-            self.ended()
-            self.done = number
+        with ExitStack() as threads:
+            decoding, preparing = own_thread(threads), own_thread(threads)
+            both = None if decoding is None or preparing is None else (decoding, preparing)
+            for number, (name, size) in enumerate(zip(self._names, sizes, strict=True), start=1):
+                with ExitStack() as opened:
+                    source = self._open(name, opened)
+                    if source is None:
+                        return
+                    rows = self._read(source)
+                    items = Ahead(rows, self._decode, self._prepare, both, source.is_ready)
+                    following: Prepared | None = None
+                    while (item := following or self._next(items)) is not None:
+                        following, unseen = None, item.chunk.columns.unseen
+                        if unseen and not is_checked:
+                            is_checked = True
+                            is_sample = size is None
+                            if size is not None and unseen[0].count < ENOUGH_ROWS:
+                                following = self._next(items)
+                                is_sample = following is not None or number < len(sizes)
+                            _warn_of_unseen(item.chunk, warn, is_sample=is_sample)
+                        for step, taken_s in zip(_PREPARING, item.seconds, strict=True):
+                            self._seconds[step] += taken_s
+                        yield item, (before + source.consumed) / total if total else None
+                    if self.stopped is not None:
+                        return
+                before += size or 0
+                self.ended()
+                self.done = number
+
+    def _read(self, source: InputSource) -> Iterator[RowChunk]:
+        """The rows of an input, not decoded, and the time that reading them takes."""
+        rows = self._reader.rows_alone(source)
+        while True:
+            started, waited_s = perf_counter(), source.waited_s
+            try:
+                chunk = next(rows, None)
+            finally:
+                waited_s = source.waited_s - waited_s
+                self._seconds["wait"] += waited_s
+                self._seconds["read"] += perf_counter() - started - waited_s
+            if chunk is None:
+                return
+            yield chunk
+
+    def _decode(self, rows: RowChunk) -> tuple[RowChunk, float]:
+        """Rows with their messages, and the processor time that decoding took."""
+        started = thread_time()
+        return self._reader.decoded(rows), thread_time() - started
+
+    def _prepare(self, decoded: tuple[RowChunk, float]) -> Prepared:
+        """Make the bodies and fingerprints of messages."""
+        chunk, decoding_s = decoded
+        columns = chunk.columns
+        times = [thread_time()]
+        bodies = self._scheme.bodies(columns.texts, columns.keys)
+        times.append(thread_time())
+        fingerprints = self._scheme.fingerprints(bodies, columns.keys, columns.texts)
+        times.append(thread_time())
+        text_s, prints_s = (end - start for start, end in pairwise(times))
+        return Prepared(chunk, bodies, fingerprints, (decoding_s, text_s, prints_s))
 
     def _open(self, name: str, opened: ExitStack) -> InputSource | None:
         """The opened input, or None if the run was stopped, also while opening a pipe that has no writer."""
@@ -94,15 +158,18 @@ class Inputs:
         self.stopped = StoppedError()
         return None
 
-    def _next(self, source: InputSource, chunks: Iterator[RowChunk]) -> RowChunk | None:
+    def _next(self, items: Ahead[RowChunk, tuple[RowChunk, float], Prepared]) -> Prepared | None:
         """The next chunk; None at the end of the input, or if the run was stopped."""
-        started, waited_s, saves = perf_counter(), source.waited_s, self.saves
+        saves = self.saves
         try:
             if saves is not None:
                 saves.save_if_due()
                 if saves.stop.requested:
-                    raise StoppedError
-            return next(chunks, None)
+                    items.stop()
+            item = next(items, None)
+            if item is None and saves is not None and saves.stop.requested:
+                raise StoppedError
+            return item
         except StoppedError as stopped:
             self.stopped = stopped
             return None
@@ -112,10 +179,20 @@ class Inputs:
             if saves is not None:
                 saves.save()
             raise
-        finally:
-            waited_s = source.waited_s - waited_s
-            self._seconds["wait"] += waited_s
-            self._seconds["read"] += perf_counter() - started - waited_s
+
+
+def own_thread(threads: ExitStack) -> Executor | None:
+    """A thread that ends with `threads`; None where only one processor may be used."""
+    if len(os.sched_getaffinity(0)) == 1:
+        return None
+    thread = ThreadPoolExecutor(1, "twinsieve-ahead")
+    threads.callback(thread.shutdown, wait=True, cancel_futures=True)
+    return thread
+
+
+def least_rows(names: list[str]) -> int:
+    """How many rows the inputs that are local files have at least, most likely: by their size."""
+    return sum(os.path.getsize(name) for name in names if os.path.isfile(name)) // _MOST_BYTES_A_ROW
 
 
 def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: bool) -> None:

@@ -150,7 +150,8 @@ class Summary:
     explained: number of dropped rows written to the duplicates or offered as examples
     leaders_unknown: number of those whose leader is no longer in the leader book
     first_unreadable: the first unreadable row
-    seconds: seconds by step; also `start`, before the first row, and `wait`, waiting for streams
+    seconds: seconds by step; also `start`, before the first row, and `wait`, waiting for streams. Steps
+        overlap, so their sum is more than `ran_s`, the seconds of the run without these two
     pushed_out: number of kept rows that the index hardly finds any more, at the end
     proposal: a line that proposes another profile, "" for none
     examples: example pairs; windows: the reach of each window, by stage
@@ -171,6 +172,7 @@ class Summary:
     first_unreadable: FirstUnreadable | None = None
     blank: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", "wait", *STEPS], 0.0))
+    ran_s: float = 0.0
     examples: Examples = field(default_factory=Examples)
     windows: dict[str, Reach] = field(default_factory=dict)
 
@@ -203,7 +205,6 @@ class Summary:
     def as_json(self, sieve: SieveStats) -> bytes:
         """The counts as one JSON object and a newline; sieve: how full the sieve is at the end."""
         micros = self.micros()
-        busy = sum(self.seconds[step] for step in STEPS)
         report = {
             "rows": self.rows,
             "unique": self.kinds["unique"],
@@ -219,8 +220,8 @@ class Summary:
             "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
             "start_seconds": round(self.seconds["start"], 3),
             "wait_seconds": round(self.seconds["wait"], 3),
-            "seconds": round(busy, 3),
-            "rows_per_second": round(self.rows / busy) if busy else 0,
+            "seconds": round(self.ran_s, 3),
+            "rows_per_second": round(self.rows / self.ran_s) if self.ran_s else 0,
             "micros_per_row": {step: round(value, 3) for step, value in micros.items()},
             "sieve": asdict(sieve),
         }
@@ -228,7 +229,7 @@ class Summary:
 
 
 _TELLING_S = 1.0
-"""Speed and memory are shown only if the steps took this many seconds, waiting only if it took as many."""
+"""Speed and memory are shown only if the run took this many seconds, waiting only if it took as many."""
 
 
 def summary_table(summary: Summary, sieve: SieveStats) -> Table:
@@ -258,16 +259,15 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
         table.add_row("profile", "", "", summary.proposal)
     for stage, reach in summary.windows.items():
         table.add_row(f"{stage} window", f"{reach.messages:,}", "", window_line(reach))
-    busy = sum(summary.seconds[step] for step in STEPS)
     # A shorter run would mainly measure the first access to new memory, and windows sized for more rows.
-    if busy >= _TELLING_S:
+    if summary.ran_s >= _TELLING_S:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         room = f"of the process at most; its windows have room of {sieve.bytes_used / 2**20:,.0f} MiB"
         table.add_row("memory", f"{peak:,.0f} MiB", "", room)
         steps = ", ".join(
             f"{STEPS[step]} {micros:.1f}" for step, micros in summary.micros().items() if micros >= 0.05
         )
-        table.add_row("speed", f"{summary.rows / busy:,.0f} rows/s", "", f"µs a row: {steps}")
+        table.add_row("speed", f"{summary.rows / summary.ran_s:,.0f} rows/s", "", f"µs a row: {steps}")
     if summary.seconds["wait"] >= _TELLING_S:
         table.add_row("waited", f"{summary.seconds['wait']:.1f} s", "", "for input")
     table.add_row("start-up", f"{summary.seconds['start']:.1f} s", "", "")

@@ -13,7 +13,8 @@ If the kept rows go to a stream, they are written before the end: see `saves.py`
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from concurrent.futures import Future
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +23,14 @@ from typing import Self
 import numpy as np
 
 from twinsieve.pipeline.dedup import Wanted
-from twinsieve.pipeline.dedup.inputs import Inputs, content_digest, refuse_empty_replacement
+from twinsieve.pipeline.dedup.inputs import (
+    Inputs,
+    Prepared,
+    content_digest,
+    least_rows,
+    own_thread,
+    refuse_empty_replacement,
+)
 from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.leaders import LeaderBook
 from twinsieve.pipeline.dedup.marked import Marker, refuse_unmarked
@@ -45,6 +53,7 @@ from twinsieve.pipeline.files.unreadable import (
     too_many_line,
 )
 from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_clashes
+from twinsieve.pipeline.messages.documents import load_kernels
 from twinsieve.pipeline.messages.reader import make_batch
 from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.settings.model import Settings
@@ -132,6 +141,9 @@ class Dedup:
         self._scratch = settings.state.scratch
         self._scheme = judging_scheme_of(settings)
         config = sieve_config(settings, self._scheme.scheme_id)
+        if not settings.near.shards:
+            # The other processors read, decode and make fingerprints meanwhile.
+            config = replace(config, near=replace(config.near, shards=max(1, config.near.shards // 2)))
         if wanted.shows_apart:
             config = replace(config, near=replace(config.near, details=True))
         with ExitStack() as undo:
@@ -155,12 +167,19 @@ class Dedup:
                 windows=self._reaches.by_stage,
                 near=near_in_force(settings.near),
             )
-            self._inputs = Inputs(job.inputs, self._reader, self.summary.seconds)
+            self._inputs = Inputs(job.inputs, self._reader, self._scheme, self.summary.seconds)
             self._streams = False
             self._proposal = proposal_for(settings)
             self._text_field = TextField()
             self._fails_without_text = settings.input.null_text == "fail"
+            self._began = 0.0
+            self._expecting = self._take_memory(undo)
             self._resources = undo.pop_all()
+
+    def _take_memory(self, threads: ExitStack) -> Future[None] | None:
+        """Begin to take memory for the rows of the inputs, on another thread, while kernels are loaded."""
+        thread = own_thread(threads)
+        return None if thread is None else thread.submit(self._sieve.expect, least_rows(self._job.inputs))
 
     def _seal_segments(self, stack: ExitStack, warn: Callable[[str], None]) -> None:
         """Let the sealed segments of a large near window lie in files: of the state, or without a name."""
@@ -206,6 +225,8 @@ class Dedup:
         bodies, fingerprints = self._scheme.read(texts, None if config.key_is_text else texts)
         batch = replace(Batch.blank(len(texts)), bodies=bodies, fingerprints=fingerprints)
         BatchSieve(tiny).judge(batch)
+        if self._job.dialect.format == "json":
+            load_kernels()
 
     def interrupted(self) -> str:
         """One line that says what an interrupted run has written."""
@@ -257,6 +278,7 @@ class Dedup:
             FileError, also if too few rows can be read. After an error no output has its name, unless
             renaming failed; then the error lists the renamed outputs
         """
+        self._began = perf_counter()
         sizes = [self._reader.size_of(name) for name in self._job.inputs]
         self._warn_of_order(warn)
         with ExitStack() as stack:
@@ -267,9 +289,9 @@ class Dedup:
                     stop, lambda: self._save(outputs), lambda: self._state.rows, save_every_s
                 )
                 stop.taken = True
-            for chunk, share in self._inputs.chunks(sizes, warn):
-                self._refuse_rows(chunk)
-                judged = self._judge(chunk)
+            for prepared, share in stack.enter_context(closing(self._inputs.chunks(sizes, warn))):
+                self._refuse_rows(prepared.chunk)
+                judged = self._judge(prepared)
                 self._write(judged, outputs)
                 if progress is not None:
                     progress(self.summary.rows, self.summary.dropped, share)
@@ -356,24 +378,21 @@ class Dedup:
             self._inputs.saves.save()
         raise FileError(line)
 
-    def _judge(self, chunk: RowChunk) -> Judged:
-        columns, seconds = chunk.columns, self.summary.seconds
+    def _judge(self, prepared: Prepared) -> Judged:
+        chunk, summary = prepared.chunk, self.summary
+        columns = chunk.columns
         if self._proposal is not None:
-            self.summary.proposal = self._proposal.look(columns.texts) or self.summary.proposal
-        times = [perf_counter()]
-        bodies = self._scheme.bodies(columns.texts, columns.keys)
-        times.append(perf_counter())
-        fingerprints = self._scheme.fingerprints(bodies, columns.keys, columns.texts)
-        times.append(perf_counter())
+            summary.proposal = self._proposal.look(columns.texts) or summary.proposal
+        if self._expecting is not None:
+            self._expecting.result()
+        started = perf_counter()
         first = self._state.rows + 1
         positions = np.array(columns.rows, dtype=np.int64) + first
-        batch = make_batch(columns, bodies, fingerprints, positions, self._arrival_ms)
+        batch = make_batch(columns, prepared.bodies, prepared.fingerprints, positions, self._arrival_ms)
         verdicts = self._sieve.judge(batch)
         self._reaches.count(batch, verdicts)
-        times.append(perf_counter())
-        for step, start, end in zip(("text", "fingerprints", "judge"), times, times[1:], strict=False):
-            seconds[step] += end - start
-        self.summary.count(chunk, verdicts)
+        summary.seconds["judge"] += perf_counter() - started
+        summary.count(chunk, verdicts)
         return Judged(self._inputs.done, chunk, verdicts, first)
 
     def _write(self, judged: Judged, outputs: _Outputs) -> None:
@@ -417,6 +436,7 @@ class Dedup:
             self._write_state(self._saved, outputs.state, outputs.book)
         if self._sieve.stats().held >= _TELLING_ROWS:
             summary.pushed_out = self._sieve.pushed_out(self._sieve.config.layout.bands)
+        summary.ran_s = perf_counter() - self._began - summary.seconds["wait"]
         if stats is not None:
             stats.write(summary.as_json(self._sieve.stats()))
             stats.sync()

@@ -2,8 +2,8 @@
 
 Rows written to a stream cannot be taken back, so the state must follow them. The run saves its state when it
 is asked to stop, when an input fails, and every minute in case it is killed. It saves only between two
-chunks, when every row read so far was judged and written. So no row is lost; rows written after the last save
-are written again by the next run.
+chunks, when every row judged so far was written. Before it stops, it also judges the rows that were read
+ahead. So no row is lost; rows written after the last save are written again by the next run.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files.blocks_ahead import blocks_ahead
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
 from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.rows import (
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _DELIMITERS = ("\t", ";", "|", ",")
+_LIMIT_OF_CSV = Lock()
+_WORTH_A_THREAD = 1 << 20
+"""Bytes of a file from which on another thread reads it."""
 
 
 @dataclass(slots=True)
@@ -141,24 +146,26 @@ class InputReader:
 
         raises: FileError if the input cannot be read, or has other columns than the first input
         """
-        for chunk in self.rows_alone(source):
-            if chunk.batch is not None:
-                columns = self._reader.columns(
-                    *documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
-                )
-                yield replace(chunk, columns=columns)
-                continue
-            # Editors and `cat` may leave blank rows, which hold no message. Removing them here, before the
-            # rows are decoded, makes even many of them cheap.
-            rows, filled = chunk.rows, chunk.rows.filled(self._delimiter.encode())
-            blank = len(rows.rows) - len(filled)
-            columns = self._columns(rows.only(filled) if blank else rows)
-            if blank:
-                unreadable = [replace(bad, row=filled[bad.row]) for bad in columns.unreadable]
-                no_text = [replace(bad, row=filled[bad.row]) for bad in columns.no_text]
-                numbers = [filled[row] for row in columns.rows]
-                columns = replace(columns, rows=numbers, unreadable=unreadable, no_text=no_text)
-            yield replace(chunk, columns=columns, blank=blank)
+        return map(self.decoded, self.rows_alone(source))
+
+    def decoded(self, chunk: RowChunk) -> RowChunk:
+        """A chunk of `rows_alone` with its messages. The chunks of an input must come in order."""
+        if chunk.batch is not None:
+            columns = self._reader.columns(
+                *documents_of(chunk.batch, self._reader.roots, self._settings.input.max_bytes)
+            )
+            return replace(chunk, columns=columns)
+        # Editors and `cat` may leave blank rows, which hold no message. Removing them here, before the
+        # rows are decoded, makes even many of them cheap.
+        rows, filled = chunk.rows, chunk.rows.filled(self._delimiter.encode())
+        blank = len(rows.rows) - len(filled)
+        columns = self._columns(rows.only(filled) if blank else rows)
+        if blank:
+            unreadable = [replace(bad, row=filled[bad.row]) for bad in columns.unreadable]
+            no_text = [replace(bad, row=filled[bad.row]) for bad in columns.no_text]
+            numbers = [filled[row] for row in columns.rows]
+            columns = replace(columns, rows=numbers, unreadable=unreadable, no_text=no_text)
+        return replace(chunk, columns=columns, blank=blank)
 
     def _columns(self, rows: Rows) -> MessageColumns:
         """The messages in rows of CSV, JSON or text."""
@@ -212,7 +219,11 @@ class InputReader:
         return join_records(split_lines(self._blocks(source), limit), limit, self._delimiter.encode())
 
     def _blocks(self, source: InputSource) -> Iterator[bytes]:
-        for block in source.blocks(self.dialect.encoding):
+        blocks = source.blocks(self.dialect.encoding)
+        # A stream is read when a block is asked for: others may wait for what was read before.
+        if source.size is not None and source.size >= _WORTH_A_THREAD:
+            blocks = blocks_ahead(blocks)
+        for block in blocks:
             self.mark = source.mark if self.mark is None else self.mark
             yield block
 
@@ -425,11 +436,12 @@ def _listed(names: Sequence[str]) -> str:
 def _csv_fields(record: str, delimiter: str) -> list[str] | None:
     """The fields of one record, or None if it is not valid CSV."""
     # The limit is global to the process, which may read other CSV, so the old limit is restored below.
-    limit = csv.field_size_limit(max(len(record), 1 << 17))
-    try:
-        records = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
-    except csv.Error:
-        return None
-    finally:
-        csv.field_size_limit(limit)
+    with _LIMIT_OF_CSV:
+        limit = csv.field_size_limit(max(len(record), 1 << 17))
+        try:
+            records = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
+        except csv.Error:
+            return None
+        finally:
+            csv.field_size_limit(limit)
     return records[0] if len(records) == 1 else None

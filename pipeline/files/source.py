@@ -114,6 +114,12 @@ class InputSource:
         """Number of bytes read from the file so far; 0 if the size of the input is unknown."""
         return 0 if self.size is None else self._opened().tell()
 
+    def is_ready(self) -> bool:
+        """Whether the next block can be read without waiting for whoever writes to a stream."""
+        if self.size is not None or is_address(self.name):
+            return True
+        return bool(_poll(self._opened().fileno(), 0))
+
     def table(self, *, parquet: bool, only: set[str] | None) -> Table:
         """The content as a Parquet or Arrow table.
 
@@ -180,6 +186,10 @@ class _Waiting(io.FileIO):
 
 def _wait_for(descriptor: int) -> None:
     """Wait until there is something to read, or the end of the stream is reached."""
+    _poll(descriptor, None)
+
+
+def _poll(descriptor: int, timeout_ms: int | None) -> list[tuple[int, int]]:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    poll.poll()
+    return poll.poll(timeout_ms)

@@ -59,10 +59,19 @@ class BucketTable:
         if self._filled is None:
             return
         together = np.union1d(self._filled, buckets_to_fill())
-        if len(together) * mmap.PAGESIZE * SMALL_SHARE > self._count * 8:
+        if self._needs_large(len(together)):
             self._move(self._filled // WAYS)
         else:
             self._filled = together
+
+    def expect(self, messages: int) -> None:
+        """Move to large pages now if so many messages will need them."""
+        buckets = min(messages * (self.buckets.bands + self.buckets.tables), self._count // WAYS)
+        if self._filled is not None and self._needs_large(buckets):
+            self._move(self._filled // WAYS)
+
+    def _needs_large(self, buckets: int) -> bool:
+        return buckets * mmap.PAGESIZE * SMALL_SHARE > self._count * 8
 
     def set_keyed(self, keyed: int) -> None:
         """Set `Buckets.keyed` to that of a table whose entries come next."""
@@ -96,6 +105,8 @@ class BucketTable:
         self._filled = None
         self.buckets = self.buckets._replace(entries=_NOTHING)
         entries = zeros(self._count, np.uint64, small_bytes=0)
+        # Messages reach all pages within their first hundreds anyway. NumPy lets other threads run meanwhile.
+        entries[:: mmap.PAGESIZE // 8] = 0
         _rows(entries)[rows] = filled
         self.buckets = self.buckets._replace(entries=entries)
 

@@ -57,9 +57,12 @@ def _count_entries(
     kept: messages kept so far; kept_before: the same when the count began; left: uint8[n], by age then
     """
     newer = kept - kept_before
-    for place in range(first_band * buckets.band_buckets * WAYS, end_band * buckets.band_buckets * WAYS):
-        entry = buckets.entries[place]
-        if entry != np.uint64(0):
+    for bucket in range(first_band * buckets.band_buckets, end_band * buckets.band_buckets):
+        for way in range(WAYS):
+            entry = buckets.entries[bucket * WAYS + way]
+            if entry == np.uint64(0):
+                # A bucket fills from its front.
+                break
             age = ((kept - 1 - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK) - newer
             if 0 <= age < len(left):
                 left[age] += left[age] < 255

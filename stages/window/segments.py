@@ -424,6 +424,7 @@ class Segments:
         if self._shape.is_cut:
             messages = min(messages, self._end_of_open - self.kept)
         self.open.ring.expect(messages)
+        self.open.table.expect(messages)
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """By tag: position of its newest message, for those of `tags` that are in the window."""

@@ -104,8 +104,8 @@ def test_a_stopped_file_goes_on_with_the_rows_that_did_not_come_out(
     tmp_path: Path, started: Start, piped: Piped
 ) -> None:
     """Its content is not taken for read: repeated, it gives the other rows, and the two parts are the whole."""
-    source = write_rows(tmp_path / "in.jsonl", generate(5000, seed=5))
-    call = ("dedup", source, "-q", *setting("near.window.messages=6000", "exact.window.messages=6000"))
+    source = write_rows(tmp_path / "in.jsonl", generate(20_000, seed=5))
+    call = ("dedup", source, "-q", *setting("near.window.messages=21000", "exact.window.messages=21000"))
     state = ("--state", tmp_path / "state")
     whole = piped(call)
     with started(*call, *state) as running:

@@ -310,6 +310,7 @@ def test_waiting_for_a_stream_is_no_reading(
     monkeypatch.setattr("twinsieve.pipeline.files.source._wait_for", wait)
     monkeypatch.setattr("twinsieve.pipeline.files.source.perf_counter", lambda: now_s)
     monkeypatch.setattr("twinsieve.pipeline.dedup.inputs.perf_counter", lambda: now_s)
+    monkeypatch.setattr("twinsieve.pipeline.dedup.inputs.thread_time", lambda: 0.0)
     reader, writer = os.pipe()
     os.write(writer, b"".join(source.read_bytes().splitlines(keepends=True)[:20]))
     os.close(writer)
