@@ -30,8 +30,16 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tails import tails_differ
 from twinsieve.stages.differ.tokens import tokenize, write_tokens
 from twinsieve.stages.differ.workspace import Differing, new_differing
-from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.lcs import Pattern, lcs_with_stored, new_pattern, set_pattern, stored_char
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.lcs import (
+    Pattern,
+    lcs_with_stored,
+    new_pattern,
+    set_pattern,
+    shared_ends,
+    stored_char,
+)
+from twinsieve.stages.near.one_number import differ_in_a_number, pack_bits
 from twinsieve.stages.window.buckets import WAYS, LookUps, new_look_ups
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, tally_of, word_start_at
@@ -45,6 +53,7 @@ REASON_SHIFT = 2
 SAME_ID = int(Rule.SAME_ID) << REASON_SHIFT
 _CARD = int(Rule.CARD) << REASON_SHIFT
 _TAIL = int(Rule.TAIL) << REASON_SHIFT
+_NUMBER = int(Rule.NUMBER) << REASON_SHIFT
 
 _SKETCH_BYTES = 2 * SKETCH_UNITS
 
@@ -70,6 +79,7 @@ class Scratch(NamedTuple):
 
     pattern_row: int64[1], the row whose body is in `pattern` now; -1: none
     token_row: int64[1], the row whose body is in `differing.later` now; -1: none
+    word_bits: uint16[…], the word starts of that body (`pack_bits`)
     seen: uint64[1024], hash table of candidates that were already compared with the current row. An entry may
         overwrite another; then a candidate is compared twice
     candidates: int64[most], kept indices of the candidates of the current row
@@ -80,6 +90,7 @@ class Scratch(NamedTuple):
     pattern_row: NDArray[np.int64]
     differing: Differing
     token_row: NDArray[np.int64]
+    word_bits: NDArray[np.uint16]
     phrases: Phrases
     seen: NDArray[np.uint64]
     candidates: NDArray[np.int64]
@@ -93,6 +104,7 @@ def new_scratch(phrases: Phrases, probes: int) -> Scratch:
         np.full(1, -1, np.int64),
         new_differing(),
         np.full(1, -1, np.int64),
+        np.zeros(STORED_LENGTH // 16, np.uint16),
         phrases,
         np.zeros(1024, np.uint64),
         np.zeros(probes * WAYS, np.int64),
@@ -223,7 +235,8 @@ def compare_texts(
     offset = np.int64(ring.offsets[slot]) * GRANULE
     wide = ring.wides[slot] != 0
     needed = np.int64(0) if long else -(-least // (2 * SIMILARITY_SCALE))
-    common = lcs_with_stored(scratch.pattern, head, ring.texts, offset, other_head, wide, needed)
+    ends = shared_ends(chunk.chars, chunk.starts[row], head, ring.texts, offset, other_head, wide)
+    common = lcs_with_stored(scratch.pattern, head, ring.texts, offset, other_head, wide, ends, needed)
     matched = 2 * np.int64(common)
     status = ALIKE
     if long:
@@ -234,6 +247,13 @@ def compare_texts(
     if rules.pass_same_id and same_id(chunk, row, ring, slot):
         return status | SAME_ID, matched, compared
     if rules.limits.level != OFF:
+        _find_tokens(chunk, row, scratch)
+        if not long:
+            later, words = scratch.differing.later, word_start_at(ring, slot)
+            if differ_in_a_number(
+                later, scratch.word_bits, length, ring.texts, offset, words, other, wide, ends[0], ends[1]
+            ):
+                return status | _NUMBER, matched, compared
         reason, _ = _difference(chunk, row, ring, slot, rules.limits, scratch)
         if reason:
             return status | (reason << REASON_SHIFT), matched, compared
@@ -306,10 +326,28 @@ def _cards_differ(
     other = np.int64(ring.owns[slot])
     offset = np.int64(ring.offsets[slot]) * GRANULE
     wide = ring.wides[slot] != 0
-    common = lcs_with_stored(scratch.pattern, own, ring.texts, offset, other, wide, np.int64(0))
+    ends = shared_ends(chunk.chars, chunk.starts[row], own, ring.texts, offset, other, wide)
+    common = lcs_with_stored(scratch.pattern, own, ring.texts, offset, other, wide, ends, ZERO)
     if min(own, other) < MIN_NEAR_LENGTH:
         return common < max(own, other)
     return 2 * common * SIMILARITY_SCALE < rules.similarity * (own + other)
+
+
+@kernel(callee=True, inlined=True)
+def _find_tokens(chunk: Chunk, row: int, scratch: Scratch) -> None:
+    """Find the tokens of a row, once for all its candidates."""
+    if scratch.token_row[0] == row:
+        return
+    scratch.token_row[0] = row
+    later, start, length = scratch.differing.later, chunk.starts[row], np.int64(chunk.lengths[row])
+    head = min(length, STORED_LENGTH)
+    # One loop for each column: LLVM does not vectorise a loop that copies both.
+    for j in range(head):
+        later.chars[j] = chunk.chars[start + j]
+    for j in range(head):
+        later.word_starts[j] = chunk.word_starts[start + j]
+    tokenize(later, head, length > head, scratch.phrases)
+    pack_bits(later.word_starts, head, scratch.word_bits)
 
 
 @kernel(callee=True)
@@ -320,17 +358,8 @@ def _difference(
 
     A run is one place where the two bodies differ.
     """
-    later, earlier = scratch.differing.later, scratch.differing.earlier
-    if scratch.token_row[0] != row:
-        scratch.token_row[0] = row
-        start, length = chunk.starts[row], np.int64(chunk.lengths[row])
-        head = min(length, STORED_LENGTH)
-        # One loop for each column: LLVM does not vectorise a loop that copies both.
-        for j in range(head):
-            later.chars[j] = chunk.chars[start + j]
-        for j in range(head):
-            later.word_starts[j] = chunk.word_starts[start + j]
-        tokenize(later, head, length > head, scratch.phrases)
+    _find_tokens(chunk, row, scratch)
+    earlier = scratch.differing.earlier
     other = np.int64(ring.lengths[slot])
     head = min(other, STORED_LENGTH)
     offset = np.int64(ring.offsets[slot]) * GRANULE
@@ -342,8 +371,10 @@ def _difference(
     else:
         for j in range(head):
             earlier.chars[j] = ring.texts[offset + j]
-    for j in range(head):
-        earlier.word_starts[j] = (ring.texts[words + (j >> 4)] >> np.uint16(j & 15)) & np.uint16(1)
+    for block in range((head + 15) >> 4):
+        bits = ring.texts[words + block]
+        for k in range(16):
+            earlier.word_starts[16 * block + k] = (bits >> np.uint16(k)) & np.uint16(1)
     tokenize(earlier, head, other > head, scratch.phrases)
     return difference(scratch.phrases, limits, scratch.differing)
 

@@ -13,7 +13,7 @@ from rapidfuzz.distance import LCSseq
 from tests import unicode_twin
 from twinsieve.stages.contract import PARITY_BELOW, STORED_LENGTH
 from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
-from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern
+from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern, shared_ends
 from twinsieve.stages.near.verify import bag_bound
 from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, IN_NUMBER_PREFIX, number_parts
 from twinsieve.stages.window.lengths import (
@@ -41,15 +41,37 @@ def _stored(text: str, *, wide: bool) -> np.ndarray:
 _PATTERN = new_pattern()
 
 
+def _lcs(query: str, length: int, units: np.ndarray, before: int, text: str, wide: bool, least: int) -> int:
+    """Of the first characters of a query and a stored text."""
+    text_at = (units, before, len(text), wide)
+    ends = shared_ends(_codes(query), 0, length, *text_at)
+    return int(lcs_with_stored(_PATTERN, length, *text_at, ends, least))
+
+
+_ENDS = st.text("甲乙ab", max_size=90)
+
+
+@given(_ENDS, _SMALL, _SMALL, _ENDS, st.integers(0, 400))
+def test_what_both_begin_and_end_with_changes_no_lcs(
+    head: str, query: str, text: str, tail: str, least: int
+) -> None:
+    query, text = head + query + tail, head + text + tail
+    set_pattern(_PATTERN, _codes(query), 0, len(query))
+    plain = LCSseq.similarity(query, text)
+    units = _stored(text, wide=False)
+    found = _lcs(query, len(query), units, 0, text, False, least)
+    assert found == plain if plain >= least else found < least
+
+
 @given(_SMALL, _SMALL, st.booleans(), st.integers(0, 3), st.integers(0, 210))
 def test_lcs_equals_the_plain_one(query: str, text: str, wide: bool, before: int, least: int) -> None:
     if wide:
         query, text = query.replace("甲", "𠮷"), text.replace("甲", "𠮷")
     units = np.concatenate([np.zeros(before, np.uint16), _stored(text, wide=wide)])
     set_pattern(_PATTERN, _codes(query), 0, len(query))
-    found = lcs_with_stored(_PATTERN, len(query), units, before, len(text), wide, 0)
+    found = _lcs(query, len(query), units, before, text, wide, 0)
     assert found == LCSseq.similarity(query, text)
-    enough = lcs_with_stored(_PATTERN, len(query), units, before, len(text), wide, least)
+    enough = _lcs(query, len(query), units, before, text, wide, least)
     assert enough == found if found >= least else enough < least
 
 
@@ -62,7 +84,7 @@ def test_lcs_at_word_edges(length: int) -> None:
     for used in {1, length // 2, length} - {0}:
         plain = LCSseq.similarity(query[:used], text)
         for least in (0, plain, plain + 1):
-            found = lcs_with_stored(_PATTERN, used, _stored(text, wide=False), 0, len(text), False, least)
+            found = _lcs(query, used, _stored(text, wide=False), 0, text, False, least)
             assert found == plain if least <= plain else found < least
 
 
@@ -71,7 +93,7 @@ def test_characters_that_share_a_cell_of_the_pattern_are_told_apart() -> None:
     query = "".join(chr(0x4E00 + c) for c in range(400))
     text = "".join(chr(0x4E00 + c) for c in range(1, 800, 2))
     set_pattern(_PATTERN, _codes(query), 0, len(query))
-    found = lcs_with_stored(_PATTERN, len(query), _stored(text, wide=False), 0, len(text), False, 0)
+    found = _lcs(query, len(query), _stored(text, wide=False), 0, text, False, 0)
     assert found == LCSseq.similarity(query, text) == 200
 
 

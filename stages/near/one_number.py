@@ -1,0 +1,136 @@
+"""Tells two bodies that differ in one number alone, without aligning them.
+
+Bills, codes and posts with a counter are alike to dozens of others that a number keeps apart. What both
+bodies begin and end with is known from the comparison of their characters; if one number of digits alone
+stands between, the rule `number` holds, and it is the first of the guards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.differ.phrases import AGENCY
+from twinsieve.stages.differ.tokens import NUMBER, Tokens
+from twinsieve.stages.differ.written import NO_SUCH, half_day_at
+from twinsieve.stages.kernel import NO, YES, ZERO, kernel
+from twinsieve.stages.near.lcs import stored_char
+
+_MOST_DIGITS = 15
+_NO_NUMBER = -1
+_DIGIT_0, _DIGIT_9 = np.uint32(ord("0")), np.uint32(ord("9"))
+
+
+@kernel(callee=True)
+def pack_bits(flags: NDArray[np.uint8], count: int, bits: NDArray[np.uint16]) -> None:
+    """Write the first `count` flags as the ring stores word starts: flag j is bit j & 15 of unit j >> 4."""
+    for unit in range((count + 15) >> 4):
+        packed = np.uint16(0)
+        for k in range(min(np.int64(16), count - 16 * unit)):
+            packed |= np.uint16(flags[16 * unit + k] != 0) << np.uint16(k)
+        bits[unit] = packed
+
+
+@kernel(callee=True)
+def differ_in_a_number(
+    later: Tokens,
+    word_bits: NDArray[np.uint16],
+    length: int,
+    texts: NDArray[np.uint16],
+    offset: int,
+    words: int,
+    other: int,
+    wide: bool,
+    head: int,
+    tail: int,
+) -> bool:
+    """Whether the rule `number` holds because of one token of digits, and both bodies are the same beside it.
+
+    If not, nothing is said: the bodies must be aligned.
+    later: the tokens of the row's body, which has `length` characters; word_bits: its packed word starts
+    texts, offset, words: the arena; where the other body and its word starts begin in it
+    other: its number of characters; both bodies are stored whole
+    head, tail: number of characters that both bodies begin with, and end with (`lcs.shared_ends`)
+    """
+    first = head
+    while first > 0 and _is_digit(later.chars[first - 1]):
+        first -= 1
+    end = length - tail
+    while end < length and _is_digit(later.chars[end]):
+        end += 1
+    other_end = end + other - length
+    size, other_size = end - first, other_end - first
+    if not (0 < size <= _MOST_DIGITS and 0 < other_size <= _MOST_DIGITS):
+        return NO
+    value, other_value = ZERO, ZERO
+    for j in range(first, end):
+        if not _is_digit(later.chars[j]):
+            return NO
+        value = value * 10 + np.int64(later.chars[j] - _DIGIT_0)
+    for j in range(first, other_end):
+        char = stored_char(texts, offset, j, wide)
+        if not _is_digit(char):
+            return NO
+        other_value = other_value * 10 + np.int64(char - _DIGIT_0)
+    if value == other_value:
+        return NO
+    token = _token_at(later, first)
+    if token == _NO_NUMBER or later.kinds[token] != NUMBER or later.starts[token + 1] != end:
+        return NO
+    # UPDATE 1 and UPDATE 2 are one text; 12 am is 0.
+    if token == 1 and later.facts[0] & AGENCY:
+        return NO
+    half, _ = half_day_at(later, token + 1)
+    return half == NO_SUCH and _same_words(word_bits, length, texts, words, other, first, end)
+
+
+@kernel(callee=True, inlined=True)
+def _is_digit(char: np.uint32) -> bool:
+    return _DIGIT_0 <= char <= _DIGIT_9
+
+
+@kernel(callee=True, inlined=True)
+def _token_at(tokens: Tokens, start: int) -> int:
+    """The token that begins at this character, or _NO_NUMBER."""
+    low, high = ZERO, np.int64(tokens.counts[0])
+    while low < high:
+        middle = (low + high) >> 1
+        if tokens.starts[middle] < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < tokens.counts[0] and tokens.starts[low] == start else np.int64(_NO_NUMBER)
+
+
+@kernel(callee=True, inlined=True)
+def _same_words(
+    word_bits: NDArray[np.uint16],
+    length: int,
+    texts: NDArray[np.uint16],
+    words: int,
+    other: int,
+    first: int,
+    end: int,
+) -> bool:
+    """Whether words begin at the same characters in both bodies, up to `first` and from `end` on, and none in
+    the number of the other body."""
+    whole = (first + 1) >> 4
+    for unit in range(whole):
+        if word_bits[unit] != texts[words + unit]:
+            return NO
+    for j in range(16 * whole, first + 1):
+        if _bit(word_bits, 0, j) != _bit(texts, words, j):
+            return NO
+    shift = other - length
+    for j in range(first + 1, end + shift):
+        if _bit(texts, words, j):
+            return NO
+    for j in range(end, length):
+        if _bit(word_bits, 0, j) != _bit(texts, words, j + shift):
+            return NO
+    return YES
+
+
+@kernel(callee=True, inlined=True)
+def _bit(units: NDArray[np.uint16], first: int, j: int) -> bool:
+    return (units[first + (j >> 4)] >> np.uint16(j & 15)) & np.uint16(1) != np.uint16(0)

@@ -1,0 +1,85 @@
+"""Bodies that differ in one number alone are kept apart as if they had been aligned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.stages.differ import plain_differences as plain
+from twinsieve.stages.contract import FULL, Batch, Differences, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig
+
+_SCHEME = Scheme(SchemeConfig(text=TextConfig(profile="plain")))
+_LIMITS = Differences(FULL)
+_CONFIG = SieveConfig(
+    ExactConfig(method="none"),
+    NearConfig(similarity=1, window=Window(2), candidates="scan", differences=_LIMITS),
+)
+_PIECES = [
+    "今天",
+    "确诊",
+    "例",
+    "万",
+    "the ",
+    "bus ",
+    "am",
+    " pm ",
+    "p m",
+    "km ",
+    "$",
+    "-",
+    ",",
+    ".",
+    ":",
+    "/",
+    "3",
+    "00",
+    "é",
+    "𠮷",
+]
+_AROUND = st.lists(st.sampled_from([*_PIECES, " ", "update ", "march "]), max_size=8).map("".join)
+_NUMBERS = st.sampled_from(
+    ["1", "2", "12", "0", "007", "7", "70", "1007", "1014", "20200212", "1 2", "１２", "1.5", "9" * 17]
+)
+
+
+def _rules(later: str, earlier: str) -> tuple[Rule, Rule]:
+    """The rule of the sieve, and that of the plain list."""
+    bodies, prints = _SCHEME.read([earlier, later])
+    batch = replace(Batch.blank(2), bodies=bodies, fingerprints=prints)
+    verdicts = BatchSieve(_CONFIG).judge(batch)
+    texts, starts = [], []
+    for row in (1, 0):
+        first, end = bodies.starts[row], bodies.starts[row] + bodies.body_lengths[row]
+        texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
+        starts.append(bodies.word_starts[first:end].tolist())
+    is_short = bool(bodies.exact_only.any())
+    rule = Rule.NONE if is_short else plain.reason(texts[0], starts[0], texts[1], starts[1], _LIMITS)
+    return Rule(int(verdicts.reasons[1])), rule
+
+
+@given(_AROUND, _NUMBERS, _NUMBERS, _AROUND)
+@example("UPDATE ", "1", "2", " of the day, all is well")
+@example("the bus leaves at ", "12", "0", " am on the day")
+@example("the bus leaves at ", "12", "0", " a m on the day")
+@example("the bus has seats, ", "100", "10", "0 of them")
+@example("the bus has seats, 1", "7", "8", "7 of them")
+@example("the bus 今天确诊, ", "7", "8", "万例")
+@example("the long bus line ", "1 2", "12", " is late")
+def test_the_rule_is_that_of_an_alignment(head: str, number: str, other: str, tail: str) -> None:
+    found, rule = _rules(head + number + tail, head + other + tail)
+    assert found == rule
+
+
+def test_a_counter_is_a_number() -> None:
+    """With bodies of more than one unit of word starts, and numbers of other lengths."""
+    for other in ("1014", "999", "12345"):
+        found, rule = _rules(
+            f"the ferry of the day is late again {other} of them, we wait",
+            "the ferry of the day is late again 1007 of them, we wait",
+        )
+        assert found == rule == Rule.NUMBER
