@@ -94,3 +94,21 @@ def popcount(_typing: Any, value: Any) -> Any:
         return builder.ctpop(args[0])
 
     return value(value), generate
+
+
+@_intrinsic
+def flags_at(_typing: Any, array: Any, start: Any) -> Any:
+    """Which of the 16 bytes array[start:start + 16] are not 0: flag j is bit j of an uint16."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array_type = signature.args[0]
+        struct = context.make_array(array_type)(context, builder, args[0])
+        first = cgutils.get_item_pointer(
+            context, builder, array_type, struct, [args[1]], wraparound=False, boundscheck=False
+        )
+        sixteen = ir.VectorType(ir.IntType(8), 16)
+        content = builder.load(builder.bitcast(first, sixteen.as_pointer()), align=1)
+        is_set = builder.icmp_unsigned("!=", content, ir.Constant(sixteen, [0] * 16))
+        return builder.bitcast(is_set, ir.IntType(16))
+
+    return types.uint16(array, start), generate

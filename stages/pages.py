@@ -12,6 +12,7 @@ clear it. With pages of 4 KiB, they take little more than the bytes that they wr
 from __future__ import annotations
 
 import mmap
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGE_PAGE_BYTES = 2 << 20
+_ASSIGNING = 2
+_WORTH_THREADS = 1 << 26
+"""Threads that have memory assigned, and bytes from which on that is worth them."""
 
 # Only Linux has both sizes of pages. Other systems choose the size; the content of an array is the same.
 _SMALL: int | None = getattr(mmap, "MADV_NOHUGEPAGE", None)
@@ -51,3 +55,17 @@ def _advise(memory: mmap.mmap, advice: int | None, start: int, size: int) -> Non
     with suppress(OSError):
         if advice is not None and size > 0:
             memory.madvise(advice, start, size)
+
+
+def assign(array: NDArray[Any]) -> None:
+    """Have the system assign all memory of an array of zeros now, with several threads."""
+    step = mmap.PAGESIZE // array.itemsize
+    parts = np.array_split(array, _ASSIGNING) if array.nbytes >= _WORTH_THREADS else [array]
+    with ThreadPoolExecutor(_ASSIGNING) as threads:
+        for part in parts:
+            threads.submit(_write_zeros, part[::step])
+
+
+def _write_zeros(places: NDArray[Any]) -> None:
+    # NumPy lets other threads run meanwhile.
+    places[:] = 0

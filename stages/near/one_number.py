@@ -22,16 +22,6 @@ _DIGIT_0, _DIGIT_9 = np.uint32(ord("0")), np.uint32(ord("9"))
 
 
 @kernel(callee=True)
-def pack_bits(flags: NDArray[np.uint8], count: int, bits: NDArray[np.uint16]) -> None:
-    """Write the first `count` flags as the ring stores word starts: flag j is bit j & 15 of unit j >> 4."""
-    for unit in range((count + 15) >> 4):
-        packed = np.uint16(0)
-        for k in range(min(np.int64(16), count - 16 * unit)):
-            packed |= np.uint16(flags[16 * unit + k] != 0) << np.uint16(k)
-        bits[unit] = packed
-
-
-@kernel(callee=True)
 def differ_in_a_number(
     later: Tokens,
     word_bits: NDArray[np.uint16],
@@ -68,7 +58,7 @@ def differ_in_a_number(
             return NO
         value = value * 10 + np.int64(later.chars[j] - _DIGIT_0)
     for j in range(first, other_end):
-        char = stored_char(texts, offset, j, wide)
+        char = np.uint32(stored_char(texts, offset, j, wide))
         if not _is_digit(char):
             return NO
         other_value = other_value * 10 + np.int64(char - _DIGIT_0)
@@ -119,14 +109,14 @@ def _same_words(
         if word_bits[unit] != texts[words + unit]:
             return NO
     for j in range(16 * whole, first + 1):
-        if _bit(word_bits, 0, j) != _bit(texts, words, j):
+        if _bit(word_bits, ZERO, j) != _bit(texts, words, j):
             return NO
     shift = other - length
     for j in range(first + 1, end + shift):
         if _bit(texts, words, j):
             return NO
     for j in range(end, length):
-        if _bit(word_bits, 0, j) != _bit(texts, words, j + shift):
+        if _bit(word_bits, ZERO, j) != _bit(texts, words, j + shift):
             return NO
     return YES
 

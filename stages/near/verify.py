@@ -39,10 +39,18 @@ from twinsieve.stages.near.lcs import (
     shared_ends,
     stored_char,
 )
-from twinsieve.stages.near.one_number import differ_in_a_number, pack_bits
+from twinsieve.stages.near.one_number import differ_in_a_number
 from twinsieve.stages.window.buckets import WAYS, LookUps, new_look_ups
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import GRANULE, NO_CARD, SKETCH_UNITS, RingColumns, tally_of, word_start_at
+from twinsieve.stages.window.ring import (
+    GRANULE,
+    NO_CARD,
+    SKETCH_UNITS,
+    RingColumns,
+    pack_flags,
+    tally_of,
+    word_start_at,
+)
 
 ALIKE = 1
 """Status bit of a pair: its similarity reaches the threshold."""
@@ -79,7 +87,7 @@ class Scratch(NamedTuple):
 
     pattern_row: int64[1], the row whose body is in `pattern` now; -1: none
     token_row: int64[1], the row whose body is in `differing.later` now; -1: none
-    word_bits: uint16[…], the word starts of that body (`pack_bits`)
+    word_bits: uint16[…], the word starts of that body (`pack_flags`)
     seen: uint64[1024], hash table of candidates that were already compared with the current row. An entry may
         overwrite another; then a candidate is compared twice
     candidates: int64[most], kept indices of the candidates of the current row
@@ -347,7 +355,7 @@ def _find_tokens(chunk: Chunk, row: int, scratch: Scratch) -> None:
     for j in range(head):
         later.word_starts[j] = chunk.word_starts[start + j]
     tokenize(later, head, length > head, scratch.phrases)
-    pack_bits(later.word_starts, head, scratch.word_bits)
+    pack_flags(later.word_starts[:head], scratch.word_bits[: (head + 15) >> 4])
 
 
 @kernel(callee=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.pages import assign, zeros
 from twinsieve.stages.window.buckets import WAYS, Buckets, bucket_counts, entry_count, is_keyed
 from twinsieve.stages.window.resize import resize_buckets
 
@@ -105,8 +105,8 @@ class BucketTable:
         self._filled = None
         self.buckets = self.buckets._replace(entries=_NOTHING)
         entries = zeros(self._count, np.uint64, small_bytes=0)
-        # Messages reach all pages within their first hundreds anyway. NumPy lets other threads run meanwhile.
-        entries[:: mmap.PAGESIZE // 8] = 0
+        # Messages reach all pages within their first hundreds anyway.
+        assign(entries)
         _rows(entries)[rows] = filled
         self.buckets = self.buckets._replace(entries=entries)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
+from twinsieve.stages.intrinsics import flags_at
 from twinsieve.stages.kernel import kernel
 from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.chunk import Chunk
@@ -360,13 +361,29 @@ def keep_all(ring: RingColumns, chunk: Chunk) -> None:
         keep(ring, chunk, row)
 
 
+@kernel(callee=True, inlined=True)
+def pack_flags(flags: NDArray[np.uint8], bits: NDArray[np.uint16]) -> None:
+    """Write n flags as bits: flag j is bit j & 15 of bits[j >> 4]. bits: uint16[(n + 15) // 16]"""
+    whole = len(flags) >> 4
+    for unit in range(whole):
+        bits[unit] = flags_at(flags, 16 * unit)
+    if whole < len(bits):
+        rest = np.uint16(0)
+        for j in range(16 * whole, len(flags)):
+            rest |= np.uint16(flags[j] != 0) << np.uint16(j & 15)
+        bits[whole] = rest
+
+
 @kernel(callee=True)
 def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
     start = chunk.starts[row]
     stored = min(chunk.starts[row + 1] - start, STORED_LENGTH)
-    wide = False
+    # Use slices, because the compiler makes vector instructions of loops over them.
+    chars = chunk.chars[start : start + stored]
+    above = np.uint32(0)
     for j in range(stored):
-        wide |= chunk.chars[start + j] > np.uint32(0xFFFF)
+        above |= chars[j]
+    wide = above > np.uint32(0xFFFF)
     sketch = chunk.sketch_rows[row] if chunk.lengths[row] >= SKETCH_FROM else -1
     units = stored * 2 if wide else stored
     words = units + SKETCH_UNITS if sketch >= 0 else units
@@ -381,22 +398,19 @@ def _store_text(ring: RingColumns, chunk: Chunk, row: int, slot: int) -> None:
     ring.wides[slot] = wide
     unit = head * GRANULE
     texts = ring.texts
-    for j in range(stored):
-        char = chunk.chars[start + j]
-        if wide:
-            texts[unit + 2 * j] = char & np.uint32(0xFFFF)
-            texts[unit + 2 * j + 1] = char >> np.uint32(16)
-        else:
-            texts[unit + j] = char
+    written = texts[unit : unit + units]
+    if wide:
+        for j in range(stored):
+            written[2 * j] = chars[j] & np.uint32(0xFFFF)
+            written[2 * j + 1] = chars[j] >> np.uint32(16)
+    else:
+        for j in range(stored):
+            written[j] = chars[j]
     if sketch >= 0:
         for j in range(SKETCH_UNITS):
             low = np.uint16(chunk.sketches[sketch, 2 * j])
             texts[unit + units + j] = low | (np.uint16(chunk.sketches[sketch, 2 * j + 1]) << np.uint16(8))
-    for j in range((stored + 15) >> 4):
-        bits = np.uint16(0)
-        for k in range(min(16, stored - 16 * j)):
-            bits |= np.uint16(chunk.word_starts[start + 16 * j + k] != 0) << np.uint16(k)
-        texts[unit + words + j] = bits
+    pack_flags(chunk.word_starts[start : start + stored], texts[unit + words : unit + tally])
     for j in range(total - tally):
         texts[unit + tally + j] = np.uint16((chunk.tallies[row] >> np.uint64(16 * j)) & np.uint64(0xFFFF))
 
