@@ -16,6 +16,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from time import perf_counter, thread_time
 
+from twinsieve.pipeline.basics.processors import cores
 from twinsieve.pipeline.dedup.ahead import Ahead
 from twinsieve.pipeline.dedup.saves import Saves
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
@@ -183,7 +184,7 @@ class Inputs:
 
 def own_thread(threads: ExitStack) -> Executor | None:
     """A thread that ends with `threads`; None where only one processor may be used."""
-    if len(os.sched_getaffinity(0)) == 1:
+    if cores() == 1:
         return None
     thread = ThreadPoolExecutor(1, "twinsieve-ahead")
     threads.callback(thread.shutdown, wait=True, cancel_futures=True)

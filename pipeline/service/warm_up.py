@@ -17,11 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from twinsieve.pipeline.basics.processors import cores
 from twinsieve.stages import compiled
 from twinsieve.stages.judge.kernel_parts import PARTS, Part
 
 _PACKAGE = Path(compiled.__file__).resolve().parent.parent
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _POLL_S = 0.2
 
 LAST_PART = "verdicts"
@@ -163,14 +163,3 @@ def _worker() -> subprocess.Popen[str]:
         text=True,
         env=environment,
     )
-
-
-def cores() -> int:
-    """Number of cores that this process may use, by its CPU affinity and the limit of its control group."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, _, period = _QUOTA.read_text().partition(" ")
-        limit = -(-int(quota) // int(period))
-    except (OSError, ValueError):
-        return allowed
-    return max(1, min(allowed, limit))

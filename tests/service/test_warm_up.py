@@ -133,15 +133,3 @@ def test_warm_up_fails_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(compiled, "writable", lambda: False)
     assert main(["warm-up"]) == 1
     assert done == []
-
-
-@pytest.mark.parametrize(
-    ("limit", "most"), [("25000 100000\n", 1), ("150000 100000\n", 2), ("max 100000\n", 99), ("", 99)]
-)
-def test_the_limit_of_the_control_group_counts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, most: int
-) -> None:
-    (tmp_path / "cpu.max").write_text(limit)
-    monkeypatch.setattr(warm_up, "_QUOTA", tmp_path / "cpu.max")
-    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(99)))
-    assert warm_up.cores() == most
