@@ -61,6 +61,9 @@ def _damaged(draw: st.DrawFn) -> bytes:
     return bytes(row)
 
 
+_INSIDE = st.binary(max_size=4).map(lambda inside: b'{"a":"' + inside + b'"}')
+
+
 def _decode(rows: Sequence[bytes | None]) -> list[Any]:
     return decode_rows(rows, decode_json, {})
 
@@ -79,7 +82,7 @@ def _assert_same(rows: list[bytes | None]) -> None:
     assert all(_alike(scanned[row], decoded[row]) for row in range(len(rows)))
 
 
-@given(st.lists(st.none() | _GOOD | _damaged() | st.binary(max_size=9), max_size=6))
+@given(st.lists(st.none() | _GOOD | _damaged() | _INSIDE | st.binary(max_size=9), max_size=6))
 @example([b'{"text":"a"}', b'{"text":1,"text":"b"}', b'{"text":"a","text":null}', b'{"te\\u0078t":"c"}'])
 @example(
     [b'{"text":"\\ud83d\\ude00 \\u00e9"}', b'{"text":"\\ud83d"}', b'{"text":"\\ude00"}', b'{"a":"\\u0000"}']
@@ -87,6 +90,9 @@ def _assert_same(rows: list[bytes | None]) -> None:
 @example([b'{"a":01}', b'{"a":1.}', b'{"a":-}', b'{"a":-0}', b'{"a":1e400}', b'{"a":12345678901234567890}'])
 @example([b'{"a":[1,]}', b'{"a":{"b":1,}}', b'{"a":1,}', b'{,"a":1}', b'{"a" 1}', b'{"a":1}}', b'{"a":[}'])
 @example([b"[" * 99 + b"]" * 99, b'{"a":' * 99 + b"1" + b"}" * 99, b'{"text":"\xed\xa0\x80"}', b'{"a":"\t"}'])
+@example(
+    [b'{"a":"\xe0\x80\x80"}', b'{"a":"\xf0\x80\x80\x80"}', b'{"a":"\xf4\x90\x80\x80"}', b'{"a":"\xc1\x80"}']
+)
 def test_values_are_those_of_decoded_documents(rows: list[bytes | None]) -> None:
     _assert_same(rows)
 
