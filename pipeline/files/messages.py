@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.made_ahead import made_ahead
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.blocks_ahead import blocks_ahead
 from twinsieve.pipeline.files.encoding import codec_of, is_wide
 from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.rows import (
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 _DELIMITERS = ("\t", ";", "|", ",")
 _LIMIT_OF_CSV = Lock()
+_BLOCKS_AHEAD = 2
 _WORTH_A_THREAD = 1 << 20
-"""Bytes of a file from which on another thread reads it."""
+"""A file of at least so many bytes is read by another thread, two blocks ahead."""
 
 
 @dataclass(slots=True)
@@ -222,7 +223,7 @@ class InputReader:
         blocks = source.blocks(self.dialect.encoding)
         # A stream is read when a block is asked for: others may wait for what was read before.
         if source.size is not None and source.size >= _WORTH_A_THREAD:
-            blocks = blocks_ahead(blocks)
+            blocks = made_ahead(blocks, _BLOCKS_AHEAD)
         for block in blocks:
             self.mark = source.mark if self.mark is None else self.mark
             yield block

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, cast
 
 import mmh3
 
+from twinsieve.pipeline.basics.made_ahead import made_ahead
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
@@ -20,7 +20,6 @@ from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import read_state
 from twinsieve.stages.window.segments import SealedSegment
 
-_Item = TypeVar("_Item")
 _COPIED_AT_ONCE = 1 << 24
 
 
@@ -174,7 +173,7 @@ class SavedFiles:
             with self._named(file), self._stream_of(file) as stream:
                 watched = cast("BinaryIO", WatchedStream(stream, self._moved))
                 records = read_records(watched, shown, self._scheme_id, file.digest)
-                yield from _ahead((record.first, messages_of(record, shown)) for record in records)
+                yield from made_ahead(((record.first, messages_of(record, shown)) for record in records), 1)
 
     def _stream_of(self, file: StateFile) -> BinaryIO:
         return self._opened.pop(file.name, None) or self._open(file)
@@ -182,12 +181,3 @@ class SavedFiles:
     def _moved(self, count: int) -> None:
         self._done += count
         self._watch(Moved("reading", self._done, self._size))
-
-
-def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:
-    """The items, each of which another thread makes while the one before it is in use."""
-    with ThreadPoolExecutor(1, "twinsieve-reading") as reading:
-        coming = reading.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = reading.submit(next, items, None)
-            yield item
