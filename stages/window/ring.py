@@ -5,7 +5,7 @@ message k + capacity overwrites it. The record of a message is one cache line (`
 its fields as columns. The texts are in a circular arena of 16-bit units, in the same order. A
 text with a character beyond the Basic Multilingual Plane takes two units for each character. After a text
 follow its sketch, if it has one, then one bit a character for word starts, and then its tally, if the text is
-not stored whole. The arena grows only between chunks.
+not stored whole. The arena grows only between chunks, in place as long as it has not begun anew at its front.
 """
 
 from __future__ import annotations
@@ -161,6 +161,8 @@ class Ring:
             counters=counters,
             tag_slots=self._tag_index.slots,
         )
+        # The arena is the front of this memory. Pages behind it are not assigned yet.
+        self._reserved = self.columns.texts
 
     @property
     def kept(self) -> int:
@@ -238,9 +240,8 @@ class Ring:
         head = int(self.columns.counters[HEAD])
         tail = int(self.columns.offsets[self.oldest % self.capacity]) if self.size else head
         live = (head - tail) % size
-        if size - live > needed:
-            return
-        self._move_texts(size + max(size // 16, needed), tail, live)
+        if size - live <= needed:
+            self._grow(size + max(size // 16, needed), tail, live, self.size + messages)
 
     def expect(self, messages: int) -> None:
         """Make room in advance for this many more messages whose texts are as long as those in the ring."""
@@ -251,16 +252,35 @@ class Ring:
         live = (int(self.columns.counters[HEAD]) - tail) % size
         expected = live + live * messages // self.size
         if expected > size:
-            self._move_texts(expected + expected // 64, tail, live)
+            self._grow(expected + expected // 64, tail, live, self.size + messages)
 
-    def _move_texts(self, new_size: int, tail: int, live: int) -> None:
-        """Move the stored texts, in their order, to the front of a new arena.
+    def _grow(self, new_size: int, tail: int, live: int, messages: int) -> None:
+        """Give the arena a new size: in place, or moved to memory in which it will have room from now on.
 
         new_size, tail, live: in granules; the texts begin at `tail` and take `live`
+        messages: how many have room in the new size
         """
+        units = new_size * GRANULE
+        begun_anew = tail + live > len(self.columns.texts) // GRANULE
+        if begun_anew or units > len(self._reserved):
+            self._move_texts(self._reserve_texts(units, messages), tail, live)
+        self.columns = self.columns._replace(texts=self._reserved[:units])
+
+    def _reserve_texts(self, units: int, messages: int) -> NDArray[np.uint16]:
+        """Memory for texts of `units`, and for a full ring of such texts if the system grants that.
+
+        messages: how many have room in `units`
+        """
+        most = min(self.capacity * _MAX_TEXT_LENGTH * GRANULE, units * self.capacity // max(1, messages))
+        try:
+            return zeros(max(units, most + most // 8), np.uint16, small_bytes=_SMALL_BYTES)
+        except MemoryError:
+            return zeros(units, np.uint16, small_bytes=_SMALL_BYTES)
+
+    def _move_texts(self, texts: NDArray[np.uint16], tail: int, live: int) -> None:
+        """Move the stored texts, in their order, to the front of other memory. tail, live: as in `_grow`"""
         old = self.columns.texts
         size = len(old) // GRANULE
-        texts = np.zeros(new_size * GRANULE, np.uint16)
         first = min(live, size - tail)
         texts[: first * GRANULE] = old[tail * GRANULE : (tail + first) * GRANULE]
         texts[first * GRANULE : live * GRANULE] = old[: (live - first) * GRANULE]
@@ -268,7 +288,7 @@ class Ring:
         offsets = self.columns.offsets
         offsets[slots] = (offsets[slots].astype(np.int64) - tail) % size
         self.columns.counters[HEAD] = live
-        self.columns = self.columns._replace(texts=texts)
+        self._reserved = texts
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All memory of a sealed ring by name, not copied."""
@@ -281,6 +301,7 @@ class Ring:
         self.records = arrays.get("records", self.records)
         fields = {name: self.records[field] for name, field in _FIELDS.items()}
         self.columns = self.columns._replace(**fields, **own)
+        self._reserved = self.columns.texts
         self._tag_index.slots = self.columns.tag_slots
 
     def to_sections(self) -> dict[str, NDArray[Any]]:
@@ -306,6 +327,7 @@ class Ring:
             if len(column) == self.capacity:
                 column[slots] = sections[name][old_slots]
         self.columns = self.columns._replace(texts=sections["texts"])
+        self._reserved = self.columns.texts
         self._tag_index.rebuild(self.columns.tags, self.oldest % self.capacity, self.size)
         self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
 
