@@ -21,7 +21,7 @@ MIN_NEAR_LENGTH = 8
 STORED_LENGTH = 512
 """The ring stores this many first characters of a body, and the exact comparison of texts reads them."""
 
-PARITY_BELOW = 40
+PARITY_BELOW = 20
 """The signature of a body with fewer characters holds parity bits; otherwise it holds one-bit MinHash."""
 
 SKETCH_FROM = 256

@@ -54,7 +54,7 @@ from twinsieve.stages.near.verify import VerifyParams, new_scratch
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept, own_buckets
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, SHARED_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.chunk import rows as part_of_chunk
-from twinsieve.stages.window.lengths import signature_limits
+from twinsieve.stages.window.lengths import reach_of, signature_limits
 from twinsieve.stages.window.record import record_type
 from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse, keep_all
@@ -136,7 +136,8 @@ class ChunkJudge:
         # For entries without bits of their keys, and with them.
         limits = [signature_limits(near.similarity, keyed=keyed) for keyed in (False, True)]
         self._candidates = [
-            CandidateParams(each, window, _limit(near.window.age_ms), int(self._scan)) for each in limits
+            CandidateParams(each, reach_of(each), window, _limit(near.window.age_ms), int(self._scan))
+            for each in limits
         ]
         self._verify = VerifyParams(
             near.similarity,

@@ -26,6 +26,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     bloom_prefetch,
     find_places,
 )
+from twinsieve.stages.intrinsics import first_lane
 from twinsieve.stages.judge.decide_exact import bloom_time, judge_exact
 from twinsieve.stages.judge.kept_rows import KeptRows, add_kept
 from twinsieve.stages.judge.params import (
@@ -42,6 +43,7 @@ from twinsieve.stages.judge.params import (
     Outcome,
 )
 from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.found_entries import FOUND_LINES, add_found, begin_row, keep_allowed
 from twinsieve.stages.near.hamming import compare_bits, propose_row_bits
 from twinsieve.stages.near.matches import NO_MATCH, NOT_PROPOSED, Matches
 from twinsieve.stages.near.propose import NearIndex, in_window, is_inside, propose_row
@@ -63,15 +65,15 @@ from twinsieve.stages.near.verify import (
     write_detail,
 )
 from twinsieve.stages.window.buckets import (
-    INDEX_BITS,
     INDEX_MASK,
     LOOK_UP_LINES,
-    WAYS,
-    LookUps,
+    code_of,
     differing_bits,
+    entries_of,
     find_buckets,
-    has_key,
     insert_found,
+    newer_entries,
+    possible_entries,
 )
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns, keep
@@ -317,7 +319,7 @@ def _best_of_matches(
         if is_inside(index.ring.counters, kept_index, time, params.near_messages, params.near_age) and (
             not has_buckets
             or kept_index < index.first
-            or _still_visible(chunk, row, kept_index, index, work.scratch.look_ups)
+            or _still_found(chunk, row, kept_index, index, work.scratch)
         ):
             compared_as = (
                 np.int64(matches.status[number]),
@@ -376,21 +378,21 @@ def _best_of_chunk(
     if newest < index.before:
         return best
     buckets, code, look_ups = index.buckets, chunk.codes[row], work.scratch.look_ups
-    line = row & (LOOK_UP_LINES - 1)
+    found, line = work.scratch.found, row & (FOUND_LINES - 1)
+    looked_up = row & (LOOK_UP_LINES - 1)
+    begin_row(found, line)
     for probe in range(chunk.probes[row]):
-        start, wanted = look_ups.starts[line, probe], look_ups.wanted[line, probe]
-        for way in range(WAYS):
-            entry = buckets.entries[start + way]
-            # As in phase one, but with the newest index that was kept. Entries stand newest first.
+        start, wanted = look_ups.starts[looked_up, probe], look_ups.wanted[looked_up, probe]
+        ways = newer_entries(buckets, start, index.before, newest)
+        if ways:
+            ways &= possible_entries(buckets, start, wanted, index.candidates.reach, code)
+        while ways:
+            entry = buckets.entries[start + first_lane(ways)]
+            ways &= ways - np.uint64(1)
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
-            if kept_index < index.before or entry == np.uint64(0):
-                break
-            if not has_key(entry, wanted, buckets):
-                continue
-            limit = index.candidates.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
-            if differing_bits(entry, wanted) > limit or not first_meeting(work.scratch.seen, row, kept_index):
-                continue
-            best = _meet(chunk, row, kept_index, index, params, work, best)
+            add_found(found, line, kept_index, code_of(entry), differing_bits(entry, wanted))
+    for number in range(keep_allowed(found, line, index.candidates.limits, code)):
+        best = _meet(chunk, row, found.kept[line, number], index, params, work, best)
     return best
 
 
@@ -448,20 +450,19 @@ def _better(best: BestMatch, kept_index: int, position: int, compared_as: tuple[
 
 
 @kernel(callee=True)
-def _still_visible(chunk: Chunk, row: int, kept_index: int, index: NearIndex, look_ups: LookUps) -> bool:
-    """Whether an entry from before the chunk is still in one of the row's buckets: rows kept in the chunk may
-    have pushed it out."""
+def _still_found(chunk: Chunk, row: int, kept_index: int, index: NearIndex, scratch: Scratch) -> bool:
+    """Whether the row's look-ups still find an entry from before the chunk, and as often as its signature
+    needs: rows kept in the chunk may have pushed it out of some buckets."""
     if index.ring.counters[KEPT] == index.before:
         return True
-    buckets, line = index.buckets, row & (LOOK_UP_LINES - 1)
+    buckets, look_ups, line = index.buckets, scratch.look_ups, row & (LOOK_UP_LINES - 1)
+    times, bits, code = ZERO, ZERO, ZERO
     for probe in range(chunk.probes[row]):
         start, wanted = look_ups.starts[line, probe], look_ups.wanted[line, probe]
-        for way in range(WAYS):
-            entry = buckets.entries[start + way]
-            if entry == np.uint64(0):
+        ways = entries_of(buckets, start, wanted, kept_index)
+        if ways:
+            entry = buckets.entries[start + first_lane(ways)]
+            times, bits, code = times + 1, differing_bits(entry, wanted), code_of(entry)
+            if times > 1:
                 break
-            if np.int64(entry & np.uint64(INDEX_MASK)) == kept_index & INDEX_MASK and has_key(
-                entry, wanted, buckets
-            ):
-                return True
-    return False
+    return times > 0 and bits <= index.candidates.limits[min(times, 2) - 1, chunk.codes[row], code]

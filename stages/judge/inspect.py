@@ -111,7 +111,7 @@ def inspect_pair(
         estimated=eligible and max(lengths) > STORED_LENGTH,
         length_ratio_ok=2 * min(lengths) * 10_000 >= config.near.similarity * sum(lengths),
         bag_bound_ok=eligible and _bag_passes(chunk, lengths, config.near.similarity),
-        signature_ok=eligible and _signature_passes(chunk, config.near),
+        signature_ok=eligible and _signature_passes(chunk, config.near, len(bands + tables)),
         bands_shared=bands,
         tables_shared=tables,
         simhash_distance=distance,
@@ -239,9 +239,11 @@ def _bag_passes(chunk: Chunk, lengths: list[int], similarity: int) -> bool:
     return 2 * int(bound) * 10_000 >= similarity * sum(lengths)
 
 
-def _signature_passes(chunk: Chunk, near: NearConfig) -> bool:
+def _signature_passes(chunk: Chunk, near: NearConfig, look_ups: int) -> bool:
+    """look_ups: how many find the earlier row"""
     keyed = is_keyed(min(near.window.messages, near.segment))
-    limit = int(signature_limits(near.similarity, keyed=keyed)[chunk.codes[1], chunk.codes[0]])
+    limits = signature_limits(near.similarity, keyed=keyed)
+    limit = int(limits[int(look_ups > 1), chunk.codes[1], chunk.codes[0]])
     differing = chunk.signatures[0] ^ chunk.signatures[1]
     if keyed:
         differing &= np.uint32(SIGNATURE_MASK)

@@ -102,7 +102,7 @@ def _arguments() -> _Arguments:
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
         part_chains=new_part_chains(1, 1),
-        candidates=CandidateParams(np.zeros((256, 256), np.int8), 0, 0, 0),
+        candidates=CandidateParams(np.zeros((2, 256, 256), np.int8), np.zeros((256, 3), np.uint64), 0, 0, 0),
         verify=VerifyParams(0, Differences(), 0, 0, 1),
     )
     matches = new_matches(1, 1)

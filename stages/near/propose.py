@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME
-from twinsieve.stages.intrinsics import prefetch
+from twinsieve.stages.intrinsics import first_lane, prefetch
 from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.found_entries import FOUND_LINES, add_found, begin_row, keep_allowed
 from twinsieve.stages.near.matches import NOT_PROPOSED, Matches, add_match
 from twinsieve.stages.near.verify import (
     Scratch,
@@ -23,18 +24,17 @@ from twinsieve.stages.near.verify import (
     begin,
     compare,
     compare_texts,
-    first_meeting,
     may_be_alike,
 )
 from twinsieve.stages.window.buckets import (
-    INDEX_BITS,
     INDEX_MASK,
     LOOK_UP_LINES,
     WAYS,
     Buckets,
+    code_of,
     differing_bits,
     find_buckets,
-    has_key,
+    possible_entries,
 )
 from twinsieve.stages.window.chains import Chains, PartChains
 from twinsieve.stages.window.chunk import Chunk
@@ -42,18 +42,22 @@ from twinsieve.stages.window.ring import FIRST_TIME, GRANULE, KEPT, OLDEST, STRE
 
 PREFETCH_ROWS = 12
 """The buckets of a row are looked up, and prefetched, this many rows ahead; fewer than LOOK_UP_LINES."""
+_RECORDS_AHEAD, _TEXTS_AHEAD = 2, 1
+"""The same for the records and the texts of what the buckets name; fewer than FOUND_LINES."""
 
 
 class CandidateParams(NamedTuple):
     """How candidates are found.
 
-    limits: int8[256, 256], allowed signature bits by length codes (`window.lengths.signature_limits`)
+    limits: int8[2, 256, 256], allowed signature bits (`window.lengths.signature_limits`)
+    reach: uint64[256, 3], what is possible within these limits (`window.lengths.reach_of`)
     near_messages: number of the newest kept messages that are candidates
     near_age: greatest age of a candidate in ms, -1 for no limit
     scan: 1 to compare each row with all entries instead of those in its buckets
     """
 
     limits: NDArray[np.int8]
+    reach: NDArray[np.uint64]
     near_messages: int
     near_age: int
     scan: int
@@ -80,10 +84,7 @@ class NearIndex(NamedTuple):
 
 
 def max_matches(probes: int, window: int, scan: bool) -> int:
-    """Greatest number of matches of one row. `first_meeting` may forget an entry, so one may count twice.
-
-    probes: its look-ups
-    """
+    """Greatest number of matches of one row. probes: its look-ups"""
     return window if scan else probes * WAYS
 
 
@@ -144,77 +145,75 @@ def propose_row(
             if place == NOT_PROPOSED:
                 return NOT_PROPOSED
         return place
-    found = _candidates(chunk, row, index, scratch)
-    left = _possible(chunk, row, found, index, scratch)
-    for number in range(left):
-        kept_index = scratch.candidates[number]
-        slot = kept_index % len(ring.positions)
-        compared_as = compare_texts(chunk, row, ring, slot, index.verify, scratch)
-        place = add_match(matches, row, place, end, kept_message(ring, kept_index), compared_as)
-        if place == NOT_PROPOSED:
-            return NOT_PROPOSED
-    return place
+    find_entries(chunk, row, index, scratch)
+    leave_possible(chunk, row, index, scratch)
+    return compare_found(chunk, row, index, scratch, matches, place, end)
 
 
 @kernel(callee=True, inlined=True)
-def _candidates(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> int:
+def find_entries(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> None:
     """Write the entries in the buckets of a row whose keys, lengths and signatures allow them to be alike.
 
-    The memory that `_possible` reads of them is prefetched: each entry lies somewhere else, and a read of it
-    takes longer than its comparison.
-    returns: how many stand in scratch.candidates
+    The memory that `leave_possible` reads of them is prefetched: each entry lies somewhere else, and a read
+    of it takes longer than its comparison.
     """
-    ring, buckets, look_ups = index.ring, index.buckets, scratch.look_ups
+    ring, buckets, look_ups, found = index.ring, index.buckets, scratch.look_ups, scratch.found
     capacity = len(ring.positions)
-    code = chunk.codes[row]
-    line = row & (LOOK_UP_LINES - 1)
+    code, line = chunk.codes[row], row & (FOUND_LINES - 1)
+    looked_up = row & (LOOK_UP_LINES - 1)
     newest = index.before - 1
-    found = ZERO
+    begin_row(found, line)
     for probe in range(chunk.probes[row]):
-        start, wanted = look_ups.starts[line, probe], look_ups.wanted[line, probe]
-        for way in range(WAYS):
-            entry = buckets.entries[start + way]
-            # An empty place may have the bits of this key; its length code is no length.
-            if not has_key(entry, wanted, buckets):
-                continue
-            limit = index.candidates.limits[code, (entry >> np.uint64(INDEX_BITS)) & np.uint64(255)]
-            if differing_bits(entry, wanted) > limit:
-                continue
+        start, wanted = look_ups.starts[looked_up, probe], look_ups.wanted[looked_up, probe]
+        ways = possible_entries(buckets, start, wanted, index.candidates.reach, code)
+        while ways:
+            entry = buckets.entries[start + first_lane(ways)]
+            ways &= ways - np.uint64(1)
             # The entry holds the low bits of a kept index. Take the newest index below `before` with these
             # bits: if the entry is stale, this index is too old for the window.
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
-            if kept_index < index.first or not first_meeting(scratch.seen, row, kept_index):
-                continue
-            scratch.candidates[found] = kept_index
-            found += 1
-            slot = kept_index % capacity
-            # The whole record: its fields share one cache line.
-            prefetch(ring.bags, slot)
-    return found
+            if kept_index >= index.first:
+                add_found(found, line, kept_index, code_of(entry), differing_bits(entry, wanted))
+    for number in range(keep_allowed(found, line, index.candidates.limits, code)):
+        # The whole record: its fields share one cache line.
+        prefetch(ring.bags, found.kept[line, number] % capacity)
 
 
 @kernel(callee=True, inlined=True)
-def _possible(chunk: Chunk, row: int, found: int, index: NearIndex, scratch: Scratch) -> int:
-    """Leave those of the first `found` candidates that are inside the window and may be alike.
-
-    Their texts are prefetched.
-    returns: how many are left
-    """
-    ring, limits = index.ring, index.candidates
+def leave_possible(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> None:
+    """Leave those of the found entries that are inside the window and may be alike; prefetch their texts."""
+    ring, limits, found = index.ring, index.candidates, scratch.found
     capacity = len(ring.positions)
+    line = row & (FOUND_LINES - 1)
     left = ZERO
-    for number in range(found):
-        kept_index = scratch.candidates[number]
+    for number in range(found.counts[line]):
+        kept_index = found.kept[line, number]
         slot = kept_index % capacity
         if (
             in_window(ring, kept_index, limits.near_messages, limits.near_age)
             and ring.lengths[slot] > 0
             and may_be_alike(chunk, row, ring, slot, index.verify)
         ):
-            scratch.candidates[left] = kept_index
+            found.kept[line, left] = kept_index
             left += 1
             prefetch(ring.texts, np.int64(ring.offsets[slot]) * GRANULE)
-    return left
+    found.counts[line] = left
+
+
+@kernel(callee=True, inlined=True)
+def compare_found(
+    chunk: Chunk, row: int, index: NearIndex, scratch: Scratch, matches: Matches, place: int, end: int
+) -> int:
+    """Compare a row with the entries that are left, and add the matches. returns: as `propose_row`"""
+    ring, found = index.ring, scratch.found
+    line = row & (FOUND_LINES - 1)
+    for number in range(found.counts[line]):
+        kept_index = found.kept[line, number]
+        compared_as = compare_texts(chunk, row, ring, kept_index % len(ring.positions), index.verify, scratch)
+        place = add_match(matches, row, place, end, kept_message(ring, kept_index), compared_as)
+        if place == NOT_PROPOSED:
+            return NOT_PROPOSED
+    return place
 
 
 @kernel(callee=True)
@@ -256,13 +255,26 @@ def propose(
     returns: place of the next match. A row for which there was no room is NOT_PROPOSED
     """
     begin(scratch)
+    if index.candidates.scan:
+        for row in range(low, high):
+            if _is_searched(chunk, row, matches):
+                following = propose_row(chunk, row, index, scratch, matches, place, end)
+                place = place if following == NOT_PROPOSED else following
+        return place
     for row in range(low - PREFETCH_ROWS, high):
-        ahead = row + PREFETCH_ROWS
-        if ahead < high and not index.candidates.scan and matches.heads[ahead] != NOT_PROPOSED:
+        ahead, found, possible = row + PREFETCH_ROWS, row + _RECORDS_AHEAD, row + _TEXTS_AHEAD
+        if ahead < high and _is_searched(chunk, ahead, matches):
             find_buckets(chunk, ahead, index.buckets, scratch.look_ups)
-        if row < low or chunk.probes[row] == 0 or matches.heads[row] == NOT_PROPOSED:
-            continue
-        following = propose_row(chunk, row, index, scratch, matches, place, end)
-        if following != NOT_PROPOSED:
-            place = following
+        if low <= found < high and _is_searched(chunk, found, matches):
+            find_entries(chunk, found, index, scratch)
+        if low <= possible < high and _is_searched(chunk, possible, matches):
+            leave_possible(chunk, possible, index, scratch)
+        if low <= row and _is_searched(chunk, row, matches):
+            following = compare_found(chunk, row, index, scratch, matches, place, end)
+            place = place if following == NOT_PROPOSED else following
     return place
+
+
+@kernel(callee=True, inlined=True)
+def _is_searched(chunk: Chunk, row: int, matches: Matches) -> bool:
+    return chunk.probes[row] > 0 and matches.heads[row] != NOT_PROPOSED

@@ -31,6 +31,7 @@ from twinsieve.stages.differ.tails import tails_differ
 from twinsieve.stages.differ.tokens import tokenize, write_tokens
 from twinsieve.stages.differ.workspace import Differing, new_differing
 from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.found_entries import FoundEntries, new_found_entries
 from twinsieve.stages.near.lcs import (
     Pattern,
     lcs_with_stored,
@@ -90,7 +91,7 @@ class Scratch(NamedTuple):
     word_bits: uint16[…], the word starts of that body (`pack_flags`)
     seen: uint64[1024], hash table of candidates that were already compared with the current row. An entry may
         overwrite another; then a candidate is compared twice
-    candidates: int64[most], kept indices of the candidates of the current row
+    found: entries that the look-ups of the current rows found
     look_ups: of the rows that come next in the segment that is searched
     """
 
@@ -101,7 +102,7 @@ class Scratch(NamedTuple):
     word_bits: NDArray[np.uint16]
     phrases: Phrases
     seen: NDArray[np.uint64]
-    candidates: NDArray[np.int64]
+    found: FoundEntries
     look_ups: LookUps
 
 
@@ -115,7 +116,7 @@ def new_scratch(phrases: Phrases, probes: int) -> Scratch:
         np.zeros(STORED_LENGTH // 16, np.uint16),
         phrases,
         np.zeros(1024, np.uint64),
-        np.zeros(probes * WAYS, np.int64),
+        new_found_entries(probes * WAYS),
         new_look_ups(probes),
     )
 

@@ -65,7 +65,7 @@ class BucketTable:
             self._filled = together
 
     def expect(self, messages: int) -> None:
-        """Move to large pages now if so many messages will need them."""
+        """Prepare for this many more messages: move to large pages now if they will be needed then."""
         buckets = min(messages * (self.buckets.bands + self.buckets.tables), self._count // WAYS)
         if self._filled is not None and self._needs_large(buckets):
             self._move(self._filled // WAYS)

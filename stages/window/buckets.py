@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.intrinsics import GOLDEN, popcount, prefetch
+from twinsieve.stages.intrinsics import (
+    GOLDEN,
+    lanes_between,
+    lanes_close,
+    lanes_equal,
+    popcount,
+    prefetch,
+)
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.window.chunk import Chunk
 
@@ -73,7 +80,7 @@ class LookUps(NamedTuple):
 
 
 def new_look_ups(probes: int) -> LookUps:
-    """Memory for rows with at most so many look-ups."""
+    """Memory for the look-ups of rows. probes: most look-ups of a row"""
     return LookUps(np.zeros((LOOK_UP_LINES, probes), np.int64), np.zeros((LOOK_UP_LINES, probes), np.uint64))
 
 
@@ -192,10 +199,57 @@ def wanted_bits(key: np.uint64, signature: int, buckets: Buckets) -> np.uint64:
 
 
 @kernel(callee=True, inlined=True)
-def has_key(entry: np.uint64, wanted: np.uint64, buckets: Buckets) -> bool:
-    """Whether an entry has the bits of the key in `wanted` (`wanted_bits`), or has none."""
-    differing = ((entry ^ wanted) >> np.uint64(KEY_SHIFT)) & np.uint64(KEY_MASK)
-    return not buckets.keyed or differing == np.uint64(0)
+def _with_key(buckets: Buckets, start: int, wanted: np.uint64) -> np.uint64:
+    """Which entries of a bucket have the bits of the key in `wanted` (`wanted_bits`), or have none: bit j is
+    of entry j. start: index of the bucket's first entry"""
+    mask = np.uint64(KEY_MASK) << np.uint64(KEY_SHIFT) if buckets.keyed else np.uint64(0)
+    return np.uint64(lanes_equal(buckets.entries, start, wanted, mask))
+
+
+@kernel(callee=True, inlined=True)
+def possible_entries(
+    buckets: Buckets, start: int, wanted: np.uint64, reach: NDArray[np.uint64], code: int
+) -> np.uint64:
+    """Which entries of a bucket have the key of `wanted`, and a length and a signature in `reach`.
+
+    Bit j of the result is of entry j; an empty one is never among them, because its length code is no length.
+    start: index of the bucket's first entry; reach: `window.lengths.reach_of`; code: length code of the row
+    """
+    least, above, bits = reach[code, 0], reach[code, 1], reach[code, 2]
+    entries, lengths = buckets.entries, np.uint64(INDEX_BITS)
+    close = lanes_close(entries, start, wanted, np.uint64(KEY_SHIFT), bits)
+    alike = lanes_between(entries, start, lengths, np.uint64(255), least, above)
+    return _with_key(buckets, start, wanted) & np.uint64(close) & np.uint64(alike)
+
+
+@kernel(callee=True, inlined=True)
+def newer_entries(buckets: Buckets, start: int, first: int, newest: int) -> np.uint64:
+    """Which entries of a bucket are of the kept messages `first` to `newest`: bit j is of entry j.
+
+    Entries stand newest first. Behind an older one, the bits of an index may be those of another message.
+    start: index of the bucket's first entry
+    """
+    low, span = np.uint64(first & INDEX_MASK), np.uint64(newest - first)
+    newer = np.uint64(lanes_between(buckets.entries, start, np.uint64(0), np.uint64(INDEX_MASK), low, span))
+    return newer & ~(newer + np.uint64(1))
+
+
+@kernel(callee=True, inlined=True)
+def entries_of(buckets: Buckets, start: int, wanted: np.uint64, kept_index: int) -> np.uint64:
+    """Which entries of a bucket are of a kept message and have the key of `wanted`: bit j is of entry j.
+
+    start: index of the bucket's first entry
+    """
+    index = np.uint64(kept_index & INDEX_MASK)
+    same = lanes_equal(buckets.entries, start, index, np.uint64(INDEX_MASK))
+    empty = lanes_equal(buckets.entries, start, np.uint64(0), ~np.uint64(0))
+    return _with_key(buckets, start, wanted) & np.uint64(same) & ~np.uint64(empty)
+
+
+@kernel(callee=True, inlined=True)
+def code_of(entry: np.uint64) -> np.int64:
+    """The length code in an entry."""
+    return np.int64((entry >> np.uint64(INDEX_BITS)) & np.uint64(255))
 
 
 @kernel(callee=True, inlined=True)

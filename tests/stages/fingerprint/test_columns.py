@@ -85,7 +85,9 @@ def test_each_row_of_a_batch_equals_the_plain_loop(texts: list[str]) -> None:
         check_row(bodies, made, row)
 
 
-@pytest.mark.parametrize("length", [8, 39, 40, 255, 256, 257, 512, 513, 600, 2047, 2048, 2049, 4096, 5000])
+@pytest.mark.parametrize(
+    "length", [8, 19, 20, 39, 255, 256, 257, 512, 513, 600, 2047, 2048, 2049, 4096, 5000]
+)
 def test_lengths_at_which_something_changes_equal_the_plain_loop(length: int) -> None:
     text = "".join(chr(0x4E00 + i * i * 7919 % 500) for i in range(length))
     bodies = bodies_of(["武汉加油中国加油", text, "x" * 9])

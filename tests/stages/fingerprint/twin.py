@@ -89,7 +89,7 @@ def band_keys(text: str, seed: int, bands: int, rows: int, by_script: bool = Fal
 
 
 def signature(text: str, seed: int, by_script: bool = False) -> int:
-    if len(text) < 40:
+    if len(text) < 20:
         counts = Counter((ord(c) * 0x85EBCA77 & MASK32) >> 27 for c in text)
         return sum((counts[b] % 2) << b for b in range(32))
     return sum((mix32(value) & 1) << b for b, value in enumerate(band_values(text, seed, 32, by_script)))

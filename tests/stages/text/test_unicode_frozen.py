@@ -19,7 +19,7 @@ from twinsieve.stages.text.compatibility import case_folded, nfkc, nfkc_texts, p
 from twinsieve.stages.text.tables import DIGIT, LETTER, SPACE, tables
 from twinsieve.stages.text.unicode import UNICODE_VERSION, database
 
-SCHEME_ID = "279abeb12d98611d"
+SCHEME_ID = "416d8f4c80512398"
 CHECKSUM = "882223127f1fbcfd7a4947e9c37b5a55"
 
 HERE = [
