@@ -173,7 +173,7 @@ class SavedFiles:
             with self._named(file), self._stream_of(file) as stream:
                 watched = cast("BinaryIO", WatchedStream(stream, self._moved))
                 records = read_records(watched, shown, self._scheme_id, file.digest)
-                yield from made_ahead(((record.first, messages_of(record, shown)) for record in records), 1)
+                yield from made_ahead(((record.first, messages_of(record, shown)) for record in records), 4)
 
     def _stream_of(self, file: StateFile) -> BinaryIO:
         return self._opened.pop(file.name, None) or self._open(file)

@@ -7,8 +7,8 @@ contain the logic. The caller passes the Bloom filter or the trie hits with each
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from itertools import pairwise
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
 from twinsieve.stages.exact.bloom_sizing import BloomSizing
 from twinsieve.stages.judge import params
 from twinsieve.stages.judge.decide import Workspace, decide
+from twinsieve.stages.judge.filling import Filling
 from twinsieve.stages.judge.kept_rows import new_kept_rows
 from twinsieve.stages.judge.params import (
     ExactIndex,
@@ -51,7 +52,13 @@ from twinsieve.stages.near.matches import MATCHES_PER_ROW, NO_MATCH, new_matches
 from twinsieve.stages.near.propose import CandidateParams, NearIndex, max_matches, propose
 from twinsieve.stages.near.signatures import link_all, new_part_chains, part_chain_bytes
 from twinsieve.stages.near.verify import VerifyParams, new_scratch
-from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept, own_buckets
+from twinsieve.stages.window.buckets import (
+    Buckets,
+    entry_count,
+    insert_kept,
+    new_look_ups,
+    own_buckets,
+)
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, SHARED_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.chunk import rows as part_of_chunk
 from twinsieve.stages.window.lengths import reach_of, signature_limits
@@ -68,9 +75,6 @@ _NEAR_CODES = {
     "signatures": params.NEAR_SIGNATURES,
 }
 _EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
-
-_INSERTING = 2
-"""Threads that fill the candidate index in a restore, each of them a part of its tables."""
 
 _WORTH_THREADS = 1024
 """Least number of rows for which threads are used. With fewer rows, waking the threads takes more time than
@@ -162,7 +166,7 @@ class ChunkJudge:
         self._first_kept = 0
         self._scans = self._scan or near.method == "hamming"
         buckets = self.buckets
-        probes = buckets.bands + (buckets.tables << buckets.weak) if self._indexed else 0
+        self._probes = probes = buckets.bands + (buckets.tables << buckets.weak) if self._indexed else 0
         self._most = max_matches(probes, window, self._scans)
         # Without a near stage no row has matches, and chunks are larger.
         self._rows = min(chunk_rows(config), SHARED_CHUNK_ROWS)
@@ -325,25 +329,23 @@ class ChunkJudge:
         """Keep all rows of these chunks again, in the order in which another sieve kept them.
 
         chunks: as `judge.kept_messages.as_chunk` makes them; their times are stream times
-        Threads fill the candidate index with a chunk while the next one is moved into the ring.
+        Threads fill the candidate index while the next chunks are moved into the ring.
         """
-        with ThreadPoolExecutor(_INSERTING) as threads:
-            inserting: list[Future[None]] = []
-
-            def wait() -> None:
-                for each in inserting:
-                    each.result()
-                inserting.clear()
-
-            for chunk in self._cut(chunks, wait):
+        with Filling(self._insert_again, self._index_tables) as filling:
+            for chunk in self._cut(chunks, filling.finish):
                 count, first = len(chunk.lengths), self.ring.kept
                 self.ring.reserve(int(chunk.starts[-1] - chunk.starts[0]), count)
                 keep_all(self.ring.columns, chunk)
                 self.segments.open.note_positions(chunk.positions)
-                wait()
-                rows, kept = np.arange(count, dtype=np.int32), np.arange(first, first + count)
-                inserting += self._begin_inserting(chunk, rows, kept, threads)
-            wait()
+                table = self.segments.open.table
+                if self._indexed:
+                    table.reserve(partial(self._own_buckets, chunk))
+                if self._has_index:
+                    filling.add(chunk, first)
+                if table.may_move:
+                    # Nothing may be inserted while it moves.
+                    filling.finish()
+            filling.finish()
 
     def _cut(self, chunks: Iterable[Chunk], wait: Callable[[], None]) -> Iterator[Chunk]:
         """The chunks in parts for which the open segment has room; a full segment is sealed first.
@@ -367,18 +369,6 @@ class ChunkJudge:
         found = np.zeros(len(chunk.probes) * (self.buckets.bands + self.buckets.tables), np.int64)
         return found[: own_buckets(chunk, self.buckets, found)]
 
-    def _begin_inserting(
-        self, chunk: Chunk, rows: NDArray[np.int32], kept: NDArray[np.int64], threads: Executor
-    ) -> list[Future[None]]:
-        """Let threads insert kept rows into the candidate index. rows, kept: row and kept index of each"""
-        if not self._has_index:
-            return []
-        if self._text:
-            self.segments.open.table.reserve(lambda: self._own_buckets(chunk))
-        insert = self._inserter(chunk, rows, kept)
-        ends = [self._index_tables * thread // _INSERTING for thread in range(_INSERTING + 1)]
-        return [threads.submit(insert, low, high) for low, high in pairwise(ends)]
-
     @property
     def _has_index(self) -> bool:
         """Whether kept messages are inserted into a candidate index."""
@@ -388,30 +378,28 @@ class ChunkJudge:
     def _index_tables(self) -> int:
         return self.buckets.bands + self.buckets.tables if self._text else len(self.chains.masks)
 
-    def _inserter(
-        self, chunk: Chunk, rows: NDArray[np.int32], kept: NDArray[np.int64]
-    ) -> Callable[[int, int], None]:
-        """A function that inserts kept rows into the tables of the candidate index from one to another."""
-        buckets, chains, count = self.buckets, self.chains, len(rows)
-
-        def insert(low: int, high: int) -> None:
-            if self._text:
-                insert_kept(chunk, rows, kept, count, low, high, buckets)
-            else:
-                link_kept(chunk, rows, kept, count, low, high, chains)
-
-        return insert
+    def _insert_again(self, chunk: Chunk, kept_index: int, first_table: int, end_table: int) -> None:
+        """Insert all rows of a chunk into some tables of the candidate index. kept_index: of its first row"""
+        count = len(chunk.lengths)
+        rows, kept = np.arange(count, dtype=np.int32), np.arange(kept_index, kept_index + count)
+        if self._text:
+            look_ups = new_look_ups(self._probes)
+            insert_kept(chunk, rows, kept, count, first_table, end_table, self.buckets, look_ups)
+        else:
+            link_kept(chunk, rows, kept, count, first_table, end_table, self.chains)
 
     def _link(self, chunk: Chunk) -> None:
         """Insert the kept rows of a chunk into the tables of the method hamming. (`decide` fills buckets.)"""
         rows, kept = self.kept_rows()
         if len(rows) == 0 or not self._has_tables:
             return
-        insert = self._inserter(chunk, rows, kept)
         shards, tables = len(self._scratch), self._index_tables
-        self._on_threads(
-            lambda shard: insert(tables * shard // shards, tables * (shard + 1) // shards), len(rows)
-        )
+
+        def link(shard: int) -> None:
+            low, high = tables * shard // shards, tables * (shard + 1) // shards
+            link_kept(chunk, rows, kept, len(rows), low, high, self.chains)
+
+        self._on_threads(link, len(rows))
 
     def _on_threads(self, work: Any, size: int) -> None:
         """Call `work` for each shard, on threads if `size` rows are worth it. The result is the same."""

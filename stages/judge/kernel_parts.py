@@ -184,7 +184,7 @@ def _compile_index() -> None:
     given = _arguments()
     rows, times, buckets = given.work.kept.rows, given.chunk.times, given.index.buckets
     _compile(propose, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
-    _compile(insert_kept, given.chunk, rows, times, 0, 0, 0, buckets)
+    _compile(insert_kept, given.chunk, rows, times, 0, 0, 0, buckets, given.work.scratch.look_ups)
     _compile(own_buckets, given.chunk, buckets, times)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
     _compile(find_copies, 0, 0, given.chunk, given.index.ring, 0, 0, given.exact.sealed)

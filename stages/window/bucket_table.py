@@ -64,6 +64,11 @@ class BucketTable:
         else:
             self._filled = together
 
+    @property
+    def may_move(self) -> bool:
+        """Whether `reserve` may still move the table."""
+        return self._filled is not None
+
     def expect(self, messages: int) -> None:
         """Prepare for this many more messages: move to large pages now if they will be needed then."""
         buckets = min(messages * (self.buckets.bands + self.buckets.tables), self._count // WAYS)

@@ -261,13 +261,17 @@ def differing_bits(entry: np.uint64, wanted: np.uint64) -> np.int64:
 @kernel(callee=True, inlined=True)
 def find_buckets(chunk: Chunk, row: int, buckets: Buckets, look_ups: LookUps) -> None:
     """Write the look-ups of a row, and prefetch its buckets."""
-    line, signature = row & (LOOK_UP_LINES - 1), chunk.signatures[row]
     for probe in range(chunk.probes[row]):
-        key = key_of(chunk, row, np.int64(probe), buckets)
-        start = bucket_at(key, np.int64(probe), buckets)
-        look_ups.starts[line, probe] = start
-        look_ups.wanted[line, probe] = wanted_bits(key, signature, buckets)
-        prefetch(buckets.entries, start)
+        _find_bucket(chunk, row, np.int64(probe), row & (LOOK_UP_LINES - 1), buckets, look_ups)
+
+
+@kernel(callee=True, inlined=True)
+def _find_bucket(chunk: Chunk, row: int, probe: int, line: int, buckets: Buckets, look_ups: LookUps) -> None:
+    key = key_of(chunk, row, probe, buckets)
+    start = bucket_at(key, probe, buckets)
+    look_ups.starts[line, probe] = start
+    look_ups.wanted[line, probe] = wanted_bits(key, chunk.signatures[row], buckets)
+    prefetch(buckets.entries, start)
 
 
 @kernel(callee=True, inlined=True)
@@ -276,21 +280,33 @@ def insert_found(
 ) -> None:
     """Insert a kept row, whose look-ups were found, into its buckets. probes: number of its look-ups; code:
     code of its length"""
-    line = row & (LOOK_UP_LINES - 1)
-    low = _low_bits(kept_index, code)
-    for table in range(buckets.bands + buckets.tables):
-        probe = own_probe(table, buckets)
-        if probes <= probe:
-            break
-        _push(buckets.entries, look_ups.starts[line, probe], low | look_ups.wanted[line, probe])
+    line, tables = row & (LOOK_UP_LINES - 1), buckets.bands + buckets.tables
+    _insert(line, probes, ZERO, tables, _low_bits(kept_index, code), buckets, look_ups)
 
 
 @kernel(callee=True, inlined=True)
-def _push(entries: NDArray[np.uint64], start: int, entry: np.uint64) -> None:
-    """Put an entry to the front of a bucket; the oldest one goes."""
-    for way in range(WAYS - 1, 0, -1):
-        entries[start + way] = entries[start + way - 1]
-    entries[start] = entry
+def _insert(
+    line: int,
+    probes: int,
+    first_table: int,
+    end_table: int,
+    low: np.uint64,
+    buckets: Buckets,
+    look_ups: LookUps,
+) -> None:
+    """Put an entry to the front of each bucket in some bands and tables; the oldest entry there goes.
+
+    line: of the look-ups; probes: their number; low: `_low_bits` of the entry
+    """
+    entries = buckets.entries
+    for table in range(first_table, end_table):
+        probe = own_probe(table, buckets)
+        if probes <= probe:
+            break
+        start = look_ups.starts[line, probe]
+        for way in range(WAYS - 1, 0, -1):
+            entries[start + way] = entries[start + way - 1]
+        entries[start] = low | look_ups.wanted[line, probe]
 
 
 @kernel
@@ -302,10 +318,11 @@ def insert_kept(
     first_table: int,
     end_table: int,
     buckets: Buckets,
+    look_ups: LookUps,
 ) -> None:
     """Insert the first `count` of `rows` into their buckets, in bands and tables first_table to end_table.
 
-    rows: int32, rows of the chunk in the order in which they were kept
+    rows: int32, rows of the chunk in the order in which they were kept; look_ups: working memory
     """
     for i in range(count + _PREFETCHED_ROWS):
         if i < count:
@@ -313,16 +330,9 @@ def insert_kept(
             for table in range(first_table, end_table):
                 probe = own_probe(table, buckets)
                 if chunk.probes[row] > probe:
-                    prefetch(buckets.entries, bucket_of(chunk, row, probe, buckets))
+                    _find_bucket(chunk, row, probe, i & (LOOK_UP_LINES - 1), buckets, look_ups)
         before = i - _PREFETCHED_ROWS
-        if before < 0:
-            continue
-        row = np.int64(rows[before])
-        low = _low_bits(kept_indices[before], chunk.codes[row])
-        for table in range(first_table, end_table):
-            probe = own_probe(table, buckets)
-            if chunk.probes[row] <= probe:
-                break
-            key = key_of(chunk, row, probe, buckets)
-            start = bucket_at(key, probe, buckets)
-            _push(buckets.entries, start, low | wanted_bits(key, chunk.signatures[row], buckets))
+        if before >= 0:
+            row = np.int64(rows[before])
+            line, low = before & (LOOK_UP_LINES - 1), _low_bits(kept_indices[before], chunk.codes[row])
+            _insert(line, chunk.probes[row], first_table, end_table, low, buckets, look_ups)

@@ -1,0 +1,55 @@
+"""A restore fills the candidate index as judging did: the same entries in the same order, in every bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.property.streams import batch_of
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.contract import NearConfig, SieveConfig, Window
+from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.chunk_judge import ChunkJudge
+from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk
+from twinsieve.stages.window import bucket_table
+from twinsieve.stages.window.chunk import Chunk
+
+_POSTS = 3_000
+
+
+@pytest.mark.parametrize("method", ["text", "hamming"])
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("segment", [16_000_000, 700])
+def test_the_index_is_that_of_judging(
+    method: str, moves: bool, segment: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """moves: the table moves to large pages meanwhile"""
+    near = NearConfig(method=method, window=Window(2_000), bucket_load=20, segment=segment)  # type: ignore[arg-type]
+    config = SieveConfig(near=near)
+    judged = BatchSieve(config)
+    runs: list[tuple[int, KeptMessages]] = []
+    judged.on_kept = lambda first, messages: runs.append((first, messages))
+    batch = batch_of([(post["text"], None, 0, 0) for post in generate(_POSTS, 5)])
+    for low in range(0, len(batch), 130):
+        judged.judge(batch.slice(low, min(low + 130, len(batch))))
+
+    if moves:
+        monkeypatch.setattr(bucket_table, "SMALL_SHARE", 1 << 30)
+    restored = ChunkJudge(config)
+
+    def chunks() -> Iterator[Chunk]:
+        for _, messages in runs:
+            yield as_chunk(messages, config.layout)
+            restored.segments.expect(1_000)
+
+    restored.keep_again(chunks())
+    kept = judged._chunk_judge
+    assert restored.segments.kept == kept.segments.kept > 700
+    assert len(restored.segments.all) == len(kept.segments.all)
+    for one, other in zip(restored.segments.all, kept.segments.all, strict=True):
+        assert one.ring.kept == other.ring.kept
+        assert np.array_equal(one.table.buckets.entries, other.table.buckets.entries)
+    assert all(np.array_equal(*two) for two in zip(restored.chains, kept.chains, strict=True))
+    assert any(each.any() for each in kept.chains) or kept.buckets.entries.any()
