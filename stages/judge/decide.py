@@ -153,10 +153,12 @@ def decide(
     has_buckets = _has_buckets(index, params)
     for row in range(first - 2 * _PREFETCH_ROWS, rows):
         _prefetch(chunk, row, ring, bloom, params)
-        if has_buckets and first <= row + _BUCKETS_AHEAD < rows:
-            find_buckets(chunk, row + _BUCKETS_AHEAD, index.buckets, work.scratch.look_ups)
+        ahead = row + _BUCKETS_AHEAD
+        if has_buckets and first <= ahead < rows and not _is_copy(ahead, work.matches):
+            find_buckets(chunk, ahead, index.buckets, work.scratch.look_ups)
         if row < first:
             continue
+        looks_up = has_buckets and _is_copy(row, work.matches)
         late = _advance(chunk, row, ring, bloom, params)
         if params.exact == EXACT_BLOOM:
             # Also for rows with recorded verdicts, so that the state becomes the same as in the sieve that
@@ -180,6 +182,9 @@ def decide(
                     outcome.kinds[row] = unjudged
                     return row
                 if _has_features(chunk, row, index, params):
+                    if looks_up:
+                        looks_up = False
+                        find_buckets(chunk, row, index.buckets, work.scratch.look_ups)
                     _judge_near(chunk, row, index, params, work, outcome)
                 else:
                     outcome.flags[row] = _NO_FEATURES
@@ -193,6 +198,8 @@ def decide(
             link_parts(index.part_chains, ring, kept_index)
         add_kept(work.kept, row)
         if has_buckets:
+            if looks_up:
+                find_buckets(chunk, row, index.buckets, work.scratch.look_ups)
             probes, code = chunk.probes[row], chunk.codes[row]
             insert_found(row, probes, kept_index, code, index.buckets, work.scratch.look_ups)
         if params.exact == EXACT_BLOOM:
@@ -237,6 +244,12 @@ def _has_features(chunk: Chunk, row: int, index: NearIndex, params: JudgeParams)
 @kernel(callee=True, inlined=True)
 def _has_buckets(index: NearIndex, params: JudgeParams) -> bool:
     return params.near == NEAR_TEXT and not index.candidates.scan
+
+
+@kernel(callee=True, inlined=True)
+def _is_copy(row: int, matches: Matches) -> bool:
+    """Whether phase one takes a row for an exact copy (`mark_copies`). Such rows are hardly ever kept."""
+    return matches.heads[row] == NOT_PROPOSED
 
 
 @kernel(callee=True, inlined=True)

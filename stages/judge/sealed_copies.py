@@ -66,7 +66,14 @@ def mark_copies(
     an exact copy, for which phase two needs no matches. ring: of the open segment
     """
     mask, newest = len(ring.tag_slots) - 1, ring.counters[KEPT] - 1
-    for row in range(low, high):
+    for row in range(low - 2 * _PREFETCH_ROWS, high):
+        near, far = row + _PREFETCH_ROWS, row + 2 * _PREFETCH_ROWS
+        if far < high:
+            tag_prefetch(ring.tag_slots, mask, chunk.digests[far, 0])
+        if low <= near < high:
+            tag_prefetch_run(ring.tag_slots, mask, ring.tags, chunk.digests[near, 0])
+        if row < low:
+            continue
         matches.heads[row] = NO_MATCH
         if params.exact == EXACT_NONE or chunk.probes[row] == 0:
             continue
