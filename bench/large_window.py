@@ -7,7 +7,7 @@ fingerprints. Sealed segments lie in files without a name (`--scratch`). One pos
 least 40 characters comes back once with one character changed, at a random later time; differences are off,
 so each such copy should be dropped. Every few million kept messages the other process is stopped, and the
 next 24 batches are judged with nothing beside. Printed are medians of these: the time to judge a message, and
-in it that of phase one (look-ups and comparisons, by `near.shards` threads), of inserting and of the rest;
+in it that of phase one (look-ups and comparisons, by `near.shards` threads) and of the rest;
 the time of all processors, which waits for no disk; the number of segments; the memory of the process that is
 anonymous, and what is in memory of mapped files; bytes of a kept message in a sealed segment that look-ups
 read, and all; what was read from the disk. Then the recall by age: the share of the copies that were dropped,
@@ -142,22 +142,21 @@ class Recall:
 class StepTimes:
     """How long the steps of judging took, of each batch since the last `clear`.
 
-    sieve: its methods for the steps are replaced by ones that take the time
+    sieve: its method for phase one is replaced by one that takes the time
     """
 
     def __init__(self, sieve: BatchSieve) -> None:
         self._sieve = sieve
         judge: Any = sieve._chunk_judge
-        self._seconds = dict.fromkeys(("_propose", "_insert"), 0.0)
-        for name in self._seconds:
-            setattr(judge, name, self._timed(name, getattr(judge, name)))
+        self._proposing = 0.0
+        judge._propose = self._timed(judge._propose)
         self._rows: list[tuple[float, ...]] = []
 
-    def _timed(self, name: str, step: Callable[..., None]) -> Callable[..., None]:
+    def _timed(self, step: Callable[..., None]) -> Callable[..., None]:
         def timed(*arguments: Any) -> None:
             began = perf_counter()
             step(*arguments)
-            self._seconds[name] += perf_counter() - began
+            self._proposing += perf_counter() - began
 
         return timed
 
@@ -167,17 +166,17 @@ class StepTimes:
 
     def judge(self, batch: Batch) -> Verdicts:
         """The verdicts on a batch, and note how long they took."""
-        self._seconds = dict.fromkeys(self._seconds, 0.0)
+        self._proposing = 0.0
         began, cpu_began = perf_counter(), process_time()
         verdicts = self._sieve.judge(batch)
         cpu, whole = process_time() - cpu_began, perf_counter() - began
-        steps = [*self._seconds.values()]
-        self._rows.append(tuple(each / len(batch) for each in (whole, *steps, whole - sum(steps), cpu)))
+        parts = (whole, self._proposing, whole - self._proposing, cpu)
+        self._rows.append(tuple(each / len(batch) for each in parts))
         return verdicts
 
     @property
     def micros(self) -> list[float]:
-        """Medians, µs a message: all; phase one, inserting, the rest; all processors"""
+        """Medians, µs a message: all; phase one, the rest; all processors"""
         return [1e6 * median(column) for column in zip(*self._rows, strict=True)]
 
 
@@ -218,8 +217,8 @@ def main() -> None:
     recall, asked, stats = Recall(options.window), options.every, sieve.stats()
     steps, quiet, measuring = StepTimes(sieve), list[Posted](), False
     most = 0.0
-    head = ("kept", "µs", "phase one", "insert", "rest", "µs CPU", "segments", "anonymous MiB", "mapped MiB")
-    line = "{:>12} {:>6} {:>9} {:>7} {:>5} {:>7} {:>9} {:>14} {:>11} {:>6} {:>6} {:>9}"
+    head = ("kept", "µs", "phase one", "rest", "µs CPU", "segments", "anonymous MiB", "mapped MiB")
+    line = "{:>12} {:>6} {:>9} {:>5} {:>7} {:>9} {:>14} {:>11} {:>6} {:>6} {:>9}"
     print(line.format(*head, "hot B", "all B", "read MiB"), flush=True)
     while stats.kept < options.window:
         if not measuring and stats.kept + _QUIET_BATCHES * CHUNK >= asked:
