@@ -87,27 +87,25 @@ def test_a_copy_is_found_if_enough_look_ups_or_bits_say_so(
     """Against the rule written out, with the fingerprints of two texts, at the edge of what is alike."""
     monkeypatch.setattr(buckets, "KEYED_FROM", 1)
     layout = BandLayout(bands=10, rows=4, tables=0)
-    config = SieveConfig(
-        ExactConfig("none"),
-        NearConfig(similarity=similarity, window=Window(500), differences=Differences(OFF)),
-        layout=layout,
-    )
+    window, pairs = Window(10_000), 1_500
+    near = NearConfig(similarity=similarity, window=window, bucket_load=1, differences=Differences(OFF))
     limits = signature_limits(similarity, keyed=True)
     rng = random.Random(similarity)
-    seen: Counter[tuple[bool, bool]] = Counter()
-    for _ in range(1_500):
+    texts: list[str] = []
+    for _ in range(pairs):
         length = rng.randint(24, 80)
         text = "".join(chr(0x4E00 + rng.randrange(5_000)) for _ in range(length))
-        copy = _edited(text, length * (10_000 - similarity) // 10_000, rng)
-        batch = batch_of([(text, None, 0, 0), (copy, None, 0, 0)], layout=layout)
-        prints = batch.fingerprints
-        look_ups = int((prints.band_keys[0] == prints.band_keys[1]).sum())
-        bits = int(
-            np.bitwise_count((prints.signatures[0] ^ prints.signatures[1]) & np.uint32(SIGNATURE_MASK))
-        )
-        code = length_code(length)
+        texts += [text, _edited(text, length * (10_000 - similarity) // 10_000, rng)]
+    batch = batch_of([(text, None, 0, 0) for text in texts], layout=layout)
+    prints = batch.fingerprints
+    kinds = BatchSieve(SieveConfig(ExactConfig("none"), near, layout=layout)).judge(batch).kinds
+    seen: Counter[tuple[bool, bool]] = Counter()
+    for row in range(0, len(texts), 2):
+        look_ups = int((prints.band_keys[row] == prints.band_keys[row + 1]).sum())
+        differing = (prints.signatures[row] ^ prints.signatures[row + 1]) & np.uint32(SIGNATURE_MASK)
+        bits, code = int(np.bitwise_count(differing)), length_code(len(texts[row]))
         is_found = look_ups > 0 and bits <= limits[int(look_ups > 1), code, code]
-        assert (BatchSieve(config).judge(batch).kinds[1] == Kind.NEAR) == is_found
+        assert (kinds[row + 1] == Kind.NEAR) == is_found
         seen[look_ups == 1 and bits <= limits[1, code, code], is_found] += 1
     # Copies that one look-up finds: some are found for their bits, and others are not.
     assert min(seen[True, True], seen[True, False]) > 5
