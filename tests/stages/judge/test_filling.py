@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
+from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from tests.property.streams import batch_of
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
+from twinsieve.stages.judge import chunk_judge
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.chunk_judge import ChunkJudge
 from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk
@@ -36,7 +40,15 @@ def test_the_index_is_that_of_judging(
         judged.judge(batch.slice(low, min(low + 130, len(batch))))
 
     if moves:
-        monkeypatch.setattr(bucket_table, "SMALL_SHARE", 1 << 30)
+        # If more than nine tenths of the buckets, of a cache line each, will be filled.
+        monkeypatch.setattr(bucket_table, "SMALL_SHARE", 64 / mmap.PAGESIZE / 0.9)
+        insert = chunk_judge.insert_kept
+
+        def late(*arguments: Any) -> None:
+            sleep(0.01)
+            insert(*arguments)
+
+        monkeypatch.setattr(chunk_judge, "insert_kept", late)
     restored = ChunkJudge(config)
 
     def chunks() -> Iterator[Chunk]:

@@ -117,16 +117,16 @@ def test_what_rows_of_a_chunk_push_out_is_found_less_often(
 ) -> None:
     """A copy that two look-ups find when the chunk begins, and one when it is judged, alone or with others."""
     monkeypatch.setattr(buckets, "KEYED_FROM", 1)
-    layout = BandLayout(bands=12, rows=4, tables=0)
-    near = NearConfig(similarity=8_000, window=Window(300), differences=Differences(OFF))
+    layout = BandLayout(bands=12, rows=3, tables=0)
+    near = NearConfig(similarity=8_000, window=Window(1_200), differences=Differences(OFF))
     config = SieveConfig(ExactConfig("none"), near, layout=layout)
     rng = random.Random(seed)
 
     def fresh() -> str:
         return "".join(chr(0x4E00 + rng.randrange(5_000)) for _ in range(rng.randint(24, 60)))
 
-    texts = [fresh() for _ in range(200)]
-    later = [fresh() for _ in range(200)] + [_edited(text, len(text) // 6, rng) for text in texts]
+    texts = [fresh() for _ in range(600)]
+    later = [fresh() for _ in range(300)] + [_edited(text, len(text) // 5, rng) for text in texts]
     rng.shuffle(later)
     batch = batch_of([(text, None, 0, 0) for text in [*texts, *later]], layout=layout)
     together, alone = BatchSieve(config), BatchSieve(config)

@@ -41,17 +41,18 @@ def _stored(sieve: BatchSieve) -> list[str]:
     ]
 
 
-def test_texts_stay_what_they_are_when_longer_ones_come() -> None:
-    """The short ones have filled the arena, and begun anew at its front, before it grows."""
-    window = 40
+@pytest.mark.parametrize("short", range(800, 2_000, 60))
+def test_texts_stay_what_they_are_when_longer_ones_come(short: int) -> None:
+    """The first ones are long, so there is room to grow. Then short ones go around in the arena, and for some
+    of these numbers of them, it begins anew among the held ones when it grows."""
+    window = 200
     sieve = BatchSieve(SieveConfig(near=NearConfig(window=Window(window))))
-    texts = [chr(0x4E00 + 7 * number) * length for number, length in enumerate([9] * 900 + [300] * 60)]
-    sizes = set()
-    for low in range(0, len(texts), 5):
-        sieve.judge(batch_of([(text, None, 0, 0) for text in texts[low : low + 5]]))
-        assert _stored(sieve) == texts[max(0, low + 5 - window) : low + 5]
-        sizes.add(len(sieve._chunk_judge.ring.columns.texts))
-    assert len(sizes) > 2
+    lengths = [300] * 20 + [9] * short + [300] * 120
+    texts = [chr(0x4E00 + 7 * number) * length for number, length in enumerate(lengths)]
+    for low in range(0, len(texts), 20):
+        sieve.judge(batch_of([(text, None, 0, 0) for text in texts[low : low + 20]]))
+        if low >= short:
+            assert _stored(sieve) == texts[max(0, low + 20 - window) : low + 20]
 
 
 def test_texts_are_hardly_ever_moved() -> None:
