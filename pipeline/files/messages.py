@@ -39,7 +39,7 @@ _DELIMITERS = ("\t", ";", "|", ",")
 _LIMIT_OF_CSV = Lock()
 _BLOCKS_AHEAD = 2
 _WORTH_A_THREAD = 1 << 20
-"""A file of at least so many bytes is read by another thread, two blocks ahead."""
+"""Bytes of a file from which on another thread reads it, _BLOCKS_AHEAD blocks before they are needed."""
 
 
 @dataclass(slots=True)

@@ -22,6 +22,9 @@ from twinsieve.stages.window.segments import SealedSegment
 
 _COPIED_AT_ONCE = 1 << 24
 
+_RECORDS_AHEAD = 4
+"""Records of a file that are decoded before the sieve asks for them."""
+
 
 class SavedFiles:
     """The files of a saved state; a context manager. In a local folder they are opened at once, so that they
@@ -173,7 +176,8 @@ class SavedFiles:
             with self._named(file), self._stream_of(file) as stream:
                 watched = cast("BinaryIO", WatchedStream(stream, self._moved))
                 records = read_records(watched, shown, self._scheme_id, file.digest)
-                yield from made_ahead(((record.first, messages_of(record, shown)) for record in records), 4)
+                runs = ((record.first, messages_of(record, shown)) for record in records)
+                yield from made_ahead(runs, _RECORDS_AHEAD)
 
     def _stream_of(self, file: StateFile) -> BinaryIO:
         return self._opened.pop(file.name, None) or self._open(file)

@@ -18,6 +18,18 @@ from twinsieve.stages.window.tags import tag_find, tag_prefetch, tag_prefetch_ru
 _PREFETCH_ROWS = 8
 
 
+@kernel(callee=True, inlined=True)
+def _prefetch_tags(chunk: Chunk, row: int, low: int, high: int, ring: RingColumns) -> None:
+    """Prefetch in two steps what `tag_find` will read for rows behind this one, of rows low to high
+    (exclusive). The first row to call it for is low - 2 * _PREFETCH_ROWS."""
+    mask = len(ring.tag_slots) - 1
+    near, far = row + _PREFETCH_ROWS, row + 2 * _PREFETCH_ROWS
+    if far < high:
+        tag_prefetch(ring.tag_slots, mask, chunk.digests[far, 0])
+    if low <= near < high:
+        tag_prefetch_run(ring.tag_slots, mask, ring.tags, chunk.digests[near, 0])
+
+
 @kernel
 def find_copies(
     low: int,
@@ -35,11 +47,7 @@ def find_copies(
     """
     mask = len(ring.tag_slots) - 1
     for row in range(low - 2 * _PREFETCH_ROWS, high):
-        near, far = row + _PREFETCH_ROWS, row + 2 * _PREFETCH_ROWS
-        if far < high:
-            tag_prefetch(ring.tag_slots, mask, chunk.digests[far, 0])
-        if low <= near < high:
-            tag_prefetch_run(ring.tag_slots, mask, ring.tags, chunk.digests[near, 0])
+        _prefetch_tags(chunk, row, low, high, ring)
         if row < low or copies.kept[row] >= 0:
             continue
         slot = tag_find(ring.tag_slots, mask, ring.tags, chunk.digests[row, 0])
@@ -67,11 +75,7 @@ def mark_copies(
     """
     mask, newest = len(ring.tag_slots) - 1, ring.counters[KEPT] - 1
     for row in range(low - 2 * _PREFETCH_ROWS, high):
-        near, far = row + _PREFETCH_ROWS, row + 2 * _PREFETCH_ROWS
-        if far < high:
-            tag_prefetch(ring.tag_slots, mask, chunk.digests[far, 0])
-        if low <= near < high:
-            tag_prefetch_run(ring.tag_slots, mask, ring.tags, chunk.digests[near, 0])
+        _prefetch_tags(chunk, row, low, high, ring)
         if row < low:
             continue
         matches.heads[row] = NO_MATCH

@@ -39,7 +39,7 @@ class FoundEntries(NamedTuple):
 
 
 def new_found_entries(most: int) -> FoundEntries:
-    """Memory for rows whose look-ups find at most so many entries."""
+    """Working memory. most: greatest number of entries that the look-ups of a row can find"""
     cells = 2 << max(1, most).bit_length()
     return FoundEntries(
         np.zeros((FOUND_LINES, most), np.int64),
