@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import re
 import shutil
 import statistics
@@ -118,7 +117,7 @@ def _lag_blocks(port: int) -> float:
 class Failover:
     """One deployment with a filled window."""
 
-    def __init__(self, bootstrap: str, client: str, kept: int) -> None:
+    def __init__(self, bootstrap: str, client: str, kept: int, segment: int) -> None:
         self._bootstrap = bootstrap
         self._app = "failover"
         self._number = 0
@@ -126,7 +125,7 @@ class Failover:
         self._ports: dict[str, int] = {}
         self.deployment = Deployment(bootstrap, client, self._app)
         settings = self.deployment.settings
-        settings["near"] = {"window": {"messages": kept, "age": "none"}}
+        settings["near"] = {"window": {"messages": kept, "age": "none"}, "segment": segment}
         settings["exact"] = {"window": {"messages": 10 * kept, "age": "none"}}
         settings["state"] = {"dir": str(self.deployment.folder / "state"), "snapshot_every": "60s"}
         self.deployment.file.write_text(yaml.safe_dump(settings))
@@ -161,8 +160,7 @@ class Failover:
         self._number += 1
         tag = f"~{self._number}"
         self.port = free_ports(1)[0]
-        os.environ["TWINSIEVE_HTTP__LISTEN"] = f"127.0.0.1:{self.port}"
-        self.deployment.start(slot, "index", tag)
+        self.deployment.start(slot, "index", tag, f"127.0.0.1:{self.port}")
         self._ports[slot + tag] = self.port
         return slot + tag
 
@@ -204,19 +202,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--kept", type=int, default=1_000_000)
+    parser.add_argument("--segment", type=int, default=16_000_000, help="near.segment")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()
     print(machine_line())
     with Cluster().start() as cluster:
-        failover = Failover(cluster.bootstrap, options.client, options.kept)
+        failover = Failover(cluster.bootstrap, options.client, options.kept, options.segment)
         stop = threading.Event()
         probe = Probe(cluster.bootstrap, f"{failover.deployment.app}.out")
         try:
             took = failover.fill(options.kept)
             print(
                 f"input: {int(1.05 * options.kept)} generated posts, window {options.kept}, "
-                f"{options.client}; filled in {took:.0f} s",
+                f"segments of {options.segment}, {options.client}; filled in {took:.0f} s",
                 flush=True,
             )
             in_thread(probe.run)
@@ -237,8 +236,8 @@ def _measure(failover: Failover, probe: Probe, times: int) -> None:
         lambda: any(int(path.stem.split("-")[1]) >= blocks for path in snapshots.glob("*.snapshot")), 180
     ):
         raise SystemExit(f"no snapshot of the full window; logs: {failover.deployment.folder}")
-    size = max(path.stat().st_size for path in snapshots.glob("*.snapshot"))
-    print(f"snapshot: {size / 2**20:,.0f} MiB; slowest message beside snapshots {probe.slowest_s():.2f} s")
+    size = sum(path.stat().st_size for path in snapshots.iterdir())
+    print(f"state: {size / 2**20:,.0f} MiB; slowest message beside snapshots {probe.slowest_s():.2f} s")
     for name in ("warm standby", "cold from snapshot", "cold from log and decisions"):
         found = []
         for _ in range(times):
