@@ -17,13 +17,13 @@ place is used only if the file and its folder belong to this user or to root, an
 them. Folders and files are created with access for their owner only, whatever the umask is. Kernels in the
 package are trusted like the package's sources.
 
-This is the only module of `stages` that reads files and the environment (tests/house). Its calls of private
-parts of Numba are in `numba_private`.
+This is the only module of `stages` that reads files and the environment (tests/house).
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import pickle
@@ -41,12 +41,9 @@ from typing import Any, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
-import numba
-from numba import config
 
-from twinsieve.stages.numba_private import MachineTarget, own_target
+from twinsieve.stages.machine_code import numba_version
 
-_config: Any = config  # untyped in Numba
 _log = logging.getLogger("twinsieve")
 
 _CARRIED = Path(__file__).absolute().parents[1] / "kernels"
@@ -61,7 +58,17 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUM_BYTES = 16
 _DAY_S = 86_400
 _UNUSED_DAYS = 30
+_CPU, _FEATURES, _AVX = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"
+"""Numba's variables that change for which machine it compiles."""
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
+
+
+class MachineTarget(NamedTuple):
+    """The machine for which code is compiled: LLVM's triple, CPU name and CPU features, in Numba's terms."""
+
+    triple: str
+    cpu: str
+    features: str
 
 
 class Folders(NamedTuple):
@@ -80,12 +87,29 @@ def folders() -> Folders:
     own = own_target()
     targets = [own]
     # If the environment names a CPU, use only kernels for that CPU.
-    if _config.CPU_NAME is None and _config.CPU_FEATURES is None:
+    if not {_CPU, _FEATURES} & os.environ.keys():
         targets.append(MachineTarget(own.triple, portable_cpu(), ""))
     root = cache_root()
     roots = [_CARRIED] if root is None else [_CARRIED, root]
     read = tuple(root / folder_name(target) for root in roots for target in targets)
     return Folders(read, None if root is None else root / folder_name(own))
+
+
+def own_target() -> MachineTarget:
+    """The target that Numba compiles for in this process: this machine, or what Numba's variables name."""
+    cpu = os.environ.get(_CPU) or llvm.get_host_cpu_name()
+    features = os.environ.get(_FEATURES)
+    if features is None:
+        found = llvm.get_host_cpu_features()
+        features = str(found.flatten())
+        if _AVX in os.environ:
+            features += f" {_AVX}={os.environ[_AVX]}"
+    return MachineTarget(llvm.get_process_triple(), cpu, features)
+
+
+def compiles() -> bool:
+    """Whether kernels are compiled; with NUMBA_DISABLE_JIT they stay functions of Python."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 
 def cache_root() -> Path | None:
@@ -115,7 +139,7 @@ def _origin() -> str:
             content = path.read_bytes()
             summed.update(f"{path.relative_to(_SOURCES)} {len(content)} ".encode() + content)
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
-    return f"{summed.hexdigest()} {numba.__version__} {llvmlite.__version__} {python}"
+    return f"{summed.hexdigest()} {numba_version()} {llvmlite.__version__} {python}"
 
 
 def portable_cpu() -> str:
@@ -136,8 +160,9 @@ def portable_cpus() -> list[str]:
 class KernelFiles:
     """The files of one kernel: in each folder, one for each list of argument types.
 
-    A file holds a checksum (16 bytes), then a pickle of Numba's compile result, or of tables that depend on
-    the sources alone. A file that is damaged, cannot be read or may be from another user counts as absent.
+    A file holds a checksum (16 bytes), then pickles: of a kernel first its `MachineCode` or None, then what
+    Numba needs of it; or of tables that depend on the sources alone. A file that is damaged, cannot be read
+    or may be from another user counts as absent.
     Each write replaces the whole file at once, so several processes may write the same file.
     """
 
@@ -151,16 +176,20 @@ class KernelFiles:
         return None if write is None else str(write)
 
     def load(self, types: str) -> Any:
-        """The object that was saved for these argument types, or None."""
+        """The first object that was saved for these argument types, or None."""
+        return next(iter(self.load_all(types, 1)), None)
+
+    def load_all(self, types: str, count: int) -> list[Any]:
+        """The first `count` objects that were saved for these argument types; empty if there are none."""
         for folder in folders().read:
-            kept = _read(folder, self.file_name(types))
+            kept = _read(folder, self.file_name(types), count)
             if kept is not None:
                 _mark_as_used(folder)
                 return kept
-        return None
+        return []
 
     def save(self, types: str, content: bytes) -> None:
-        """Write a pickle. If that fails, warn once and continue."""
+        """Write one pickle, or several, one behind the other. If that fails, warn once and continue."""
         _write(self.file_name(types), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
 
     def file_name(self, types: str) -> str:
@@ -168,13 +197,15 @@ class KernelFiles:
         return f"{self._kernel}-{blake2b(types.encode(), digest_size=8).hexdigest()}.kernel"
 
 
-def _read(folder: Path, name: str) -> Any:
-    """The object in the file of a kernel; None if the file is absent, damaged or may be from another user."""
+def _read(folder: Path, name: str, count: int) -> list[Any] | None:
+    """The first objects in a kernel's file; None if it is absent, damaged or may be from another user."""
     whole = _content(folder, name) or b""
-    if blake2b(whole[_SUM_BYTES:], digest_size=_SUM_BYTES).digest() != whole[:_SUM_BYTES]:
+    if blake2b(memoryview(whole)[_SUM_BYTES:], digest_size=_SUM_BYTES).digest() != whole[:_SUM_BYTES]:
         return None
+    stream = io.BytesIO(whole)
+    stream.seek(_SUM_BYTES)
     try:
-        return pickle.loads(whole[_SUM_BYTES:])
+        return [pickle.load(stream) for _ in range(count)]
     except Exception as error:  # noqa: BLE001 (a class that it names may be missing, or raise anything)
         _log.debug(
             "twinsieve: the compiled kernel %s cannot be read (%r); it is compiled again",

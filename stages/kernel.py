@@ -7,6 +7,9 @@ decrement the count of every array at each call, atomically: judging a message t
 A *callee* is a kernel that only other kernels call. It has no entry for calls from Python (such an entry
 unpacks every array of the tuples) and no machine code of its own (`numba_private.py`). That halves the
 compile time.
+
+A process that finds its kernels compiled calls their machine code (`machine_code.py`) and does not import
+Numba, nor the two modules that need it: `numba_private.py` and `instructions.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +19,11 @@ from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
-from numba import config, njit
 
-from twinsieve.stages.compiled import KernelFiles
-from twinsieve.stages.numba_private import UNCOUNTED, CalledByKernels, Callee, keep
+from twinsieve.stages.compiled import KernelFiles, compiles
+from twinsieve.stages.machine_code import fingerprint, linked, types_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_config: Any = config  # untyped in Numba
 
 ZERO = cast("int", np.int64(0))
 NO, YES = cast("bool", np.bool_(False)), cast("bool", np.bool_(True))
@@ -30,32 +31,60 @@ NO, YES = cast("bool", np.bool_(False)), cast("bool", np.bool_(True))
 call with a literal would compile the kernel once more."""
 
 
-class Kernel(CalledByKernels):
-    """A decorated function. Its Numba dispatcher is made when Python or another kernel first uses it.
+class Kernel:
+    """A decorated function: calls its machine code, or Numba's dispatcher, which compiles it."""
 
-    A process calls a dozen of more than a hundred kernels; their machine code includes the callees. So most
-    dispatchers are never needed, and making all of them took 5 % of the start of a process.
-    """
-
-    def __init__(self, function: Callable[..., Any], *, callee: bool, options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, callee: bool, allocates: bool, inlined: bool) -> None:
         update_wrapper(self, function)
         self._function = function
         self._callee = callee
-        self._options = options
+        self._allocates = allocates
+        self._inlined = inlined
+        self._files = KernelFiles(f"{function.__module__}.{function.__qualname__}")
+        self._calls: dict[bytes, Callable[..., Any]] = {}
+        """What a call with these arguments goes to, by their fingerprint."""
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Numba's dispatcher of the function; made at the first access."""
-        # Numba would also make an entry for C. Nothing calls it, and it took a fifth of the compile time.
-        own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": self._callee}
-        dispatcher = cast("Any", njit)(nogil=True, **own, **self._options)(self._function)
-        if self._callee:
-            dispatcher = Callee(self._function, dispatcher.targetoptions)
-        keep(dispatcher, KernelFiles(f"{self._function.__module__}.{self._function.__qualname__}"))
-        return dispatcher
+        """Numba's dispatcher of the function; made at the first access, because most are never needed."""
+        from twinsieve.stages.numba_private import dispatcher_of
+
+        return dispatcher_of(
+            self._function,
+            self._files,
+            callee=self._callee,
+            allocates=self._allocates,
+            inlined=self._inlined,
+        )
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What the kernel is to Numba in kernels that call it."""
+        return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.dispatcher(*arguments)
+        try:
+            call = self._calls[fingerprint(arguments)]
+        except KeyError:
+            call = self._found(arguments)
+        except NotImplementedError:
+            call = self.dispatcher
+        return call(*arguments)
+
+    def _found(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        types = None if self._callee else types_of(arguments)
+        code = None if types is None else self._files.load(types)
+        function = self._function
+        call: Callable[..., Any] = (
+            self.dispatcher if code is None else linked(code, function.__module__, function.__name__)
+        )
+        self._calls[fingerprint(arguments)] = call
+        return call
+
+    def compile_for(self, *arguments: Any) -> None:
+        """Compile or load the kernel for the types of these arguments, without a call."""
+        dispatcher = self.dispatcher
+        dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments)))
 
     def __getattr__(self, name: str) -> Any:
         # Numba reads attributes of the dispatcher here. Python itself looks up dunder names; these look-ups
@@ -63,6 +92,20 @@ class Kernel(CalledByKernels):
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dispatcher, name)
+
+
+class Instruction:
+    """A function of `instructions.py`, for kernels alone. name: of the function"""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        """What the function is to Numba in kernels that call it."""
+        from twinsieve.stages.numba_private import type_of_instruction
+
+        return type_of_instruction(self._name)
 
 
 @overload
@@ -85,11 +128,10 @@ def kernel(
     inlined: LLVM puts the code into each caller. For functions that are called for every row: a call hands
         over each array of a tuple as seven words, which takes longer than what most of them do
     """
-    options = ({} if allocates else UNCOUNTED) | ({"forceinline": True} if inlined else {})
 
     def decorate(function: _Function) -> _Function:
-        if _config.DISABLE_JIT:
+        if not compiles():
             return function
-        return cast("_Function", Kernel(function, callee=callee, options=options))
+        return cast("_Function", Kernel(function, callee=callee, allocates=allocates, inlined=inlined))
 
     return decorate if function is None else decorate(function)

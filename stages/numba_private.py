@@ -1,7 +1,7 @@
-"""All uses of private parts of Numba and llvmlite; no other file uses them (`tests/house`).
+"""All uses of private parts of Numba and llvmlite in compiling; no other file uses them (`tests/house`), but
+`machine_code.py`.
 
-This file is written for Numba 0.68 and not tested with other versions. So when it is imported,
-`require_version` refuses any other version before a private part is used.
+Like that one it is written for Numba 0.68 and not tested with other versions.
 
 An *entry* is a kernel that Python calls; a *callee* is a kernel that only other kernels call. Numba makes
 machine code of every kernel, although the machine code of each kernel already includes the kernels that it
@@ -9,36 +9,19 @@ calls. Here a callee has no entry for Python and no machine code: it stays LLVM 
 include. So it is optimised and compiled once for each entry, and not again for each level of calls.
 """
 
-# ruff: noqa: E402 (the version check stands before imports of names that other versions lack)
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol, cast
 
 import llvmlite.binding as llvm
-import numba
-
-from twinsieve.stages.errors import UsageError
-
-REQUIREMENT = "numba>=0.68,<0.69"
-"""The requirement as pyproject.toml states it."""
-
-
-def require_version() -> None:
-    """Check that the installed Numba is a version that this file fits. raises: UsageError"""
-    if re.match(r"0\.68\.\d", numba.__version__) is None:
-        raise UsageError(
-            f"Numba {numba.__version__} is installed, and how kernels are compiled and kept fits Numba 0.68 "
-            f"alone; install '{REQUIREMENT}'"
-        )
-
-
-require_version()
-
+from numba import njit
 from numba.core import caching, codegen, compiler, registry, serialize
 from numba.core.runtime import nrt
+
+from twinsieve.stages import instructions
+from twinsieve.stages.machine_code import MachineCode
 
 # Only parts of Numba have type annotations.
 _Library: Any = codegen.JITCodeLibrary
@@ -49,31 +32,32 @@ _dumps: Any = serialize.dumps
 _cpu: Any = registry.cpu_target
 _runtime: Any = nrt
 
-UNCOUNTED = {"_nrt": False}
+_UNCOUNTED = {"_nrt": False}
 """The option of `njit` that switches reference counting off. Without counting, a kernel cannot allocate."""
 
 
-class MachineTarget(NamedTuple):
-    """The machine for which code is compiled: LLVM's triple, CPU name and CPU features, in Numba's terms."""
+def dispatcher_of(
+    function: Callable[..., Any], files: KernelStore, *, callee: bool, allocates: bool, inlined: bool
+) -> Any:
+    """Numba's dispatcher of a function; it loads the kernel from the files, or compiles and writes it.
 
-    triple: str
-    cpu: str
-    features: str
+    callee, allocates, inlined: as of `kernel.kernel`
+    """
+    options = ({} if allocates else _UNCOUNTED) | ({"forceinline": True} if inlined else {})
+    # Numba would also make an entry for C. Nothing calls it, and it took a fifth of the compile time.
+    own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": callee}
+    dispatcher = cast("Any", njit)(nogil=True, **own, **options)(function)
+    if callee:
+        dispatcher = Callee(function, dispatcher.targetoptions)
+    dispatcher._cache = _KernelCache(files, _kept_callee if callee else _kept_entry)
+    return dispatcher
 
 
-def own_target() -> MachineTarget:
-    """The target that Numba compiles for in this process."""
-    return MachineTarget(*_cpu.target_context.codegen().magic_tuple())
-
-
-class CalledByKernels:
-    """Base of an object that stands for a Numba dispatcher: kernels that call it call its `dispatcher`."""
-
-    dispatcher: Any
-
-    @property
-    def _numba_type_(self) -> Any:
-        return self.dispatcher._numba_type_
+def type_of_instruction(name: str) -> Any:
+    """Numba's type of a function of `instructions.py`."""
+    typing = _cpu.typing_context
+    typing.refresh()
+    return typing.resolve_value_type(getattr(instructions, name))
 
 
 class KernelStore(Protocol):
@@ -83,21 +67,18 @@ class KernelStore(Protocol):
     def folder(self) -> str | None:
         """The folder for new files, or None."""
 
-    def load(self, types: str) -> Any:
-        """The object that was saved for these types, or None."""
+    def load_all(self, types: str, count: int) -> list[Any]:
+        """The first `count` objects that were saved for these types, or none."""
 
     def save(self, types: str, content: bytes) -> None:
-        """Write a pickle for these types."""
-
-
-def keep(dispatcher: Any, files: KernelStore) -> None:
-    """Make a dispatcher load its kernel from the files, and write it to them after compiling it."""
-    library = _kept_callee if isinstance(dispatcher, Callee) else _kept_entry
-    dispatcher._cache = _KernelCache(files, library)
+        """Write pickles for these types, one behind the other."""
 
 
 class _KernelCache(caching._Cache):
-    """Adapter: the files of one kernel as a Numba cache. A file is a pickle of a compile result.
+    """Adapter: the files of one kernel as a Numba cache.
+
+    A file is two pickles: the `MachineCode` of an entry that needs nothing else, or None; then the compile
+    result, without that machine code.
 
     library: function that makes a code library of the output of `serialize_using_object_code`
     """
@@ -114,11 +95,12 @@ class _KernelCache(caching._Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compile result for these argument types, or None."""
-        reduced = self._files.load(str(sig)) if self._enabled else None
-        if reduced is None:
+        loaded = self._files.load_all(str(sig), 2) if self._enabled else []
+        if not loaded:
             return None
         _name_functions_of_the_runtime()
-        return self._rebuilt(target_context, reduced)
+        code, reduced = loaded
+        return self._rebuilt(target_context, reduced if code is None else _with_code(reduced, code.code))
 
     def _rebuilt(self, target_context: Any, reduced: tuple[Any, ...]) -> Any:
         """The compile result, rebuilt as Numba does it. reduced: what `_without_ballast` returned"""
@@ -150,7 +132,11 @@ class _KernelCache(caching._Cache):
         if self._enabled and not (
             data.library.has_dynamic_globals or any(not loop.can_cache for loop in data.lifted)
         ):
-            self._files.save(str(sig), _dumps(_without_ballast(data)))
+            reduced = _without_ballast(data)
+            code = _machine_code(reduced)
+            if code is not None:
+                reduced = _with_code(reduced, b"")
+            self._files.save(str(sig), _dumps(code) + _dumps(reduced))
 
     def enable(self) -> None:
         """Load and save from now on."""
@@ -172,6 +158,24 @@ def _without_ballast(data: Any) -> tuple[Any, ...]:
     """
     *most, environments = data._replace(type_annotation="")._reduce()
     return (*most, tuple(referenced for referenced in environments if referenced.consts))
+
+
+def _machine_code(reduced: tuple[Any, ...]) -> MachineCode | None:
+    """The machine code of an entry which needs nothing else; None for any other kernel.
+
+    reduced: what `_without_ballast` returned
+    """
+    (_, kind, code), function, environment, _, object_mode, lifted, _, reload_init, environments = reduced
+    if kind != "object" or object_mode or lifted or reload_init or environments:
+        return None
+    return MachineCode(
+        function.llvm_cpython_wrapper_name, function.env_name, list(environment.consts), code[0]
+    )
+
+
+def _with_code(reduced: tuple[Any, ...], machine_code: bytes) -> tuple[Any, ...]:
+    (name, kind, (_, llvm_code)), *others = reduced
+    return ((name, kind, (machine_code, llvm_code)), *others)
 
 
 @cache

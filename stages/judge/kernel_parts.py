@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from numba import typeof as _typeof
 
 from twinsieve.stages.contract import BandLayout, Batch, Bodies, Differences, Fingerprints, SieveConfig
 from twinsieve.stages.differ.difference import difference
@@ -42,6 +41,7 @@ from twinsieve.stages.judge.kept_rows import new_kept_rows
 from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, new_sealed_copies
 from twinsieve.stages.judge.sealed_copies import find_copies, mark_copies
 from twinsieve.stages.judge.sealed_details import write_sealed_detail
+from twinsieve.stages.kernel import Kernel
 from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
 from twinsieve.stages.near.matches import new_matches
 from twinsieve.stages.near.propose import CandidateParams, NearIndex, propose, propose_row
@@ -58,8 +58,6 @@ from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import _resize
 from twinsieve.stages.window.ring import Ring, keep, keep_all, new_counters
 from twinsieve.stages.window.tags import _insert_ring, tag_find_all
-
-typeof: Any = _typeof  # untyped in Numba
 
 _TEXT = "一个普通的句子：ＡＢ１２，e\u0301 ß https://t.cn/a @某人 #标签#"
 
@@ -89,8 +87,8 @@ class _Arguments(NamedTuple):
 
 def _compile(function: Any, *arguments: Any) -> None:
     """Compile or load a kernel for the types of these arguments. With NUMBA_DISABLE_JIT it does nothing."""
-    if hasattr(function, "compile"):
-        function.compile(tuple(typeof(argument) for argument in arguments))
+    if isinstance(function, Kernel):
+        function.compile_for(*arguments)
 
 
 def _arguments() -> _Arguments:

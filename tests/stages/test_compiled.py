@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from twinsieve.stages import compiled
-from twinsieve.stages.compiled import KernelFiles, folder_name
-from twinsieve.stages.numba_private import MachineTarget
+from twinsieve.stages.compiled import KernelFiles, MachineTarget, folder_name
 
 _SMALL = """
 import numpy as np
@@ -375,8 +374,9 @@ def test_a_cache_filled_by_somebody_else_is_compiled_anew_and_left_as_it_is(
 
 
 def test_kernels_of_root_are_run_by_anybody(root: Path, cache: Path, stranger: int) -> None:
-    """As in the image. Folders of pytest are for their owner alone, so everything lies in another one."""
-    becomes = f"import os; os.setresuid({stranger}, {stranger}, {stranger})\nchars ="
+    """As in the image. Folders of pytest are for their owner alone, so everything lies in another one; so may be those of
+    Python and Numba, which are imported before."""
+    becomes = f"import os, numba; import twinsieve.stages.numba_private; os.setresuid({stranger}, {stranger}, {stranger})\nchars ="
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)
         site = copied_package(root, Path(place) / "site")

@@ -16,7 +16,8 @@ from numba import int64, njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.numba_private import REQUIREMENT, Callee, require_version
+from twinsieve.stages.machine_code import REQUIREMENT, require_version
+from twinsieve.stages.numba_private import Callee
 
 
 def _prints(numbers: NDArray[np.int64]) -> int:
