@@ -80,6 +80,15 @@ class Truth:
             for loss in losses
         )
 
+    def compacted(self, place: Place, by_ms: float) -> bool:
+        """Whether compaction took the message before this moment of the wall clock."""
+        losses = self.raw.losses(self.raw.messages[place])
+        return any(
+            loss.cause is Cause.COMPACTION
+            and (loss.at_s is None or self.raw.world.wall_ms(loss.at_s) <= by_ms)
+            for loss in losses
+        )
+
     def limited(self, place: Place, by_ms: float) -> bool:
         """Whether an output took less than the message needs, from a moment before this one on."""
         history, wall_ms = self.raw.world.history, self.raw.world.wall_ms
@@ -187,6 +196,8 @@ def _check_source(
         # Where it went may be nowhere, as duplicates and dead letters are without a topic of theirs.
         is_out = truth.raw.fates[place] or not before or before[-1].kind is not Kind.UNIQUE
         out = is_out or truth.raw.messages[place].name == SEEDED
+        # A worker found it gone, which closes its verdict; another one, that had read it before, asks later.
+        out = out or truth.compacted(place, by_ms)
         assert out or truth.forgotten(-1, now), f"{place}: replayed, although it never came out"
 
 
