@@ -10,7 +10,8 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: map demo test long check lint types tests coverage nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock screenshots clean
+# `bench` is a folder, too.
+.PHONY: bench map demo test long check lint types tests coverage nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock screenshots clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -88,6 +89,11 @@ latency: $(VENV)/.installed-dev
 throughput: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_throughput --client kafka-python
 	$(BIN)/python -m bench.kafka_throughput --client confluent
+
+# This program beside its peers, on files and on Kafka, each checked for the right answer; some 15 minutes. Tables, JSON, plots.
+bench: $(VENV)/.installed-dev
+	@$(BIN)/twinsieve warm-up -q
+	$(BIN)/python -m bench.peers --plots
 
 # Every classic recipe and the default on every data set (real ones where TWINSIEVE_DATA is), which writes the tables of docs/CLASSICS.md; then the
 # published experiments, small enough for ten minutes in all.

@@ -1,0 +1,146 @@
+"""`python -m bench.peers`: one table of this program and its peers, JSON beside it, and plots for the docs.
+
+    [--rows 50000] [--messages 300000] [--times 5] [--only files|kafka] [--plots]
+
+Each program runs in turn, `times` times; medians count. A peer that does not install or run is named with its
+error. JSON goes to `build/peers/results.json`, plots (--plots) to `docs/peers-*.svg`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bench.classics_data import markdown, save, svg_pyplot
+from bench.machine import machine_line
+from bench.peers.files import Contestant, contestants
+from bench.peers.installation import Installation, installed
+from bench.peers.kafka import WORKERS, Result, medians, results
+from twinsieve.pipeline.generate.stream import generate
+
+_ROOT = Path(__file__).resolve().parents[2]
+_JSON = _ROOT / "build" / "peers" / "results.json"
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rows", type=int, default=50_000, help="posts of the file")
+    parser.add_argument("--messages", type=int, default=300_000, help="posts on Kafka")
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--only", choices=["files", "kafka"])
+    parser.add_argument("--plots", action="store_true", help="draw docs/peers-*.svg")
+    given = parser.parse_args()
+    peers = installed()
+    line = f"{machine_line()}; load before {os.getloadavg()[0]:.1f}"
+    print(line, flush=True)
+    found: dict[str, Any] = {"machine": line, "versions": peers.versions()}
+    if given.only != "kafka":
+        found["files"] = _files(peers, given.rows, given.times, plots=given.plots)
+    if given.only != "files":
+        found["kafka"] = _kafka(peers, given.messages, given.times, plots=given.plots)
+    _JSON.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+    print(f"wrote {_JSON.relative_to(_ROOT)}")
+
+
+def _files(peers: Installation, rows: int, times: int, *, plots: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "posts.jsonl"
+        with source.open("wb") as lines:
+            lines.writelines(orjson.dumps(post) + b"\n" for post in generate(rows, 1, truth=True))
+        found, errors = contestants(source, Path(name), peers, times)
+    print(f"input: a file of {rows:,} generated posts; medians of {times} runs in turn, start included\n")
+    head = [
+        "program",
+        "posts/s",
+        "lowest, highest",
+        "CPU, s",
+        "MiB",
+        "repeats dropped",
+        "edited ones",
+        "lost",
+    ]
+    table = [_row_of_file(each, rows) for each in found]
+    print(markdown(head, table), flush=True)
+    _print_errors(errors)
+    if plots:
+        labels = {each.name: f"{each.score.near:.0%} of edited ones found" for each in found}
+        _bars({each.name: each.rate(rows) for each in found}, labels, "posts a second", "peers-files.svg")
+    runs = {
+        each.name: {"runs": [run._asdict() for run in each.runs], "score": each.score._asdict()}
+        for each in found
+    }
+    return {"rows": rows, "programs": runs, "errors": errors}
+
+
+def _row_of_file(each: Contestant, rows: int) -> list[str]:
+    rates = sorted(rows / run.seconds for run in each.runs)
+    middle = sorted(each.runs)[len(each.runs) // 2]
+    return [
+        each.name,
+        f"{each.rate(rows):,.0f}",
+        f"{rates[0]:,.0f}, {rates[-1]:,.0f}",
+        f"{middle.cpu:.1f}",
+        f"{middle.mib:,.0f}",
+        f"{each.score.exact:.1%}",
+        f"{each.score.near:.1%}",
+        f"{each.score.lost:.2%}",
+    ]
+
+
+def _kafka(peers: Installation, messages: int, times: int, *, plots: bool) -> dict[str, Any]:
+    found, errors = results(
+        peers, messages, times, lambda run: print(f"  {run.name}: {run.rate:,.0f} messages/s", flush=True)
+    )
+    print(
+        f"\ninput: {messages:,} generated posts, 4 partitions; {WORKERS} workers and the index, or {WORKERS} "
+        f"threads of Kafka Streams; broker and all on one machine; medians of {times} runs in turn\n"
+    )
+    head = ["program", "messages/s", "lowest, highest", "CPU, µs a message", "came out"]
+    print(markdown(head, [_row_of_kafka(runs) for runs in found.values()]), flush=True)
+    _print_errors(errors)
+    if plots:
+        rates = {runs[0].name: medians(runs).rate for runs in found.values()}
+        labels = {runs[0].name: "" if runs[0].right else "similar ones too" for runs in found.values()}
+        _bars(rates, labels, "messages a second", "peers-kafka.svg")
+    runs = {name: [run._asdict() for run in each] for name, each in found.items()}
+    return {"messages": messages, "programs": runs, "errors": errors}
+
+
+def _row_of_kafka(runs: list[Result]) -> list[str]:
+    rates = sorted(run.rate for run in runs)
+    middle = medians(runs)
+    right = "exact and similar" if middle.right is None else "exact"
+    return [
+        middle.name,
+        f"{middle.rate:,.0f}",
+        f"{rates[0]:,.0f}, {rates[-1]:,.0f}",
+        f"{middle.cpu:.1f}",
+        f"{middle.out:,} ({right} repeats dropped)",
+    ]
+
+
+def _print_errors(errors: dict[str, str]) -> None:
+    for name, error in errors.items():
+        print(f"{name} was left out: {error}")
+
+
+def _bars(rates: dict[str, float], labels: dict[str, str], across: str, name: str) -> None:
+    """A bar for each program, the fastest above, with its number and label."""
+    figure, axes = svg_pyplot().subplots(figsize=(8, 0.5 * len(rates) + 1))
+    names = sorted(rates, key=lambda each: rates[each])
+    axes.barh(names, [rates[each] for each in names], color="#4477aa")
+    for place, each in enumerate(names):
+        axes.text(rates[each], place, f" {rates[each]:,.0f} {labels[each]}", va="center", fontsize="small")
+    axes.set_xlabel(across)
+    axes.set_xlim(0, 1.6 * max(rates.values()))
+    save(figure, str(_ROOT / "docs" / name))
+
+
+if __name__ == "__main__":
+    main()
