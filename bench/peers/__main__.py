@@ -1,6 +1,6 @@
 """`python -m bench.peers`: one table of this program and its peers, JSON beside it, and plots for the docs.
 
-    [--rows 50000] [--messages 300000] [--times 5] [--only files|kafka] [--plots]
+    [--rows 50000] [--messages 300000] [--rate 1000] [--times 5] [--only files|kafka|latency] [--plots]
 
 Each program runs in turn, `times` times; medians count. A peer that does not install or run is named with its
 error. JSON goes to `build/peers/results.json`, plots (--plots) to `docs/peers-*.svg`.
@@ -20,10 +20,14 @@ from bench.classics_data import markdown, save, svg_pyplot
 from bench.machine import machine_line
 from bench.peers.files import Contestant, contestants
 from bench.peers.installation import Installation, installed
-from bench.peers.kafka import WORKERS, Result, medians, results
+from bench.peers.latency import Latency, latencies
+from bench.peers.latency import medians as latency_of
+from bench.peers.programs import WORKERS
+from bench.peers.throughput import Result, medians, results
 from twinsieve.pipeline.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parents[2]
+_LATENCY_S = 20.0
 _JSON = _ROOT / "build" / "peers" / "results.json"
 
 
@@ -32,18 +36,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", type=int, default=50_000, help="posts of the file")
     parser.add_argument("--messages", type=int, default=300_000, help="posts on Kafka")
+    parser.add_argument(
+        "--rate", type=float, default=1_000.0, help="messages a second where latency is taken"
+    )
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--only", choices=["files", "kafka"])
+    parser.add_argument("--only", choices=["files", "kafka", "latency"])
     parser.add_argument("--plots", action="store_true", help="draw docs/peers-*.svg")
     given = parser.parse_args()
     peers = installed()
     line = f"{machine_line()}; load before {os.getloadavg()[0]:.1f}"
     print(line, flush=True)
     found: dict[str, Any] = {"machine": line, "versions": peers.versions()}
-    if given.only != "kafka":
+    if given.only in (None, "files"):
         found["files"] = _files(peers, given.rows, given.times, plots=given.plots)
-    if given.only != "files":
+    if given.only in (None, "kafka"):
         found["kafka"] = _kafka(peers, given.messages, given.times, plots=given.plots)
+    if given.only in (None, "latency"):
+        found["latency"] = _latency(peers, given.rate, given.times)
     _JSON.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2))
     print(f"wrote {_JSON.relative_to(_ROOT)}")
 
@@ -123,6 +132,24 @@ def _row_of_kafka(runs: list[Result]) -> list[str]:
         f"{middle.cpu:.1f}",
         f"{middle.out:,} ({right} repeats dropped)",
     ]
+
+
+def _latency(peers: Installation, rate: float, times: int) -> dict[str, Any]:
+    def told(run: Latency) -> None:
+        print(f"  {run.name}: p50 {run.p50:.0f} ms, p99 {run.p99:.0f} ms", flush=True)
+
+    found, errors = latencies(peers, rate, _LATENCY_S, times, told)
+    print(
+        f"\ninput: posts that repeat nothing, {rate:,.0f}/s for {_LATENCY_S:g} s, one process each; "
+        f"medians of {times} runs in turn\n"
+    )
+    shown = [latency_of(runs) for runs in found.values()]
+    print(
+        markdown(["program", "p50, ms", "p99, ms"], [[x.name, f"{x.p50:.0f}", f"{x.p99:.0f}"] for x in shown])
+    )
+    _print_errors(errors)
+    runs = {name: [run._asdict() for run in each] for name, each in found.items()}
+    return {"rate": rate, "programs": runs, "errors": errors}
 
 
 def _print_errors(errors: dict[str, str]) -> None:

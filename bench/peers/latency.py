@@ -1,0 +1,112 @@
+"""Milliseconds from the writing of a message to its read-committed arrival in the output, of each in turn.
+
+Each runs in one process. All copy the timestamp of the input to the output.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from bench.peers.installation import Installation
+from bench.peers.programs import NAMES, make_topic, program, send, unusable
+from tests.broker.cluster import Cluster
+from tests.broker.deployment import in_thread, poll_until
+from tests.broker.load import PARTITIONS
+from twinsieve.pipeline.generate.stream import generate
+
+_SKIP_S = 15.0
+"""What comes in the first seconds, with the start of the program, does not count."""
+_LIMIT_S = 60.0
+_PROGRAMS = ("confluent", "kafka-python", "Kafka Streams")
+
+
+class Latency(NamedTuple):
+    """p50, p99: in ms; messages: how many arrived that count"""
+
+    name: str
+    p50: float
+    p99: float
+    messages: int
+
+
+def latencies(
+    peers: Installation, rate: float, seconds: float, times: int, told: Callable[[Latency], None]
+) -> tuple[dict[str, list[Latency]], dict[str, str]]:
+    """Of each program its runs, and the errors of those that did not run. told: called after each run"""
+    found: dict[str, list[Latency]] = {}
+    errors = unusable(peers)
+    with Cluster().start() as cluster:
+        for turn in range(times):
+            for name in _PROGRAMS:
+                source = f"late-{name.replace(' ', '-')}-{turn}".lower()
+                make_topic(cluster.bootstrap, source)
+                with program(name, cluster.bootstrap, f"{source}-app", source, peers, alone=True) as one:
+                    one.start()
+                    try:
+                        waits = _waits_ms(cluster.bootstrap, source, one.output, rate, seconds)
+                    finally:
+                        one.stop()
+                if len(waits) < rate:
+                    errors[name] = f"{len(waits)} messages came out"
+                    continue
+                result = Latency(NAMES[name], median(waits), quantiles(waits, n=100)[98], len(waits))
+                found.setdefault(name, []).append(result)
+                told(result)
+    return found, errors
+
+
+def medians(runs: list[Latency]) -> Latency:
+    """The medians of both."""
+    p50, p99 = (median(getattr(run, name) for run in runs) for name in ("p50", "p99"))
+    return runs[0]._replace(p50=p50, p99=p99)
+
+
+def _waits_ms(bootstrap: str, source: str, output: str, rate: float, seconds: float) -> list[float]:
+    """How long messages took that were written after `_SKIP_S`."""
+    waits: list[float] = []
+    began = time.time()
+    stop = threading.Event()
+
+    def read() -> None:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "peers-late",
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 5,
+                "log_level": 0,
+            }
+        )
+        consumer.assign([TopicPartition(output, number, 0) for number in range(PARTITIONS)])
+        while not stop.is_set():
+            for message in consumer.consume(1, 0.1) + consumer.consume(5_000, 0):
+                if not message.error():
+                    written = message.timestamp()[1]
+                    if written >= 1000 * (began + _SKIP_S):
+                        waits.append(1000 * time.time() - written)
+        consumer.close()
+
+    reading = in_thread(read)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2})
+    start = time.monotonic()
+    for number, post in enumerate(generate(int(rate * (_SKIP_S + seconds)), 1, repeats=0.0)):
+        ahead = start + number / rate - time.monotonic()
+        if ahead > 0.002:
+            producer.poll(0)
+            time.sleep(ahead)
+        send(producer, source, post)
+    producer.flush(30)
+    # Of posts that repeat nothing nearly all come out.
+    poll_until(lambda: len(waits) >= 0.95 * rate * seconds, _LIMIT_S)
+    time.sleep(1.0)
+    stop.set()
+    reading.join()
+    return waits

@@ -1,0 +1,144 @@
+"""The sieve and its peers as processes that read one topic of a broker and write another.
+
+Peers drop exact repeats alone. Inputs are partitioned by text, and a message's key is its text's digest: so a
+store for each partition finds all repeats, and no peer must send messages through a topic of its own first.
+This program needs neither.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from confluent_kafka import Producer
+
+from bench.peers.installation import Installation
+from tests import debian
+from tests.broker.deployment import Deployment
+from tests.broker.load import PARTITIONS
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+_ROOT = Path(__file__).resolve().parents[2]
+_JAVA = Path(__file__).with_name("streams")
+WORKERS = 2
+"""Workers of this program, beside the index; threads of Kafka Streams."""
+NAMES = {
+    "confluent": "twinsieve, confluent",
+    "kafka-python": "twinsieve, kafka-python",
+    "Kafka Streams": "Kafka Streams",
+    "Quix Streams": "Quix Streams",
+    "a set": "a loop with a set",
+}
+"""As shown, by the names here."""
+OWN = frozenset({"confluent", "kafka-python"})
+"""Those that find similar messages, too: this program with either client."""
+
+
+class Program(NamedTuple):
+    """group: whose offsets tell the progress; output: topic; start: returns the ids of its processes"""
+
+    group: str
+    output: str
+    start: Callable[[], list[int]]
+    stop: Callable[[], None]
+
+
+def unusable(peers: Installation) -> dict[str, str]:
+    """The errors of the programs that were not installed, by name."""
+    return {"Quix Streams": peers.errors["quixstreams"]} if "quixstreams" in peers.errors else {}
+
+
+def make_topic(bootstrap: str, topic: str) -> None:
+    """A new topic."""
+    broker = connect(KafkaSettings(bootstrap=bootstrap))
+    broker.admin().create_topic(NewTopic(topic, PARTITIONS))
+    broker.close()
+
+
+def send(producer: Producer, topic: str, post: dict[str, Any]) -> bytes:
+    """Give a post to a producer. returns: the digest of its text"""
+    digest = blake2b(post["text"].encode(), digest_size=16).digest()
+    while True:
+        try:
+            producer.produce(topic, orjson.dumps(post), digest, partition=digest[0] % PARTITIONS)
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            return digest
+
+
+@contextmanager
+def program(
+    name: str, bootstrap: str, app: str, source: str, peers: Installation, *, alone: bool = False
+) -> Iterator[Program]:
+    """A program that is not started yet. source: its input; alone: in one process
+
+    raises: RuntimeError if Kafka Streams cannot be fetched
+    """
+    if name in OWN:
+        yield _own(name, bootstrap, app, source, alone=alone)
+        return
+    output = f"{app}.out"
+    make_topic(bootstrap, output)
+    with tempfile.TemporaryDirectory() as folder:
+        common = [bootstrap, app, source, output]
+        if name == "Kafka Streams":
+            java = ["java", "-cp", f"{_jars()}/*", str(_JAVA / "ExactFilter.java")]
+            command = [*java, *common, str(WORKERS), folder]
+        elif name == "Quix Streams":
+            command = [str(peers.python), "-m", "bench.peers.quix_filter", *common, folder]
+        else:
+            command = [sys.executable, "-m", "bench.peers.plain_set", *common]
+        process: list[subprocess.Popen[bytes]] = []
+
+        def start() -> list[int]:
+            process.append(subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL))
+            return [process[0].pid]
+
+        def stop() -> None:
+            process[0].send_signal(signal.SIGKILL)
+            process[0].wait()
+
+        yield Program(app, output, start, stop)
+
+
+def _own(client: str, bootstrap: str, app: str, source: str, *, alone: bool) -> Program:
+    deployment = Deployment(bootstrap, client, app, snapshot_every="5m", source={"topics": [source]})
+    deployment.create_topics()
+
+    def start() -> list[int]:
+        if alone:
+            deployment.start("one")
+        else:
+            deployment.start("index", role="index")
+            for number in range(WORKERS):
+                deployment.start(f"w{number}", role="worker")
+        return [process.pid for process in deployment.processes.values()]
+
+    return Program(f"{app}.workers", f"{app}.out", start, deployment.close)
+
+
+def _jars() -> Path:
+    """The folder with the jars of Kafka Streams, fetched once. raises: RuntimeError with Maven's error"""
+    folder = _ROOT / "build" / "peers" / "streams"
+    if not folder.is_dir():
+        partial = folder.with_name("streams.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        command = ["mvn", "-q", "-B", "-f", str(_JAVA / "pom.xml"), "dependency:copy-dependencies"]
+        said = debian.first_error([*command, f"-DoutputDirectory={partial}"], os.environ)
+        if said is not None or not partial.is_dir():
+            raise RuntimeError(f"Kafka Streams was not fetched: {said or 'Maven wrote nothing'}")
+        partial.rename(folder)
+    return folder

@@ -1,0 +1,134 @@
+"""Messages a second of the sieve and its peers on one broker, in turn, on one input; outputs are counted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from bench.peers.installation import Installation
+from bench.peers.programs import NAMES, OWN, Program, make_topic, program, send, unusable
+from tests.broker.cluster import Cluster
+from tests.broker.deployment import poll_until
+from tests.broker.load import PARTITIONS
+from twinsieve.pipeline.generate.stream import generate
+
+_INPUT = "peers.in"
+_LIMIT_S = 300.0
+
+
+class Result(NamedTuple):
+    """rate: messages a second, from the first committed offset to the last; cpu: µs a message, all processes
+
+    out: messages in the output; right: how many there must be, or None where similar ones are dropped too
+    """
+
+    name: str
+    rate: float
+    cpu: float
+    out: int
+    right: int | None
+
+
+def results(
+    peers: Installation, messages: int, times: int, told: Callable[[Result], None]
+) -> tuple[dict[str, list[Result]], dict[str, str]]:
+    """Of each program its runs, and the errors of those that did not run. told: called after each run"""
+    found: dict[str, list[Result]] = {}
+    errors = unusable(peers)
+    with Cluster().start() as cluster:
+        texts = _write(cluster.bootstrap, _INPUT, messages)
+        for turn in range(times):
+            for name in NAMES:
+                if name in errors:
+                    continue
+                try:
+                    app = f"peers-{name.replace(' ', '-')}-{turn}".lower()
+                    with program(name, cluster.bootstrap, app, _INPUT, peers) as run:
+                        result = _measured(name, run, cluster.bootstrap, messages, texts)
+                except RuntimeError as error:
+                    errors[name] = str(error)
+                    continue
+                found.setdefault(name, []).append(result)
+                told(result)
+    return found, errors
+
+
+def medians(runs: list[Result]) -> Result:
+    """The medians of rate and CPU time."""
+    rate, cpu = (median(getattr(run, name) for run in runs) for name in ("rate", "cpu"))
+    return runs[0]._replace(rate=rate, cpu=cpu)
+
+
+def _write(bootstrap: str, topic: str, messages: int) -> int:
+    """Fill the input with generated posts. returns: how many different texts they have"""
+    make_topic(bootstrap, topic)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "compression.type": "lz4"})
+    texts = {send(producer, topic, post) for post in generate(messages, 1)}
+    producer.flush(300)
+    return len(texts)
+
+
+def _measured(name: str, run: Program, bootstrap: str, messages: int, texts: int) -> Result:
+    """One run, from the first committed offset that is seen to the last."""
+    pids = run.start()
+    seen: list[tuple[float, int, float]] = []
+    try:
+        reader = Consumer({"bootstrap.servers": bootstrap, "group.id": run.group, "log_level": 0})
+        partitions = [TopicPartition(_INPUT, number) for number in range(PARTITIONS)]
+
+        def is_done() -> bool:
+            try:
+                done = sum(max(0, at.offset) for at in reader.committed(partitions, timeout=30))
+            except KafkaException:  # the group's coordinator is still on its way
+                return False
+            if done > (seen[-1][1] if seen else 0):
+                seen.append((time.monotonic(), done, sum(map(_cpu_seconds, pids))))
+            return done >= messages
+
+        finished = poll_until(is_done, _LIMIT_S)
+        reader.close()
+    finally:
+        run.stop()
+    if not finished or len(seen) < 2:
+        raise RuntimeError(f"{seen[-1][1] if seen else 0:,} of {messages:,} messages after {_LIMIT_S:g} s")
+    (first_s, before, cpu_before), (last_s, done, cpu) = seen[0], seen[-1]
+    is_own = name in OWN
+    out = _count(bootstrap, run.output)
+    if not is_own and out != texts:
+        raise RuntimeError(f"{out:,} messages came out of {texts:,} different ones")
+    micros = 1e6 * (cpu - cpu_before) / (done - before)
+    rate = (done - before) / (last_s - first_s)
+    return Result(NAMES[name], rate, micros, out, None if is_own else texts)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of a process that lives."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _count(bootstrap: str, topic: str) -> int:
+    """Committed messages of a topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "peers-count",
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    count, quiet_s = 0, time.monotonic() + 5.0
+    while time.monotonic() < quiet_s:
+        messages = [message for message in consumer.consume(10_000, 0.5) if not message.error()]
+        if messages:
+            count, quiet_s = count + len(messages), time.monotonic() + 3.0
+    consumer.close()
+    return count
