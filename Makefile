@@ -90,7 +90,7 @@ throughput: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_throughput --client kafka-python
 	$(BIN)/python -m bench.kafka_throughput --client confluent
 
-# This program beside its peers, on files and on Kafka, each checked for the right answer; some 15 minutes. Tables, JSON, plots.
+# This program beside its peers, on files and on Kafka, each checked for the right answer; some 25 minutes. Tables, JSON, plots.
 bench: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up -q
 	$(BIN)/python -m bench.peers --plots

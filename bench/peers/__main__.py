@@ -1,8 +1,8 @@
 """`python -m bench.peers`: one table of this program and its peers, JSON beside it, and plots for the docs.
 
-    [--rows 50000] [--messages 300000] [--rate 1000] [--times 5] [--only files|kafka|latency] [--plots]
+    [--rows 200000] [--messages 300000] [--rate 1000] [--times 3] [--only files|kafka|latency] [--plots]
 
-Each program runs in turn, `times` times; medians count. A peer that does not install or run is named with its
+Each program runs in turn, `--times` times; medians count. A peer that does not install or run is named with its
 error. JSON goes to `build/peers/results.json`, plots (--plots) to `docs/peers-*.svg`.
 """
 
@@ -34,12 +34,12 @@ _JSON = _ROOT / "build" / "peers" / "results.json"
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rows", type=int, default=50_000, help="posts of the file")
+    parser.add_argument("--rows", type=int, default=200_000, help="posts of the file")
     parser.add_argument("--messages", type=int, default=300_000, help="posts on Kafka")
     parser.add_argument(
         "--rate", type=float, default=1_000.0, help="messages a second where latency is taken"
     )
-    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--only", choices=["files", "kafka", "latency"])
     parser.add_argument("--plots", action="store_true", help="draw docs/peers-*.svg")
     given = parser.parse_args()
