@@ -2,8 +2,8 @@
 
     [--rows 200000] [--messages 300000] [--rate 1000] [--times 3] [--only files|kafka|latency] [--plots]
 
-Each program runs in turn, `--times` times; medians count. A peer that does not install or run is named with its
-error. JSON goes to `build/peers/results.json`, plots (--plots) to `docs/peers-*.svg`.
+Each program runs in turn, `--times` times; medians count. A peer that does not install or run is named with
+its error. JSON goes to `build/peers/results.json`, plots (--plots) to `docs/peers-*.svg`.
 """
 
 from __future__ import annotations

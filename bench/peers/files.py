@@ -66,7 +66,7 @@ def contestants(
 ) -> tuple[list[Contestant], dict[str, str]]:
     """All programs that ran, and the errors of those that did not, by name.
 
-    folder: for outputs; times: runs of each; one more of this program, which may compile its kernels, comes first
+    folder: for outputs; times: runs of each; one more of this program comes first, which may compile
     """
     commands: dict[str, list[str | Path]] = {
         "twinsieve": [*_PROGRAM, source, "-o"],
