@@ -5,11 +5,10 @@ from __future__ import annotations
 import resource
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
-from rich.table import Table
 
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.unreadable import FirstUnreadable
@@ -25,6 +24,9 @@ from twinsieve.stages.contract import (
 )
 from twinsieve.stages.differ.rules import counts_by_name
 from twinsieve.stages.near.signatures import MAX_LINKS
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 STEPS = {
     "read": "read",
@@ -234,6 +236,8 @@ _TELLING_S = 1.0
 
 def summary_table(summary: Summary, sieve: SieveStats) -> Table:
     """A table of counts, shares and windows; with memory and speed if the run was long enough for that."""
+    from rich.table import Table
+
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
