@@ -118,8 +118,10 @@ class _Run:
 
     def wait_for_segments(self) -> None:
         """Wait until sealed segments are written, and use their files."""
-        self.journal._segments.submit(int).result()
-        self.sieve._chunk_judge.segments.use_files()
+        segments = self.sieve._chunk_judge.segments
+        for segment in segments.sealed:
+            segment.wait_for_file()
+        segments.use_files()
 
     @property
     def us(self) -> float:

@@ -22,13 +22,13 @@ BAG_CHARACTERS = 35.0
 SMALL_BYTES = 1 << 16
 """Bytes of a snapshot beside kept messages and filters: its manifest, counters, what is open."""
 
-OPEN_US = ((100_000, 5.5), (1_000_000, 7.8), (10_000_000, 12.7))
+OPEN_US = ((100_000, 3.0), (1_000_000, 4.4), (10_000_000, 7.3))
 """µs of one thread to judge a message, by kept messages of the only segment
-(`python -m bench.near_scale --shards 1`)."""
+(`python -m bench.near_scale`)."""
 
-SEALED_US = ((10_000, 1.5), (100_000, 1.7), (1_000_000, 2.1))
-"""µs more for each sealed segment, by its kept messages (`python -m bench.cost_model`; above 100,000 what
-look-ups alone take more there)."""
+SEALED_US = ((10_000, 0.7), (100_000, 0.9), (16_000_000, 3.6))
+"""µs more for each sealed segment, by its kept messages (`python -m bench.cost_model`; the last one:
+`python -m bench.large_window`, time of both processors)."""
 
 OPEN_CHARACTER_US = 0.027
 SEALED_CHARACTER_US = 0.012
