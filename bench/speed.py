@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import re
 import sys
 import tempfile
-import unicodedata
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -29,13 +27,8 @@ from rich.table import Table
 
 from bench.command import stats_of
 from bench.machine import machine_line
+from bench.peers.bodies import MIN_LENGTH, SIMILARITY, body_of, grams
 from tests.accuracy.data_sets import WEIBO
-
-_DROPPED = re.compile(
-    r"(?:https?://|www\.)[!-~]+|#[^#\n]{1,80}#|//\s*@[^:\n]{1,40}:|@[\w\-·]{1,30}|收起全文d?|展开全文c?|O?网页链接"
-)
-_SIMILARITY = 85.0
-_MIN_LENGTH = 8
 
 
 def command_seconds(path: Path, folder: Path) -> dict[str, Any]:
@@ -58,17 +51,16 @@ def library_loop(path: Path, out: Path) -> tuple[int, int, dict[str, float]]:
             rows += 1
             text = orjson.loads(line)["text"]
             marks = [marks[-1], perf_counter()]
-            cleaned = _DROPPED.sub(" ", unicodedata.normalize("NFKC", text)).casefold()
-            body = "".join(filter(str.isalnum, cleaned))
+            body = body_of(text)
             marks.append(perf_counter())
             repeats = body in seen if body else False
-            near = not repeats and len(body) >= _MIN_LENGTH
+            near = not repeats and len(body) >= MIN_LENGTH
             if near:
                 minhash = RMinHash(96, 42)
-                minhash.update([*body, *map("".join, pairwise(body))])
+                minhash.update(grams(body))
                 marks.append(perf_counter())
                 repeats = any(
-                    fuzz.ratio(body, kept[one], score_cutoff=_SIMILARITY) for one in index.query(minhash)
+                    fuzz.ratio(body, kept[one], score_cutoff=100 * SIMILARITY) for one in index.query(minhash)
                 )
                 if not repeats:
                     index.insert(len(kept), minhash)
