@@ -14,7 +14,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.peers.installation import Installation
-from bench.peers.programs import NAMES, make_topic, program, send, unusable
+from bench.peers.programs import NAMES, in_turn, make_topic, program, send
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import in_thread, poll_until
 from tests.broker.load import PARTITIONS
@@ -39,26 +39,24 @@ def latencies(
     peers: Installation, rate: float, seconds: float, times: int, told: Callable[[Latency], None]
 ) -> tuple[dict[str, list[Latency]], dict[str, str]]:
     """Of each program its runs, and the errors of those that did not run. told: called after each run"""
-    found: dict[str, list[Latency]] = {}
-    errors = unusable(peers)
     with Cluster().start() as cluster:
-        for turn in range(times):
-            for name in _PROGRAMS:
-                source = f"late-{name.replace(' ', '-')}-{turn}".lower()
-                make_topic(cluster.bootstrap, source)
-                with program(name, cluster.bootstrap, f"{source}-app", source, peers, alone=True) as one:
-                    one.start()
-                    try:
-                        waits = _waits_ms(cluster.bootstrap, source, one.output, rate, seconds)
-                    finally:
-                        one.stop()
-                if len(waits) < rate:
-                    errors[name] = f"{len(waits)} messages came out"
-                    continue
-                result = Latency(NAMES[name], median(waits), quantiles(waits, n=100)[98], len(waits))
-                found.setdefault(name, []).append(result)
-                told(result)
-    return found, errors
+
+        def run(name: str, turn: int) -> Latency:
+            source = f"late-{name.replace(' ', '-')}-{turn}".lower()
+            make_topic(cluster.bootstrap, source)
+            with program(name, cluster.bootstrap, f"{source}-app", source, peers, alone=True) as one:
+                one.start()
+                try:
+                    waits = _waits_ms(cluster.bootstrap, source, one.output, rate, seconds)
+                finally:
+                    one.stop()
+            if len(waits) < rate:
+                raise RuntimeError(f"{len(waits)} messages came out")
+            result = Latency(NAMES[name], median(waits), quantiles(waits, n=100)[98], len(waits))
+            told(result)
+            return result
+
+        return in_turn(_PROGRAMS, times, peers, run)
 
 
 def medians(runs: list[Latency]) -> Latency:

@@ -1,7 +1,7 @@
 """A loop around one library: `python -m bench.peers.loop NAME SOURCE OUTPUT` writes the rows that it keeps.
 
-SOURCE: JSON lines with `text`. Exact repeats of a body go by a set of strings, short bodies by nothing else;
-what is left is asked of the library (`bench/peers/loops/NAME.py`).
+SOURCE: JSON lines with `text`. A set of strings finds the bodies that are equal to an earlier one; the
+library (`bench/peers/loops/NAME.py`) looks for similar ones, where the body is not short.
 """
 
 from __future__ import annotations

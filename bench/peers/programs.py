@@ -13,11 +13,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from confluent_kafka import Producer
@@ -30,6 +30,7 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 
+_Result = TypeVar("_Result")
 _ROOT = Path(__file__).resolve().parents[2]
 _JAVA = Path(__file__).with_name("streams")
 WORKERS = 2
@@ -55,9 +56,29 @@ class Program(NamedTuple):
     stop: Callable[[], None]
 
 
-def unusable(peers: Installation) -> dict[str, str]:
+def _unusable(peers: Installation) -> dict[str, str]:
     """The errors of the programs that were not installed, by name."""
     return {"Quix Streams": peers.errors["quixstreams"]} if "quixstreams" in peers.errors else {}
+
+
+def in_turn(
+    names: Iterable[str], times: int, peers: Installation, run: Callable[[str, int], _Result]
+) -> tuple[dict[str, list[_Result]], dict[str, str]]:
+    """The results of each program, and the errors of those that cannot run or gave a wrong answer, by name.
+
+    run: measures one program in one turn; raises RuntimeError, after which the program is left out
+    """
+    found: dict[str, list[_Result]] = {}
+    errors = _unusable(peers)
+    for turn in range(times):
+        for name in names:
+            if name in errors:
+                continue
+            try:
+                found.setdefault(name, []).append(run(name, turn))
+            except RuntimeError as error:
+                errors[name] = str(error)
+    return {name: results for name, results in found.items() if name not in errors}, errors
 
 
 def make_topic(bootstrap: str, topic: str) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from bench.peers.installation import Installation
-from bench.peers.programs import NAMES, OWN, Program, make_topic, program, send, unusable
+from bench.peers.programs import NAMES, OWN, Program, in_turn, make_topic, program, send
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
 from tests.broker.load import PARTITIONS
@@ -39,24 +39,17 @@ def results(
     peers: Installation, messages: int, times: int, told: Callable[[Result], None]
 ) -> tuple[dict[str, list[Result]], dict[str, str]]:
     """Of each program its runs, and the errors of those that did not run. told: called after each run"""
-    found: dict[str, list[Result]] = {}
-    errors = unusable(peers)
     with Cluster().start() as cluster:
         texts = _write(cluster.bootstrap, _INPUT, messages)
-        for turn in range(times):
-            for name in NAMES:
-                if name in errors:
-                    continue
-                try:
-                    app = f"peers-{name.replace(' ', '-')}-{turn}".lower()
-                    with program(name, cluster.bootstrap, app, _INPUT, peers) as run:
-                        result = _measured(name, run, cluster.bootstrap, messages, texts)
-                except RuntimeError as error:
-                    errors[name] = str(error)
-                    continue
-                found.setdefault(name, []).append(result)
-                told(result)
-    return found, errors
+
+        def run(name: str, turn: int) -> Result:
+            app = f"peers-{name.replace(' ', '-')}-{turn}".lower()
+            with program(name, cluster.bootstrap, app, _INPUT, peers) as one:
+                result = _measured(name, one, cluster.bootstrap, messages, texts)
+            told(result)
+            return result
+
+        return in_turn(NAMES, times, peers, run)
 
 
 def medians(runs: list[Result]) -> Result:

@@ -179,8 +179,8 @@ def test_a_window_is_cut_into_the_largest_segments_that_fit() -> None:
          ": one machine of 64GiB cannot cover 24h at 5,000 messages/s: 432,000,000 kept messages take 93.7 GiB, beside "
          "9.7 GiB for all else; it covers 13.9 h at most"),
         (("--cover", "10m", "--rate", "100000", "--memory", "512GiB", *setting("near.shards=1", "exact.method=none")),
-         ": one machine cannot cover 10m at 100,000 messages/s: to judge takes 24.4 µs a message, 2.4 threads; "
-         "near.shards is 1, enough for 40,981 messages/s"),
+         ": one machine cannot cover 10m at 100,000 messages/s: to judge takes 22.7 µs a message, 2.3 threads; "
+         "near.shards is 1, enough for 44,117 messages/s"),
         (("--cover", "1h", *setting("near.method=hamming")), ": --cover is for near.method: text, and it is hamming"),
         (("--cover", "1h", *setting("near.candidates=scan")),
          ": --cover is for near.candidates: index, and it is scan; a scan reads all of a window"),
