@@ -88,8 +88,10 @@ def _measured(name: str, run: Program, bootstrap: str, messages: int, texts: int
         reader.close()
     finally:
         run.stop()
-    if not finished or len(seen) < 2:
+    if not finished:
         raise RuntimeError(f"{seen[-1][1] if seen else 0:,} of {messages:,} messages after {_LIMIT_S:g} s")
+    if len(seen) < 2:
+        raise RuntimeError("all messages were committed at once; take more of them")
     (first_s, before, cpu_before), (last_s, done, cpu) = seen[0], seen[-1]
     is_own = name in OWN
     out = _count(bootstrap, run.output)
