@@ -58,8 +58,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SUM_BYTES = 16
 _DAY_S = 86_400
 _UNUSED_DAYS = 30
-_CPU, _FEATURES, _AVX = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX"
-"""Numba's variables that change for which machine it compiles."""
+_CPU, _FEATURES, _AVX = "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX"
+"""Numba's settings that change for which machine it compiles."""
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
 
 
@@ -86,8 +86,8 @@ def folders() -> Folders:
     """The folders of kernels that this process uses. The call creates no folder."""
     own = own_target()
     targets = [own]
-    # If the environment names a CPU, use only kernels for that CPU.
-    if not {_CPU, _FEATURES} & os.environ.keys():
+    # If a setting names a CPU, use only kernels for that CPU.
+    if _setting_of_numba(_CPU) is None and _setting_of_numba(_FEATURES) is None:
         targets.append(MachineTarget(own.triple, portable_cpu(), ""))
     root = cache_root()
     roots = [_CARRIED] if root is None else [_CARRIED, root]
@@ -96,20 +96,29 @@ def folders() -> Folders:
 
 
 def own_target() -> MachineTarget:
-    """The target that Numba compiles for in this process: this machine, or what Numba's variables name."""
-    cpu = os.environ.get(_CPU) or llvm.get_host_cpu_name()
-    features = os.environ.get(_FEATURES)
+    """The target that Numba compiles for in this process: this machine, or what Numba's settings name."""
+    cpu = _setting_of_numba(_CPU) or llvm.get_host_cpu_name()
+    features = _setting_of_numba(_FEATURES)
     if features is None:
         found = llvm.get_host_cpu_features()
-        features = str(found.flatten())
-        if _AVX in os.environ:
-            features += f" {_AVX}={os.environ[_AVX]}"
+        # Numba's default follows from the name of the CPU.
+        variable = os.environ.get(f"NUMBA_{_AVX}")
+        features = str(found.flatten()) + (f" {_AVX}={variable}" if variable is not None else "")
     return MachineTarget(llvm.get_process_triple(), cpu, features)
+
+
+def _setting_of_numba(name: str) -> Any:
+    """A setting of Numba: of the module, where the program has imported it, else of the environment; or None.
+
+    Numba takes it from the environment when it is imported, and a program may change it then.
+    """
+    imported = sys.modules.get("numba")
+    return os.environ.get(f"NUMBA_{name}") if imported is None else getattr(imported.config, name)
 
 
 def compiles() -> bool:
     """Whether kernels are compiled; with NUMBA_DISABLE_JIT they stay functions of Python."""
-    return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+    return _setting_of_numba("DISABLE_JIT") in (None, "", "0", 0)
 
 
 def cache_root() -> Path | None:

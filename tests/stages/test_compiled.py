@@ -130,6 +130,14 @@ def test_loading_kernels_starts_no_compiler_and_compiling_still_works(cache: Pat
     assert run(_LOADED_THEN_COMPILED, NUMBA_CACHE_DIR=str(cache)) == ([3, 0, 0, 0, 10], "")
 
 
+def test_settings_of_numba_in_the_program_count_as_those_of_the_environment(cache: Path, run: Run) -> None:
+    """A program that embeds twinsieve may have named another CPU before it imports it."""
+    named = "import numba; numba.config.CPU_NAME, numba.config.CPU_FEATURES = 'x86-64', ''"
+    assert run(named + _SMALL, NUMBA_CACHE_DIR=str(cache)) == ([3, 1], "")
+    variables = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
+    assert run(NUMBA_CACHE_DIR=str(cache), **variables) == ([3, 0], "")
+
+
 def test_an_upgrade_with_a_kept_cache_judges_by_the_new_rules(cache: Path, site: Path, run: Run) -> None:
     """The file of `fill_tokens` stays as it is; a function of another file that it calls changes."""
     changed = site / "twinsieve" / "stages" / "text" / "scripts.py"
