@@ -84,10 +84,14 @@ def types_of(arguments: tuple[Any, ...]) -> str | None:
 
 
 def _array_type(array: np.ndarray[Any, Any]) -> str | None:
-    flags = array.flags
-    if array.dtype.name not in _TYPE_CODES or not (array.dtype.isnative and flags.aligned):
+    if not _has_type(array):
         return None
-    return f"Array({array.dtype.name}, {array.ndim}, '{_order(array)}', {not flags.writeable}, aligned=True)"
+    readonly = not array.flags.writeable
+    return f"Array({array.dtype.name}, {array.ndim}, '{_order(array)}', {readonly}, aligned=True)"
+
+
+def _has_type(array: np.ndarray[Any, Any]) -> bool:
+    return array.dtype.name in _TYPE_CODES and array.dtype.isnative and array.flags.aligned
 
 
 def _order(array: np.ndarray[Any, Any]) -> str:
@@ -97,7 +101,7 @@ def _order(array: np.ndarray[Any, Any]) -> str:
 def _type_of(value: Any) -> str | None:
     """The name of the type of a value that is no array, or of an array in a tuple."""
     if type(value) is np.ndarray:
-        if _array_type(value) is None:
+        if not _has_type(value):
             return None
         mark = "" if value.flags.writeable else "readonly "
         return f"{mark}array({value.dtype.name}, {value.ndim}d, {_order(value)})"
@@ -151,17 +155,25 @@ def _engine() -> Any:
     llvm.initialize_native_asmprinter()
     helpers = [_extension(name).c_helpers for name in (_HELPERS, _FUNCTIONS)]
     symbols = {f"numba_{name}": address for each in helpers for name, address in each.items()}
-    symbols |= {
-        name if name.startswith("_") else f"NRT_{name}": address
-        for name, address in _extension(_RUNTIME).c_helpers.items()
-    }
     errors = (each for each in vars(builtins).values() if isinstance(each, type))
     symbols |= {f"PyExc_{each.__name__}": id(each) for each in errors if issubclass(each, BaseException)}
     for name, address in (symbols | {"_Py_NoneStruct": id(None)}).items():
         llvm.add_symbol(name, address)
+    name_functions_of_the_runtime()
     nothing = llvm.parse_assembly(f'target triple = "{llvm.get_process_triple()}"')
     machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
     return llvm.create_mcjit_compiler(nothing, machine)
+
+
+@cache
+def name_functions_of_the_runtime() -> None:
+    """Tell LLVM the addresses of Numba's memory functions, which loaded machine code calls by name.
+
+    Numba's `rtsys.initialize` does this too. But it also compiles helpers that only newly compiled kernels
+    need, and loads 27 MB of LLVM code for it. Numba itself calls it before it compiles a kernel.
+    """
+    for name, address in _extension(_RUNTIME).c_helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 @cache
@@ -193,8 +205,7 @@ def _fingerprint() -> Callable[[tuple[Any, ...]], bytes]:
         # Its initialisation takes an address from `numba._devicearray`, by way of the package.
         placeholder = ModuleType("numba")
         placeholder._devicearray = _extension(_ARRAYS)  # type: ignore[attr-defined]
-        locations = find_spec("numba")
-        placeholder.__spec__ = locations
+        placeholder.__spec__ = find_spec("numba")
         sys.modules["numba"] = placeholder
         try:
             dispatcher = _extension(_DISPATCHER)

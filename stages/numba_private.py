@@ -12,16 +12,14 @@ include. So it is optimised and compiled once for each entry, and not again for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Protocol, cast
 
 import llvmlite.binding as llvm
 from numba import njit
 from numba.core import caching, codegen, compiler, registry, serialize
-from numba.core.runtime import nrt
 
 from twinsieve.stages import instructions
-from twinsieve.stages.machine_code import MachineCode
+from twinsieve.stages.machine_code import MachineCode, name_functions_of_the_runtime
 
 # Only parts of Numba have type annotations.
 _Library: Any = codegen.JITCodeLibrary
@@ -30,7 +28,6 @@ _Compiler: Any = compiler.Compiler
 _compile_result: Any = compiler.compile_result
 _dumps: Any = serialize.dumps
 _cpu: Any = registry.cpu_target
-_runtime: Any = nrt
 
 _UNCOUNTED = {"_nrt": False}
 """The option of `njit` that switches reference counting off. Without counting, a kernel cannot allocate."""
@@ -98,7 +95,7 @@ class _KernelCache(caching._Cache):
         loaded = self._files.load_all(str(sig), 2) if self._enabled else []
         if not loaded:
             return None
-        _name_functions_of_the_runtime()
+        name_functions_of_the_runtime()
         code, reduced = loaded
         return self._rebuilt(target_context, reduced if code is None else _with_code(reduced, code.code))
 
@@ -176,17 +173,6 @@ def _machine_code(reduced: tuple[Any, ...]) -> MachineCode | None:
 def _with_code(reduced: tuple[Any, ...], machine_code: bytes) -> tuple[Any, ...]:
     (name, kind, (_, llvm_code)), *others = reduced
     return ((name, kind, (machine_code, llvm_code)), *others)
-
-
-@cache
-def _name_functions_of_the_runtime() -> None:
-    """Tell LLVM the addresses of Numba's memory functions, which loaded machine code calls by name.
-
-    Numba's `rtsys.initialize` does this too. But it also compiles helpers that only newly compiled kernels
-    need, and loads 27 MB of LLVM code for it. Numba itself calls it before it compiles a kernel.
-    """
-    for name, address in _runtime._nrt.c_helpers.items():
-        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _EntryLibrary(_Library):  # type: ignore[misc]
