@@ -15,7 +15,7 @@ from math import inf
 from typing import NamedTuple
 
 from tests.driver import DEAD, DUPLICATES, LOG, OUTPUT, SCHEME, SEEDED, Taken, World
-from tests.model.history import Cause, Place
+from tests.model.history import Cause, Loss, Place
 from tests.model.raw import Raw, Same, check_dropped, check_once, check_order, check_standing
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.wire.block import Block, RowKind, decode_block
@@ -73,21 +73,18 @@ class Truth:
         leads."""
         if place not in self.raw.messages:
             return True  # misread: its topic was gone already
-        losses = self.raw.losses(self.raw.messages[place])
         return any(
-            (not loss.passed or loss.cause in (Cause.DELETED, Cause.TAKEN_OUT))
-            and (loss.at_s is None or self.raw.world.wall_ms(loss.at_s) <= by_ms)
-            for loss in losses
+            not loss.passed or loss.cause in (Cause.DELETED, Cause.TAKEN_OUT)
+            for loss in self._losses(place, by_ms)
         )
 
     def compacted(self, place: Place, by_ms: float) -> bool:
         """Whether compaction took the message before this moment of the wall clock."""
+        return any(loss.cause is Cause.COMPACTION for loss in self._losses(place, by_ms))
+
+    def _losses(self, place: Place, by_ms: float) -> list[Loss]:
         losses = self.raw.losses(self.raw.messages[place])
-        return any(
-            loss.cause is Cause.COMPACTION
-            and (loss.at_s is None or self.raw.world.wall_ms(loss.at_s) <= by_ms)
-            for loss in losses
-        )
+        return [loss for loss in losses if loss.at_s is None or self.raw.world.wall_ms(loss.at_s) <= by_ms]
 
     def limited(self, place: Place, by_ms: float) -> bool:
         """Whether an output took less than the message needs, from a moment before this one on."""
