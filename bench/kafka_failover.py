@@ -33,6 +33,7 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.stages.contract import MAX_SEGMENT
 
 _TRICKLE = 200.0
 _LIMIT_S = 900.0
@@ -202,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--kept", type=int, default=1_000_000)
-    parser.add_argument("--segment", type=int, default=16_000_000, help="near.segment")
+    parser.add_argument("--segment", type=int, default=MAX_SEGMENT, help="near.segment")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()

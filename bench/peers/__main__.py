@@ -21,9 +21,8 @@ from bench.machine import machine_line
 from bench.peers.files import Contestant, contestants
 from bench.peers.installation import Installation, installed
 from bench.peers.latency import Latency, latencies
-from bench.peers.latency import medians as latency_of
-from bench.peers.programs import WORKERS
-from bench.peers.throughput import Result, medians, results
+from bench.peers.programs import WORKERS, medians
+from bench.peers.throughput import Result, results
 from twinsieve.pipeline.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -64,16 +63,7 @@ def _files(peers: Installation, rows: int, times: int, *, plots: bool) -> dict[s
             lines.writelines(orjson.dumps(post) + b"\n" for post in generate(rows, 1, truth=True))
         found, errors = contestants(source, Path(name), peers, times)
     print(f"input: a file of {rows:,} generated posts; medians of {times} runs in turn, start included\n")
-    head = [
-        "program",
-        "posts/s",
-        "lowest, highest",
-        "CPU, s",
-        "MiB",
-        "repeats dropped",
-        "edited ones",
-        "lost",
-    ]
+    head = ["program", "posts/s", "lowest, highest", "CPU, s", "MiB", "repeats dropped", "edited", "lost"]
     table = [_row_of_file(each, rows) for each in found]
     print(markdown(head, table), flush=True)
     _print_errors(errors)
@@ -143,7 +133,7 @@ def _latency(peers: Installation, rate: float, times: int) -> dict[str, Any]:
         f"\ninput: posts that repeat nothing, {rate:,.0f}/s for {_LATENCY_S:g} s, one process each; "
         f"medians of {times} runs in turn\n"
     )
-    shown = [latency_of(runs) for runs in found.values()]
+    shown = [medians(runs) for runs in found.values()]
     print(
         markdown(["program", "p50, ms", "p99, ms"], [[x.name, f"{x.p50:.0f}", f"{x.p99:.0f}"] for x in shown])
     )

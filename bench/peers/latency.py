@@ -11,13 +11,12 @@ from collections.abc import Callable
 from statistics import median, quantiles
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from bench.peers.installation import Installation
-from bench.peers.programs import NAMES, in_turn, make_topic, program, send
+from bench.peers.programs import NAMES, in_turn, make_topic, program, reader_of, send
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import in_thread, poll_until
-from tests.broker.load import PARTITIONS
 from twinsieve.pipeline.generate.stream import generate
 
 _SKIP_S = 15.0
@@ -59,12 +58,6 @@ def latencies(
         return in_turn(_PROGRAMS, times, peers, run)
 
 
-def medians(runs: list[Latency]) -> Latency:
-    """The medians of both."""
-    p50, p99 = (median(getattr(run, name) for run in runs) for name in ("p50", "p99"))
-    return runs[0]._replace(p50=p50, p99=p99)
-
-
 def _waits_ms(bootstrap: str, source: str, output: str, rate: float, seconds: float) -> list[float]:
     """How long messages took that were written after `_SKIP_S`."""
     waits: list[float] = []
@@ -72,18 +65,7 @@ def _waits_ms(bootstrap: str, source: str, output: str, rate: float, seconds: fl
     stop = threading.Event()
 
     def read() -> None:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": "peers-late",
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 5,
-                "log_level": 0,
-            }
-        )
-        consumer.assign([TopicPartition(output, number, 0) for number in range(PARTITIONS)])
+        consumer = reader_of(bootstrap, output)
         while not stop.is_set():
             for message in consumer.consume(1, 0.1) + consumer.consume(5_000, 0):
                 if not message.error():

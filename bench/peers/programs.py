@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.peers.installation import Installation
 from tests import debian
@@ -30,7 +31,8 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-_Result = TypeVar("_Result")
+_Result = TypeVar("_Result", bound=Any)
+"""A NamedTuple: what was measured in one run."""
 _ROOT = Path(__file__).resolve().parents[2]
 _JAVA = Path(__file__).with_name("streams")
 WORKERS = 2
@@ -79,6 +81,30 @@ def in_turn(
             except RuntimeError as error:
                 errors[name] = str(error)
     return {name: results for name, results in found.items() if name not in errors}, errors
+
+
+def medians(runs: list[_Result]) -> _Result:
+    """One result with the medians of all that are fractions; the rest is of the first run."""
+    first = runs[0]
+    fractions = [name for name, value in first._asdict().items() if isinstance(value, float)]
+    return first._replace(**{name: median(getattr(run, name) for run in runs) for name in fractions})
+
+
+def reader_of(bootstrap: str, topic: str) -> Consumer:
+    """A consumer of the committed messages of a topic, from its beginning, without delay."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "peers-reader",
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "fetch.wait.max.ms": 5,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    return consumer
 
 
 def make_topic(bootstrap: str, topic: str) -> None:

@@ -6,13 +6,12 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from bench.peers.installation import Installation
-from bench.peers.programs import NAMES, OWN, Program, in_turn, make_topic, program, send
+from bench.peers.programs import NAMES, OWN, Program, in_turn, make_topic, program, reader_of, send
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
 from tests.broker.load import PARTITIONS
@@ -50,12 +49,6 @@ def results(
             return result
 
         return in_turn(NAMES, times, peers, run)
-
-
-def medians(runs: list[Result]) -> Result:
-    """The medians of rate and CPU time."""
-    rate, cpu = (median(getattr(run, name) for run in runs) for name in ("rate", "cpu"))
-    return runs[0]._replace(rate=rate, cpu=cpu)
 
 
 def _write(bootstrap: str, topic: str, messages: int) -> int:
@@ -110,16 +103,7 @@ def _cpu_seconds(pid: int) -> float:
 
 def _count(bootstrap: str, topic: str) -> int:
     """Committed messages of a topic."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "peers-count",
-            "auto.offset.reset": "earliest",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    consumer = reader_of(bootstrap, topic)
     count, quiet_s = 0, time.monotonic() + 5.0
     while time.monotonic() < quiet_s:
         messages = [message for message in consumer.consume(10_000, 0.5) if not message.error()]
