@@ -35,6 +35,7 @@ from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.kernel import Kernel
 from twinsieve.stages.pairs.all_pairs import Search, all_pairs
+from twinsieve.stages.rows.times import read_times
 from twinsieve.stages.text.rules import TextConfig
 
 TEXTS = [
@@ -80,9 +81,10 @@ def main() -> None:
 
 
 def every_row() -> None:
-    """Read rows of JSON, and hash ids."""
+    """Read rows of JSON and times, hash ids."""
     Scanned([b'{"a":"b\\n"}'], ["a"], lambda _rows: []).values(("a",))
     hash_ids(["a"])
+    read_times(["2024-02-29T08:00:00.004+08:00", "soon"])
 
 
 def every_scheme() -> None:

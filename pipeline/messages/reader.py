@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import mmh3
@@ -26,6 +25,7 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
 from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts
 from twinsieve.stages.judge.scheme import join_fields
+from twinsieve.stages.rows.times import read_times
 
 KEYS_BY = "spelling"
 """How numbers in ids, scopes and exact keys are compared. This word must change whenever the comparison does,
@@ -33,9 +33,6 @@ so that saved keys are not compared with new ones."""
 
 _ID_SEED = 0x7D1
 _SCOPE_SEED = 0x5C0
-_KNOWN_TIMES = 4096
-_MAX_KNOWN_LENGTH = 64
-"""Longest text of a time that is cached, because messages from outside may hold texts of any length."""
 
 
 @dataclass(slots=True)
@@ -328,16 +325,19 @@ def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:
     return [b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)]
 
 
-_known_time_ms = lru_cache(_KNOWN_TIMES)(time_ms)
-
-
 def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
     """int64[n]: times in ms since 1970, NO_TIME for none; and the number of values that are not times."""
-    times = [
-        _known_time_ms(value) if type(value) is str and len(value) <= _MAX_KNOWN_LENGTH else time_ms(value)
-        for value in values
-    ]
-    return np.array([NO_TIME if time is None else time for time in times], np.int64), times.count(None)
+    if set(map(type, values)) == {str}:
+        times, is_read = read_times(values)
+        others = np.flatnonzero(~is_read).tolist()
+    else:
+        times, others = np.empty(len(values), np.int64), list(range(len(values)))
+    bad = 0
+    for row in others:
+        time = time_ms(values[row])
+        bad += time is None
+        times[row] = NO_TIME if time is None else time
+    return times, bad
 
 
 def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable]:

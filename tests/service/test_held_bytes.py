@@ -5,24 +5,9 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
-import orjson
-
 from tests.driver import LOG
 from twinsieve.pipeline.broker.records import Records
-from twinsieve.pipeline.messages import reader
-from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.asks import HEADER_BYTES, ROW_BYTES, bytes_held
-
-
-def test_long_times_are_read_and_not_remembered() -> None:
-    reader._known_time_ms.cache_clear()
-    long = " " * 5_000 + "2024-05-01T12:00:00Z"
-    messages = [
-        orjson.dumps({"text": "今天天气很好", "created_at": time}) for time in (long, "2024-05-01T12:00:00Z")
-    ]
-    columns = reader.MessageReader(Settings()).read(messages)
-    assert columns.times_ms[1] == 1_714_564_800_000
-    assert reader._known_time_ms.cache_info().currsize == 1
 
 
 def test_headers_count_as_bytes_held() -> None:
