@@ -35,6 +35,7 @@ from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.kernel import Kernel
 from twinsieve.stages.pairs.all_pairs import Search, all_pairs
+from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.rows.times import read_times
 from twinsieve.stages.text.rules import TextConfig
 
@@ -81,10 +82,11 @@ def main() -> None:
 
 
 def every_row() -> None:
-    """Read rows of JSON and times, hash ids."""
+    """Read rows of JSON and times, hash ids, write record batches."""
     Scanned([b'{"a":"b\\n"}'], ["a"], lambda _rows: []).values(("a",))
     hash_ids(["a"])
     read_times(["2024-02-29T08:00:00.004+08:00", "soon"])
+    encode_batches([7, 8], [None, b"k"], [b"v", b""], [[("n", b"t"), ("n", None)], []], 1)
 
 
 def every_scheme() -> None:

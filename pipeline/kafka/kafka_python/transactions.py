@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from kafka import TopicPartition, errors
 
 from twinsieve.pipeline.broker.records import (
@@ -19,13 +20,27 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
-from twinsieve.pipeline.kafka.kafka_python.patches import cut_off, first_error
+from twinsieve.pipeline.kafka.kafka_python.patches import append_batches, cut_off, first_error
 from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.kafka_python.reading import offset_and_metadata
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
+from twinsieve.stages.rows.record_batch import encode_batches
 
 _LINGER_MS = 5
+_ENCODED_BYTES = 2 << 20
 _QUICK_S = 3.0
+
+
+def _parts(values: Sequence[bytes | None]) -> Iterator[slice]:
+    """Rows that are encoded in one call. Encoding takes a few times `_ENCODED_BYTES` of memory; a part of one
+    row may be larger."""
+    upto = np.cumsum([len(value or b"") for value in values])
+    low = 0
+    while low < len(values):
+        spent = int(upto[low - 1]) if low else 0
+        high = max(low + 1, int(np.searchsorted(upto, spent + _ENCODED_BYTES, "right")))
+        yield slice(low, high)
+        low = high
 
 
 class PythonTransactionalProducer(KafkaTransactionalProducer):
@@ -78,18 +93,39 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             shut(producer)
 
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        send, now_ms, sent_s = self._producer.send, self._clock.now_ms(), time.monotonic()
-        for key, value, headers, stamp in zip(
-            messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True
-        ):
-            future = send(topic, value, key, list(headers), partition, now_ms if stamp < 0 else stamp)
+        if not len(messages):
+            return
+        sent_s = time.monotonic()
+        if partition is None:
+            # The library's partitioner decides, row by row.
+            self._send_rows(topic, messages)
+        else:
+            target, stamps = TopicPartition(topic, partition), self._stamps(messages)
+            for part in _parts(messages.values):
+                columns = stamps[part], messages.keys[part], messages.values[part], messages.headers[part]
+                batches = encode_batches(*columns, self._batches.now)
+                self._futures += append_batches(self._producer, target, batches)
+        self._sent_last = self._futures[-1], sent_s
+
+    def _send_rows(self, topic: str, messages: Messages) -> None:
+        columns = messages.keys, messages.values, messages.headers, self._stamps(messages)
+        for key, value, headers, stamp in zip(*columns, strict=True):
+            future = self._producer.send(topic, value, key, list(headers), timestamp_ms=stamp)
             # If the metadata says "not authorised", send() returns a failed future without failing the
             # transaction, which would then commit without this message.
             if future.is_done and future.failed():
                 raise future.exception
             self._futures.append(future)
-        if len(messages):
-            self._sent_last = self._futures[-1], sent_s
+
+    def _stamps(self, messages: Messages) -> list[int]:
+        """The timestamps to send, ms since 1970: of a message without one, the broker's time."""
+        stamps = messages.timestamps_ms
+        if min(stamps) >= 0:
+            return stamps
+        now_ms = self._clock.now_ms()
+        if now_ms is None:
+            now_ms = int(time.time() * 1000)
+        return [now_ms if stamp < 0 else stamp for stamp in stamps]
 
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
         targets = {

@@ -1,0 +1,189 @@
+"""Writes rows as the records of Kafka's record batches (format version 2), all rows in one call.
+
+source: https://kafka.apache.org/documentation/#recordbatch, "Record" and "Record Header"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.kernel import ZERO, kernel
+
+_BATCH_HEADER_BYTES = 61
+_ROW_BYTES = 5 + 1 + 10 + 5 + 5 + 5 + 5
+"""The most bytes of a record beside its key, value and headers: six lengths, the attributes, the time."""
+_HEADER_BYTES = 5 + 5
+"""The most bytes of a header beside its name and value."""
+_NO_ATTRIBUTES = np.uint8(0)
+_MORE = np.uint8(0x80)
+
+
+class EncodedBatch(NamedTuple):
+    """The records of one batch.
+
+    records: as they stand behind the batch's header, not compressed; rows: how many they are
+    first_ms, latest_ms: time of the first record, and the latest of all
+    """
+
+    records: bytes
+    rows: int
+    first_ms: int
+    latest_ms: int
+
+
+class _Column(NamedTuple):
+    """n byte strings. content: uint8[], one behind the other; sizes: int64[n], -1 for None"""
+
+    content: NDArray[np.uint8]
+    sizes: NDArray[np.int64]
+
+
+class _Rows(NamedTuple):
+    """n rows with h headers in all. times_ms, header_counts: int64[n]; names, texts: of the headers"""
+
+    times_ms: NDArray[np.int64]
+    keys: _Column
+    values: _Column
+    header_counts: NDArray[np.int64]
+    names: _Column
+    texts: _Column
+
+
+def encode_batches(
+    times_ms: Sequence[int],
+    keys: Sequence[bytes | None],
+    values: Sequence[bytes | None],
+    headers: Sequence[Sequence[tuple[str, bytes | None]]],
+    batch_bytes: int,
+) -> list[EncodedBatch]:
+    """The rows as record batches, in order; all columns have one entry for each row.
+
+    batch_bytes: a batch ends before the row with which it would be larger, uncompressed and with its header.
+        A batch of one row may be larger
+    raises: UnicodeEncodeError if the name of a header cannot be encoded
+    """
+    count = len(values)
+    pairs = list(chain.from_iterable(headers))
+    rows = _Rows(
+        np.array(times_ms, np.int64),
+        _column(keys),
+        _column(values),
+        np.fromiter(map(len, headers), np.int64, count),
+        _column([name.encode() for name, _ in pairs]),
+        _column([text for _, text in pairs]),
+    )
+    columns = rows.keys, rows.values, rows.names, rows.texts
+    content_bytes = sum(len(column.content) for column in columns)
+    out = np.empty(content_bytes + _ROW_BYTES * count + _HEADER_BYTES * len(pairs), np.uint8)
+    row_ends, byte_ends = np.empty(count, np.int64), np.empty(count, np.int64)
+    batches = _encode(rows, batch_bytes - _BATCH_HEADER_BYTES, out, row_ends, byte_ends)
+    encoded, row, start = [], 0, 0
+    for row_end, end in zip(row_ends[:batches].tolist(), byte_ends[:batches].tolist(), strict=True):
+        latest_ms = int(rows.times_ms[row:row_end].max())
+        records = out[start:end].tobytes()
+        encoded.append(EncodedBatch(records, row_end - row, int(rows.times_ms[row]), latest_ms))
+        row, start = row_end, end
+    return encoded
+
+
+def _column(strings: Sequence[bytes | None]) -> _Column:
+    if None not in strings:
+        sizes = np.fromiter(map(len, strings), np.int64, len(strings))  # type: ignore[arg-type]
+        return _Column(np.frombuffer(b"".join(strings), np.uint8), sizes)  # type: ignore[arg-type]
+    sizes = np.fromiter((-1 if text is None else len(text) for text in strings), np.int64, len(strings))
+    return _Column(np.frombuffer(b"".join(filter(None, strings)), np.uint8), sizes)
+
+
+@kernel
+def _encode(
+    rows: _Rows,
+    room: int,
+    out: NDArray[np.uint8],
+    row_ends: NDArray[np.int64],
+    byte_ends: NDArray[np.int64],
+) -> int:
+    """Write the records of all batches, and where each ends. returns: the number of batches
+
+    room: bytes for the records of a batch
+    """
+    batches, first, begin, at = ZERO, ZERO, ZERO, ZERO
+    key_at, value_at, name_at, text_at, header = ZERO, ZERO, ZERO, ZERO, ZERO
+    for row in range(len(rows.times_ms)):
+        key_size, value_size = rows.keys.sizes[row], rows.values.sizes[row]
+        headers = rows.header_counts[row]
+        beside = 1 + _field_size(key_size) + _field_size(value_size) + _varint_size(headers)
+        for place in range(header, header + headers):
+            beside += _field_size(rows.names.sizes[place]) + _field_size(rows.texts.sizes[place])
+        size = beside + _varint_size(rows.times_ms[row] - rows.times_ms[first]) + _varint_size(row - first)
+        if row > first and at - begin + _varint_size(size) + size > room:
+            row_ends[batches], byte_ends[batches] = row, at
+            batches += 1
+            first, begin = row, at
+            size = beside + _varint_size(ZERO) + _varint_size(ZERO)
+        at = _write_varint(size, out, at)
+        out[at] = _NO_ATTRIBUTES
+        at = _write_varint(rows.times_ms[row] - rows.times_ms[first], out, at + 1)
+        at = _write_varint(row - first, out, at)
+        at, key_at = _write_field(rows.keys.content, key_at, key_size, out, at)
+        at, value_at = _write_field(rows.values.content, value_at, value_size, out, at)
+        at = _write_varint(headers, out, at)
+        for place in range(header, header + headers):
+            at, name_at = _write_field(rows.names.content, name_at, rows.names.sizes[place], out, at)
+            at, text_at = _write_field(rows.texts.content, text_at, rows.texts.sizes[place], out, at)
+        header += headers
+    if len(rows.times_ms):
+        row_ends[batches], byte_ends[batches] = len(rows.times_ms), at
+        batches += 1
+    return batches
+
+
+@kernel(callee=True)
+def _field_size(size: int) -> int:
+    """Bytes of a string with its length. size: -1 for None"""
+    return _varint_size(size) + max(size, ZERO)
+
+
+@kernel(callee=True)
+def _varint_size(number: int) -> int:
+    """Bytes of a number, as `_write_varint` writes it."""
+    rest = np.uint64((number << 1) ^ (number >> 63))
+    size = ZERO + 1
+    while rest >= np.uint64(_MORE):
+        rest >>= np.uint64(7)
+        size += 1
+    return size
+
+
+@kernel(callee=True)
+def _write_varint(number: int, out: NDArray[np.uint8], at: int) -> int:
+    """Write a signed number, seven bits a byte, the lowest first; its sign is bit 0. returns: the place
+    behind it"""
+    rest = np.uint64((number << 1) ^ (number >> 63))
+    while rest >= np.uint64(_MORE):
+        out[at] = np.uint8(rest) | _MORE
+        rest >>= np.uint64(7)
+        at += 1
+    out[at] = np.uint8(rest)
+    return at + 1
+
+
+@kernel(callee=True)
+def _write_field(
+    content: NDArray[np.uint8], start: int, size: int, out: NDArray[np.uint8], at: int
+) -> tuple[int, int]:
+    """Write a string with its length. returns: (the place behind it, the start of the next one in `content`)
+
+    size: -1 for None
+    """
+    at = _write_varint(size, out, at)
+    if size <= 0:
+        return at, start
+    source, target = content[start : start + size], out[at : at + size]
+    for i in range(size):
+        target[i] = source[i]
+    return at + size, start + size
