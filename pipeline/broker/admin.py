@@ -41,9 +41,14 @@ class TopicInfo:
         """Size of the largest record batch that the topic accepts, in bytes after compression."""
         return self.number("max.message.bytes", DEFAULT_MESSAGE_BYTES)
 
+    @property
+    def stamps(self) -> bool:
+        """Whether its messages get the time at which the broker writes them, in place of their own."""
+        return self.settings.get("message.timestamp.type") == "LogAppendTime"
+
     def accepted_ms(self, side: Literal["before", "after"]) -> int:
         """How many ms a message's timestamp may lie before, or after, the broker's time."""
-        if self.settings.get("message.timestamp.type") == "LogAppendTime":
+        if self.stamps:
             return ANY_MS
         return self.number(f"message.timestamp.{side}.max.ms", ANY_MS)
 

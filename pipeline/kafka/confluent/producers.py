@@ -21,6 +21,10 @@ from twinsieve.pipeline.kafka.limits import BATCH_BYTES, BatchBytes
 from twinsieve.pipeline.settings.client_buffers import queue_bytes
 from twinsieve.pipeline.settings.model import KafkaSettings
 
+_BY_KEY = -1
+"""The partition of a message whose key chooses it."""
+_NOW = 0
+"""The timestamp of a message that gets the time of this machine."""
 _BLOCK_S = 5.0
 CLOSE_S = 2.0
 _REPORT_S = 0.5
@@ -56,40 +60,40 @@ def producer_options(settings: KafkaSettings, batch_bytes: int = BATCH_BYTES) ->
     }
 
 
-def put(
+def put_all(
     producer: Producer,
     topic: str,
     partition: int | None,
     messages: Messages,
-    row: int,
-    on_delivery: Any,
+    reports: tuple[Any, Any],
     now_ms: int | None,
 ) -> None:
-    """Queue one message for sending. If the queue stays full for `_BLOCK_S`, raise BufferError.
+    """Queue messages for sending. If the queue stays full for `_BLOCK_S`, raise BufferError.
 
-    row: index of the message in `messages`
+    reports: what is called when the first message was delivered or failed, and the same for all others
     now_ms: timestamp for a message that has none; None: the library uses the clock of this machine
     """
-    more: dict[str, Any] = {} if partition is None else {"partition": partition}
-    stamp = messages.timestamps_ms[row]
-    if stamp < 0 and now_ms is not None:
-        stamp = now_ms
-    if stamp >= 0:
-        # confluent-kafka reads timestamp 0 as "now", so 0 is sent as 1 ms, an error of one millisecond.
-        more["timestamp"] = max(1, stamp)
-    headers = messages.headers[row]
-    if headers:
-        more["headers"] = list(headers)
-    value, key = messages.values[row], messages.keys[row]
-    deadline = time.monotonic() + _BLOCK_S
-    while True:
-        try:
-            producer.produce(topic, value, key, on_delivery=on_delivery, **more)
-            return
-        except BufferError:
-            if time.monotonic() >= deadline:
-                raise
-            producer.poll(0.05)
+    number = _BY_KEY if partition is None else partition
+    columns = messages.keys, messages.values, messages.headers, messages.timestamps_ms
+    on_delivery, report = reports
+    # confluent-kafka reads timestamp 0 as "now", so 0 is sent as 1 ms, an error of one millisecond.
+    now = _NOW if now_ms is None else max(1, now_ms)
+    for key, value, headers, stamp in zip(*columns, strict=True):
+        more: Any = {"headers": list(headers)} if headers else {}
+        timestamp = now if stamp < 0 else stamp or 1
+        deadline_s: float | None = None
+        while True:
+            try:
+                producer.produce(
+                    topic, value, key, partition=number, on_delivery=on_delivery, timestamp=timestamp, **more
+                )
+                break
+            except BufferError:
+                deadline_s = deadline_s or time.monotonic() + _BLOCK_S
+                if time.monotonic() >= deadline_s:
+                    raise
+                producer.poll(0.05)
+        on_delivery = report
 
 
 def note_time(clock: BrokerClock, message: Any, sent_s: float) -> None:
@@ -165,9 +169,9 @@ class ConfluentIdempotentProducer(Client):
 
         producer = self._producer = self._producer or self._new_producer()
         try:
-            for row in range(len(messages)):
-                self._waiting += 1
-                put(producer, partition.topic, partition.number, messages, row, on_delivery, now_ms)
+            self._waiting += len(messages)
+            reports = on_delivery, on_delivery
+            put_all(producer, partition.topic, partition.number, messages, reports, now_ms)
         except (KafkaException, BufferError) as error:
             # A failed producer raises the same error for every message. Its delivery reports hold the cause.
             self._serve(producer, 0)

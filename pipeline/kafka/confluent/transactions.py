@@ -15,7 +15,7 @@ from twinsieve.pipeline.broker.records import AbortableError, Committed, Message
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
 from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
-from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, note_time, producer_options, put, shut
+from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, note_time, producer_options, put_all, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
 _GRACE_S = 2.0
@@ -53,8 +53,14 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             # With a longer linger messages would be sent only after the transaction's offsets, not in
             # parallel with them.
             "linger.ms": 1,
+            # A report on each message would cost as much as half of the call that sends it. The first one is
+            # needed where it brings, or may bring, the broker's time.
+            "delivery.report.only.error": bool(topics) and not any(map(self._stamps, topics)),
         }
         self._make()
+
+    def _stamps(self, topic: str) -> bool:
+        return self._limits.of(topic).stamps
 
     def _make(self) -> None:
         try:
@@ -123,10 +129,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         self._topics.add(topic)
         now_ms, sent_s = self._clock.now_ms(), time.monotonic()
-        on_delivery: Any = partial(self._on_first_delivery, sent_s)
-        for row in range(len(messages)):
-            put(self._producer, topic, partition, messages, row, on_delivery, now_ms)
-            on_delivery = self._on_delivery
+        reports = partial(self._on_first_delivery, sent_s), self._on_delivery
+        put_all(self._producer, topic, partition, messages, reports, now_ms)
         self._producer.poll(0)
 
     def _on_delivery(self, error: KafkaError | None, _: object) -> None:
