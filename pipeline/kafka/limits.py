@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
+from operator import itemgetter
 
 import lz4.frame
 import zstandard
@@ -97,6 +99,10 @@ class Limits:
         max_bytes = info.message_bytes
         oldest, newest = self._clock.accepted_ms(info)
         small = min(max_bytes, self._client_bytes) - _BATCH_BYTES
+        stamps = messages.timestamps_ms
+        timely = oldest <= min(stamps, default=oldest) and max(stamps, default=newest) <= newest
+        if timely and _all_at_most(messages, small):
+            return {}
         reasons: dict[int, DeadLetterReason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
@@ -176,6 +182,24 @@ class BatchBytes:
         self._limits.forget(self._topics)
         taken = self._taken()
         self.now = taken if taken < self.now else max(_LEAST_BATCH_BYTES, self.now // 2)
+
+
+def _all_at_most(messages: Messages, size: int) -> bool:
+    """Whether surely no message has more bytes, and none has what `_bytes_at_most` does not count; of whole
+    columns, in a fraction of the time of the single messages."""
+    if None in messages.values:
+        return False
+    most = max(map(len, messages.values), default=0)  # type: ignore[arg-type]
+    most += max(map(len, filter(None, messages.keys)), default=0)
+    if any(messages.headers):
+        pairs = list(chain.from_iterable(messages.headers))
+        texts = list(map(itemgetter(1), pairs))
+        names = set(map(itemgetter(0), pairs))
+        if None in texts or not all(map(str.isascii, names)):
+            return False
+        header = max(map(len, names)) + max(map(len, texts)) + _HEADER_BYTES
+        most += header * max(map(len, messages.headers))
+    return most <= size
 
 
 def _bytes_at_most(key: bytes | None, value: bytes, headers: Sequence[Header]) -> int:

@@ -276,7 +276,14 @@ def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages
     """These rows as messages for the output topic. origin: whether to add the origin header"""
     headers = pick(records.headers, rows)
     if origin:
-        headers = [(*own, header) for own, header in zip(headers, _origins(records, rows), strict=True)]
+        origins = _origins(records, rows)
+        # Most messages have no headers of their own.
+        alone = not any(headers)
+        headers = (
+            list(zip(origins))
+            if alone
+            else [(*own, each) for own, each in zip(headers, origins, strict=True)]
+        )
     return _messages(records, rows, headers)
 
 
