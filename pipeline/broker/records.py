@@ -133,6 +133,15 @@ class Records:
         """The offset after the last message; there must be at least one message."""
         return self.offsets[-1] + 1
 
+    def extend(self, others: Records) -> None:
+        """Append the rows of others, which may be of another partition; that of this object stays."""
+        self.offsets += others.offsets
+        self.timestamps_ms += others.timestamps_ms
+        self.keys += others.keys
+        self.values += others.values
+        self.headers += others.headers
+        self.epochs += others.epochs
+
     def slice(self, low: int, high: int) -> Records:
         """The rows [low, high); this object itself if these are all rows."""
         if high - low == len(self):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,16 @@ HEADER_BYTES = 150
 READING_FACTOR = 60
 """Reading a text needs at most this many times the size of its message as extra memory, because NFKC turns
 the three bytes of U+FDFA into 18 characters."""
+
+
+class Asked(NamedTuple):
+    """Records to ask about. max_rows, max_bytes: limits for the originals of one block; a single row may be
+    larger"""
+
+    session: Session
+    records: Records
+    max_rows: int
+    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +74,53 @@ class Asks:
         )
         self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
 
-    def ask(self, session: Session, records: Records, max_rows: int, max_bytes: int) -> None:
-        """Send these records, the next of the session's partition, to the log as blocks.
+    def ask(self, polled: Sequence[Asked]) -> None:
+        """Send these records, the next ones of their sessions, to the log as blocks.
 
-        max_rows, max_bytes: limits for the originals of one block; a single row may be larger. At most
-            MAX_ASKED_BYTES are read together, because reading takes up to READING_FACTOR times their memory.
+        At most MAX_ASKED_BYTES are read together, because reading takes up to READING_FACTOR times their
+        memory; a single row may be larger.
+
         raises: AbortableError if some of these records were sent before, or if the log refuses a block
         """
-        if records.offsets[0] < session.covered:
-            raise AbortableError(
-                f"{records.partition}: received offset {records.offsets[0]} again, although offsets below "
-                f"{session.covered} were already sent to the index; starting again"
-            )
-        for part in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):
-            self._ask(session, part)
+        together: list[tuple[Session, Records]] = []
+        held = 0
+        for session, records, max_rows, max_bytes in polled:
+            if records.offsets[0] < session.covered:
+                raise AbortableError(
+                    f"{records.partition}: received offset {records.offsets[0]} again, although offsets "
+                    f"below {session.covered} were already sent to the index; starting again"
+                )
+            for part in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):
+                size = bytes_held(part)
+                if together and held + size > MAX_ASKED_BYTES:
+                    self._ask(together)
+                    together, held = [], 0
+                together.append((session, part))
+                held += size
+        if together:
+            self._ask(together)
 
-    def _ask(self, session: Session, records: Records) -> None:
-        records, foreign = without_foreign(records)
-        refused = self._refused(session, records)
-        kinds, batch, reasons = self.reader.read(records, refused)
+    def _ask(self, parts: Sequence[tuple[Session, Records]]) -> None:
+        known = []
+        for session, original in parts:
+            records, foreign = without_foreign(original)
+            known.append((session, records, foreign, self._refused(session, records)))
+        read = self.reader.read_all([(records, refused) for _, records, _, refused in known])
         self.hook(WorkerStep.FINGERPRINTED)
-        whole = replace(
-            self._block(session),
-            end=records.next_offset,
-            offsets=np.array(records.offsets, np.int64),
-            kinds=kinds,
-            batch=batch,
-        )
-        blocks, low = [], 0
-        for block in split_block(whole, self.config.block_bytes):
-            blocks.append((block, _pending(block, records, reasons, refused, foreign, low)))
-            low += len(block)
-        self._append(session, blocks)
+        for (session, records, foreign, refused), (kinds, batch, reasons) in zip(known, read, strict=True):
+            whole = replace(
+                self._block(session),
+                end=records.next_offset,
+                offsets=np.array(records.offsets, np.int64),
+                kinds=kinds,
+                batch=batch,
+            )
+            blocks, low = [], 0
+            for block in split_block(whole, self.config.block_bytes):
+                blocks.append((block, _pending(block, records, reasons, refused, foreign, low)))
+                low += len(block)
+            self._append(session, blocks)
+            self.hook(WorkerStep.APPENDED)
 
     def _refused(self, session: Session, records: Records) -> dict[int, DeadLetterReason]:
         """Rows that the output topic would refuse, with the reason.

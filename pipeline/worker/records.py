@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,6 +34,31 @@ class RecordReader:
     stamped: bool
     proposal: ProfileProposal | None = None
     notices: list[str] = field(default_factory=list)
+
+    def read_all(
+        self, parts: Sequence[tuple[Records, Mapping[int, DeadLetterReason]]]
+    ) -> list[tuple[NDArray[np.uint8], Batch, dict[int, DeadLetterReason]]]:
+        """What `read` returns for each of these, in less time: all are read together.
+
+        parts: the arguments of `read`; the records may be of different partitions
+        """
+        if len(parts) == 1:
+            return [self.read(*parts[0])]
+        joined = Records(parts[0][0].partition)
+        refused: dict[int, DeadLetterReason] = {}
+        lows = []
+        for records, refused_rows in parts:
+            lows.append(len(joined))
+            refused |= {lows[-1] + row: reason for row, reason in refused_rows.items()}
+            joined.extend(records)
+        kinds, batch, reasons = self.read(joined, refused)
+        readable_upto = np.concatenate(([0], np.cumsum(kinds == RowKind.READABLE)))
+        found = []
+        for low, high in zip(lows, [*lows[1:], len(joined)], strict=True):
+            own = batch.slice(int(readable_upto[low]), int(readable_upto[high]))
+            own_reasons = {row - low: reason for row, reason in reasons.items() if low <= row < high}
+            found.append((kinds[low:high], own, own_reasons))
+        return found
 
     def read(
         self, records: Records, refused: Mapping[int, DeadLetterReason]

@@ -43,7 +43,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
-from twinsieve.pipeline.worker.asks import Asks
+from twinsieve.pipeline.worker.asks import Asked, Asks
 from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
 from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
@@ -223,8 +223,7 @@ class Worker:
             self._queue.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
             # Step 2: make fingerprints and append them to the log.
-            for records in polled.records:
-                self._ask(records)
+            self._ask(polled.records)
         # Step 3: open sessions.
         due = self._queue.due(polled.assignment)
         if due:
@@ -286,18 +285,19 @@ class Worker:
         config = self._config
         return {part.topic for part in partitions} | config.emit.topics | {config.log.topic, config.verdicts}
 
-    def _ask(self, records: Records) -> None:
-        session = self._sessions.get(records.partition)
-        if session is None or not session.reads:
-            return
-        self._ends.query_again(records.partition)
-        if session.doubts(records, self._clock.monotonic_s()):
-            self._compare_s = 0.0
-        max_rows, max_bytes = self._refusals.at_once([session.partition])
-        self._asks.ask(session, records, min(max_rows, self._patience.rows), max_bytes)
-        self._hook(WorkerStep.APPENDED)
-        if self._is_full(session):
-            self._consumer.pause([records.partition])
+    def _ask(self, polled: Sequence[Records]) -> None:
+        asked = []
+        for records in polled:
+            session = self._sessions.get(records.partition)
+            if session is None or not session.reads:
+                continue
+            self._ends.query_again(records.partition)
+            if session.doubts(records, self._clock.monotonic_s()):
+                self._compare_s = 0.0
+            max_rows, max_bytes = self._refusals.at_once([session.partition])
+            asked.append(Asked(session, records, min(max_rows, self._patience.rows), max_bytes))
+        self._asks.ask(asked)
+        self._consumer.pause([each.session.partition for each in asked if self._is_full(each.session)])
 
     def _is_full(self, session: Session, part: int = 1) -> bool:
         halvings = self._refusals.halvings([session.partition])

@@ -805,8 +805,8 @@ OPERATED = (
     Mutant(
         "headers that a producer forged reach the outputs",
         ASKS,
-        "        records, foreign = without_foreign(records)\n",
-        "        _, foreign = without_foreign(records)\n",
+        "            records, foreign = without_foreign(original)\n",
+        "            records, foreign = original, without_foreign(original)[1]\n",
         ("tests/worker/test_foreign_headers.py",),
     ),
     Mutant(
@@ -1061,7 +1061,7 @@ TOPICS = (
     Mutant(
         "topics: an input that was made again is read on for a second",
         WORKER,
-        "        if session.doubts(records, self._clock.monotonic_s()):\n            self._compare_s = 0.0\n",
+        "            if session.doubts(records, self._clock.monotonic_s()):\n                self._compare_s = 0.0\n",
         "",
         ("tests/model/test_recreated_input.py",),
     ),
