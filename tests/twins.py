@@ -13,6 +13,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.index.state import Asked, IndexState
+from twinsieve.pipeline.wire.block import Block
+from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,
@@ -177,6 +180,14 @@ class FrozenHashes(Frozen):
 
     def write(self, stream: BinaryIO) -> None:
         stream.write(self.content)
+
+
+def ruled(
+    state: IndexState, block: Block, log_offset: int, arrival_ms: int, given_up: Collection[bytes] = ()
+) -> Ruling:
+    """The ruling on one block alone."""
+    (ruling,) = state.rule([Asked(block, log_offset, arrival_ms, tuple(sorted(given_up)))])
+    return ruling
 
 
 class Later(Executor):

@@ -21,7 +21,7 @@ new index restores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
@@ -45,6 +45,7 @@ from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
+from twinsieve.pipeline.index.state import Asked
 from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.pieces import Watch, no_watch
@@ -432,13 +433,28 @@ class Index:
         self.waits_since_ms = blocks[0].stamp_ms
         self.judges = True
         rulings: list[tuple[Ruling, int]] = []
-        step_bytes = 0
-        for block in blocks:
-            step_bytes += len(block.data)
+        waiting: list[tuple[_Read, Asked]] = []
+        step_bytes = rows = 0
+        for read in blocks:
+            step_bytes += len(read.data)
             is_late = self._clock.monotonic_s() - began_s >= max_s or step_bytes > self._config.max_step_bytes
-            if rulings and is_late:
+            if (rulings or waiting) and is_late:
                 break
-            rulings.append(self._rule(block))
+            try:
+                asked = self._asked(read)
+            except (ForeignSchemeError, ForeignVersionError) as error:
+                if waiting:
+                    rulings += self._rule(waiting)
+                    waiting, rows = [], 0
+                rulings.append(self._refuse(read, error))
+                continue
+            waiting.append((read, asked))
+            rows += len(asked.block)
+            if asked.given_up or rows >= self._pace.rows:
+                rulings += self._rule(waiting)
+                waiting, rows = [], 0
+        if waiting:
+            rulings += self._rule(waiting)
         self.judges = False
         took_s = self._clock.monotonic_s() - began_s
         self._reads_again = len(rulings) < len(blocks)
@@ -466,25 +482,35 @@ class Index:
             self.snapshots.begin(self.state, self.follower.decisions_at)
         return [ruling for ruling, _ in rulings]
 
-    def _rule(self, read: _Read) -> tuple[Ruling, int]:
-        """The ruling on a block, and the number of the verdicts partition for its answer."""
-        offset, data = read.offset, read.data
-        try:
-            block = decode_block(data, self._config.scheme, f"{self._config.log}@{offset}")
-        except (ForeignSchemeError, ForeignVersionError) as error:
-            # Do not stop here: the block stays in the log, so it would stop every later index too.
-            self.notices.append(f"{error}; the process that wrote it is refused")
-            session, reply, first, end = asked_by(data)
-            ruling = self.state.refuse(offset, session, first, end)
-        else:
-            # A worker reads the topic of this block, so that topic is not given up.
-            given_up = self._inputs.abandoned - {block.topic_id}
-            reply = block.reply
-            ruling = self.state.rule(block, offset, self._arrival_ms(block, read), given_up)
+    def _asked(self, read: _Read) -> Asked:
+        """A block, decoded. raises: ForeignSchemeError, ForeignVersionError"""
+        block = decode_block(read.data, self._config.scheme, f"{self._config.log}@{read.offset}")
+        # A worker reads the topic of this block, so that topic is not given up.
+        given_up = tuple(sorted(self._inputs.abandoned - {block.topic_id}))
+        return Asked(block, read.offset, self._arrival_ms(block, read), given_up)
+
+    def _rule(self, asked: Sequence[tuple[_Read, Asked]]) -> list[tuple[Ruling, int]]:
+        """The rulings on blocks, each with the number of the verdicts partition for its answer."""
+        began_s = self._clock.monotonic_s()
+        rulings = self.state.rule([each for _, each in asked])
+        self._pace.judged(sum(map(len, rulings)), self._clock.monotonic_s() - began_s)
+        for ruling, (read, _) in zip(rulings, asked, strict=True):
             self._inputs.record(ruling.given_up, self.state.ledger)
-        ruling.log_id = self._ids[0]
-        ruling.checksum = checksum_of(data)
+            self._identify(ruling, read)
+        return [(ruling, each.block.reply) for ruling, (_, each) in zip(rulings, asked, strict=True)]
+
+    def _refuse(self, read: _Read, error: Exception) -> tuple[Ruling, int]:
+        """The ruling on a block that cannot be decoded. The index does not stop here: the block stays in the
+        log, so it would stop every later index too."""
+        self.notices.append(f"{error}; the process that wrote it is refused")
+        session, reply, first, end = asked_by(read.data)
+        ruling = self.state.refuse(read.offset, session, first, end)
+        self._identify(ruling, read)
         return ruling, reply
+
+    def _identify(self, ruling: Ruling, read: _Read) -> None:
+        ruling.log_id = self._ids[0]
+        ruling.checksum = checksum_of(read.data)
 
     def _arrival_ms(self, block: Block, read: _Read) -> int:
         """The arrival time of a block's messages, which bounds their own times: when the broker wrote the

@@ -290,8 +290,14 @@ class Ledger:
         sources = np.where(judged, np.where(is_open, Source.STORED, Source.REPLAYED), Source.NEW)
         return sources.astype(np.uint8), verdicts
 
-    def record(self, block: Block, sources: NDArray[np.uint8], verdicts: Verdicts) -> None:
-        """Record a judged block: its range counts as judged and covered, and its new verdicts become open.
+    def cover(self, block: Block) -> None:
+        """Count the range of an entered block as judged, and as sent by its session."""
+        book = self.book(block)
+        book.judged.add(block.first, block.end)
+        book.covered = block.end
+
+    def open(self, block: Block, sources: NDArray[np.uint8], verdicts: Verdicts) -> None:
+        """Record the verdicts on a covered block: new ones become open.
 
         Stored verdicts that are not open here become open too: retention deleted the block in which they were
         judged before this ledger followed it, and their messages are not known to be emitted.
@@ -307,8 +313,29 @@ class Ledger:
         tags[block.kinds == RowKind.READABLE] = batch.fingerprints.digests[:, 0] ^ batch.scopes
         rows = OpenRows(block.offsets, verdicts, tags)
         book.open.add(rows if opened.all() else rows.take(opened))
-        book.judged.add(block.first, block.end)
-        book.covered = block.end
+
+    def joins(self, block: Block, waiting: Collection[Block]) -> bool:
+        """Whether a block may be entered while the verdicts on blocks that were covered are not opened yet,
+        with the same outcome as afterwards.
+
+        waiting: these blocks. The block must not be a start block; must not be the second of its session,
+            which may pass over what others judged; and must not report a verdict of them as emitted.
+        """
+        if block.flags & BlockFlag.START:
+            return False
+        number = self.topic_number(block.topic_id)
+        book = None if number is None else self.books.get((number, block.number))
+        if book is None or book.began >= 0:
+            return False
+        first = min(
+            (
+                each.first
+                for each in waiting
+                if (each.topic_id, each.number) == (block.topic_id, block.number)
+            ),
+            default=block.first,
+        )
+        return block.emitted_to <= first <= block.first
 
     def book(self, block: Block) -> Book:
         """The book of a block that was entered."""

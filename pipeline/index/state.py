@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,45 @@ class Judge(Protocol):
     """Called with the messages that were kept, and the number of the first one."""
 
 
+class Asked(NamedTuple):
+    """A block of the log to rule on.
+
+    arrival_ms: arrival time of its messages, which bounds their own times
+    given_up: sorted ids of topics of which no message will come out any more; if the block is judged, they
+        are given up
+    """
+
+    block: Block
+    log_offset: int
+    arrival_ms: int
+    given_up: tuple[bytes, ...] = ()
+
+
+class _Entered(NamedTuple):
+    """An accepted block whose range is covered, and whose new rows are not judged yet.
+
+    sources, verdicts: as `Ledger.sources` gives them
+    """
+
+    asked: Asked
+    sources: NDArray[np.uint8]
+    verdicts: Verdicts
+
+    @property
+    def block(self) -> Block:
+        return self.asked.block
+
+    @property
+    def readable(self) -> NDArray[np.bool_]:
+        """bool[n]: the rows to judge."""
+        wanted: NDArray[np.bool_] = (self.sources == Source.NEW) & (self.block.kinds == RowKind.READABLE)
+        return wanted
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    return batches[0] if len(batches) == 1 else Batch.concat(batches)
+
+
 @dataclass(slots=True)
 class IndexState:
     """The state from which an index answers the blocks of the log, in order. Two states that processed the
@@ -64,37 +103,74 @@ class IndexState:
     ledger: Ledger = field(default_factory=Ledger)
     next_offset: int = 0
 
-    def rule(
-        self, block: Block, log_offset: int, arrival_ms: int, topic_ids: Collection[bytes] = ()
-    ) -> Ruling:
-        """The ruling on the block at `log_offset`; afterwards the state belongs to the next log offset.
+    def rule(self, asked: Sequence[Asked]) -> list[Ruling]:
+        """The rulings on blocks of the log, in its order; the state then belongs to the next log offset.
 
-        arrival_ms: arrival time of the block's messages, which bounds their own times
-        topic_ids: ids of topics of which no message will come out any more; if the block is judged, they are
-            given up
+        The rulings are those of the blocks one by one. But new messages are judged together where no block
+        needs the verdicts on an earlier one.
         """
-        self.next_offset = log_offset + 1
-        result = self.ledger.check(block)
-        if result is not Result.JUDGED:
-            return Ruling(log_offset, block.session, result, block.first, block.end)
-        given_up = tuple(sorted(topic_ids))
-        self._forget(self.ledger.give_up(given_up))
-        self._forget(self.ledger.enter(block))
-        sources, verdicts = self.ledger.sources(block)
-        new = sources == Source.NEW
-        readable = new & (block.kinds == RowKind.READABLE)
-        dead = (block.kinds == RowKind.UNREADABLE) | (block.kinds == RowKind.REFUSED)
-        verdicts.kinds[new] = np.where(dead[new], Kind.UNREADABLE, Kind.UNIQUE)
-        if readable.any():
-            verdicts.put(readable, self.sieve.judge(self._batch(block, readable, arrival_ms)))
-        self.ledger.record(block, sources, verdicts)
+        rulings: list[Ruling] = []
+        entered: list[_Entered] = []
+        for each in asked:
+            block = each.block
+            if entered and (each.given_up or not self.ledger.joins(block, [one.block for one in entered])):
+                rulings += self._judge(entered)
+                entered = []
+            self.next_offset = each.log_offset + 1
+            result = self.ledger.check(block)
+            if result is not Result.JUDGED:
+                rulings += self._judge(entered)
+                entered = []
+                rulings.append(Ruling(each.log_offset, block.session, result, block.first, block.end))
+                continue
+            passed = self.ledger.give_up(each.given_up) + self.ledger.enter(block)
+            if passed:
+                # What was judged before may have been dropped for one of these.
+                rulings += self._judge(entered)
+                entered = []
+                self._forget(passed)
+            entered.append(_Entered(each, *self.ledger.sources(block)))
+            self.ledger.cover(block)
+        return rulings + self._judge(entered)
+
+    def _judge(self, entered: Sequence[_Entered]) -> list[Ruling]:
+        """The rulings on these entered blocks, whose new messages are judged together."""
+        batches: list[Batch] = []
+        for each in entered:
+            block = each.block
+            new = each.sources == Source.NEW
+            dead = (block.kinds == RowKind.UNREADABLE) | (block.kinds == RowKind.REFUSED)
+            each.verdicts.kinds[new] = np.where(dead[new], Kind.UNREADABLE, Kind.UNIQUE)
+            if each.readable.any():
+                batches.append(self._batch(block, each.readable, each.asked.arrival_ms))
+        judged = self.sieve.judge(_joined(batches)) if batches else None
+        rulings, low = [], 0
+        for each in entered:
+            readable = each.readable
+            count = int(np.count_nonzero(readable))
+            if judged is not None and count:
+                each.verdicts.put(readable, judged.slice(low, low + count))
+                low += count
+            self.ledger.open(each.block, each.sources, each.verdicts)
+            rulings.append(self._ruling(each))
+        return rulings
+
+    def _ruling(self, each: _Entered) -> Ruling:
+        block, verdicts = each.block, each.verdicts
         named = np.concatenate((verdicts.leaders, verdicts.apart_from))
         numbers = [self.ledger.number_of(block), *topic_numbers(named)]
-        topics = {number: self.ledger.topics[number].name for number in numbers}
         return Ruling(
-            log_offset, block.session, result, block.first, block.end, sources, verdicts, topics, arrival_ms,
-            given_up=given_up,
-        )  # fmt: skip
+            each.asked.log_offset,
+            block.session,
+            Result.JUDGED,
+            block.first,
+            block.end,
+            each.sources,
+            verdicts,
+            {number: self.ledger.topics[number].name for number in numbers},
+            each.asked.arrival_ms,
+            given_up=each.asked.given_up,
+        )
 
     def refuse(self, log_offset: int, session: int, first: int, end: int) -> Ruling:
         """The ruling that refuses a block of another fingerprint scheme or format: the process that wrote it
@@ -125,7 +201,8 @@ class IndexState:
         if readable.any():
             batch = self._batch(block, readable, ruling.arrival_ms)
             self.sieve.apply(batch, ruling.verdicts.take(readable))
-        self.ledger.record(block, ruling.sources, ruling.verdicts)
+        self.ledger.cover(block)
+        self.ledger.open(block, ruling.sources, ruling.verdicts)
 
     def _forget(self, kept: list[PassedOver]) -> None:
         for positions, tags in kept:

@@ -18,6 +18,10 @@ from twinsieve.pipeline.index.ends import committed_record
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
 _MAX_STEPS = 16
+_MOST_ROWS = 2_048
+_CALL_S = 0.1
+"""Blocks are judged together until they have so many rows that this takes about this time, and at most
+`_MOST_ROWS`. A call of the sieve costs as much as some hundred rows, and at low rates a block has a few."""
 
 
 class Pace:
@@ -28,6 +32,7 @@ class Pace:
     so this object is handed to the next one.
 
     blocks: limit for the next step
+    rows: blocks are judged together until they have so many rows
 
     >>> pace = Pace(32)
     >>> pace.refused(20)
@@ -38,6 +43,7 @@ class Pace:
     def __init__(self, max_blocks: int) -> None:
         self._max_blocks = max_blocks
         self.blocks = max_blocks
+        self.rows = 1
         self._steps = 0
         """Number of steps recorded since `blocks` last changed."""
         self._steps_needed = 1
@@ -56,6 +62,12 @@ class Pace:
             self.blocks, self._steps = min(self._max_blocks, 2 * self.blocks), 0
             if self.blocks == self._max_blocks:
                 self._steps_needed = 1
+
+    def judged(self, rows: int, took_s: float) -> None:
+        """Note that judging blocks of so many rows together took this time."""
+        if rows:
+            fitting = int(rows * _CALL_S / took_s) if took_s else _MOST_ROWS
+            self.rows = max(1, min(fitting, 2 * self.rows, _MOST_ROWS))
 
     def refused(self, count: int) -> None:
         """Note that a transaction for `count` blocks was refused."""

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.driver import SCHEME
-from tests.twins import HashSieve, TinyScheme, batch_of
+from tests.twins import HashSieve, TinyScheme, batch_of, ruled
 from twinsieve.pipeline.index.ledger import GivenUp, ledger_from_bytes, ledger_to_bytes
-from twinsieve.pipeline.index.state import IndexState
+from twinsieve.pipeline.index.state import Asked, IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import What
 from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling
@@ -107,6 +107,9 @@ class Pair:
     sessions: dict[tuple[int, int], Session] = field(default_factory=dict)
     gone: set[bytes] = field(default_factory=set)
     given_up: Counter[GivenUp] = field(default_factory=Counter)
+    asked: list[tuple[bytes, int, tuple[bytes, ...]]] = field(default_factory=list)
+    """Each block, its offset in the log, and the topics that were given up with it."""
+    rulings: list[tuple[bytes, bytes]] = field(default_factory=list)
 
     def play(self, event: Event) -> None:
         if event == "restore":
@@ -150,9 +153,11 @@ class Pair:
         data = encode_block(block, SCHEME)
         at = self.judge.next_offset
         before = self.judge.ledger.given_up.copy()
-        ruling = self.judge.rule(
-            decode_block(data, SCHEME, "log"), at, ARRIVAL_MS, self.gone - {block.topic_id}
+        ruling = ruled(
+            self.judge, decode_block(data, SCHEME, "log"), at, ARRIVAL_MS, self.gone - {block.topic_id}
         )
+        self.asked.append((data, at, tuple(sorted(self.gone - {block.topic_id}))))
+        self.rulings.append(encode_ruling(ruling, SCHEME))
         self.given_up += self.judge.ledger.given_up - before
         self.gone -= set(ruling.given_up)
         recorded = decode_ruling(What.DECISION, encode_ruling(ruling, SCHEME)[0], SCHEME, "decisions")
@@ -167,6 +172,26 @@ def test_a_state_that_follows_equals_the_one_that_judges(played: list[Event]) ->
         pair.play(event)
         assert known(pair.follower) == known(pair.judge), event
     assert known(restored(pair.judge)) == known(pair.judge)
+
+
+@settings(max_examples=300)
+@given(
+    played=events.map(lambda played: [event for event in played if event != "take over"]),
+    counts=st.lists(st.integers(1, 9), min_size=25, max_size=25),
+)
+def test_blocks_judged_together_get_the_rulings_of_blocks_judged_one_by_one(
+    played: list[Event], counts: list[int]
+) -> None:
+    pair = Pair()
+    for event in played:
+        pair.play(event)
+    together, rulings, left = IndexState(HashSieve()), [], list(pair.asked)
+    for count in counts:
+        now, left = left[:count], left[count:]
+        asked = [Asked(decode_block(data, SCHEME, "log"), at, ARRIVAL_MS, gone) for data, at, gone in now]
+        rulings += [encode_ruling(ruling, SCHEME) for ruling in together.rule(asked)]
+    assert rulings == pair.rulings
+    assert known(together) == known(pair.judge)
 
 
 @settings(max_examples=300)

@@ -8,6 +8,7 @@ from tests.driver import LOG, OUTPUT, SCHEME, World
 from tests.model.test_hidden_topics import block
 from tests.model.test_hidden_topics import recorded as as_restored
 from tests.model.test_mixed_versions import recorded
+from tests.twins import ruled
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import BlockFlag, decode_block, encode_block
 from twinsieve.pipeline.wire.ruling import Ruling
@@ -36,19 +37,19 @@ AHEAD = [
 ]
 
 
-def ruled(index: IndexState) -> list[Ruling]:
-    return [index.rule(each, place, NOW_MS + place) for place, each in enumerate(AHEAD)]
+def all_ruled(index: IndexState) -> list[Ruling]:
+    return [ruled(index, each, place, NOW_MS + place) for place, each in enumerate(AHEAD)]
 
 
 def test_times_of_the_future_are_bounded_by_arrival_and_expire_nothing() -> None:
-    rulings = ruled(state())
+    rulings = all_ruled(state())
     assert [int(ruling.verdicts.kinds[0]) for ruling in rulings] == [Kind.UNIQUE, Kind.UNIQUE, Kind.EXACT]
     assert [ruling.arrival_ms - NOW_MS for ruling in rulings] == [0, 1, 2]
 
 
 def test_a_restore_takes_the_arrival_that_counted_from_the_record() -> None:
     one, other = state(), state()
-    for each, ruling in zip(AHEAD, ruled(one), strict=True):
+    for each, ruling in zip(AHEAD, all_ruled(one), strict=True):
         other.follow(decode_block(encode_block(each, SCHEME), SCHEME, ""), as_restored(ruling))
     assert saved(other) == saved(one)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, WORKER, World
-from tests.twins import HashSieve, TinyScheme, batch_of
+from tests.twins import HashSieve, TinyScheme, batch_of, ruled
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag
 from twinsieve.pipeline.wire.frame import What
@@ -64,33 +64,33 @@ def judged() -> list[tuple[Block, Ruling]]:
         block("b", 2, 7, "same"),
         replace(block("b", 2, 8, "own"), flags=BlockFlag.NONE),
     ]
-    return [(each, state.rule(each, at, _LATEST_MS)) for at, each in enumerate(blocks)]
+    return [(each, ruled(state, each, at, _LATEST_MS)) for at, each in enumerate(blocks)]
 
 
 def test_a_stored_verdict_names_its_leader_whose_topic_is_gone(
     judged: list[tuple[Block, Ruling]],
 ) -> None:
     state = restored(*judged[1:])
-    ruling = state.rule(block("b", 3, 7, "same"), 3, _LATEST_MS)
+    ruling = ruled(state, block("b", 3, 7, "same"), 3, _LATEST_MS)
     assert (ruling.sources[0], ruling.verdicts.kinds[0]) == (Source.STORED, Kind.EXACT)
     assert leader(ruling) == ("a", 5)
 
 
 def test_a_kept_message_has_the_same_position_in_every_restore(judged: list[tuple[Block, Ruling]]) -> None:
     whole, cut = restored(*judged), restored(*judged[1:])
-    copies = [state.rule(block("b", 3, 9, "own"), 3, _LATEST_MS) for state in (whole, cut)]
+    copies = [ruled(state, block("b", 3, 9, "own"), 3, _LATEST_MS) for state in (whole, cut)]
     assert [leader(ruling) for ruling in copies] == [("b", 8), ("b", 8)]
     assert copies[0].verdicts.leaders[0] == copies[1].verdicts.leaders[0]
 
 
 def test_a_topic_whose_blocks_are_gone_may_come_back(judged: list[tuple[Block, Ruling]]) -> None:
     state = restored(*judged[1:])
-    new = state.rule(block("a", 4, 6, "new"), 3, _LATEST_MS)
-    copy = state.rule(replace(block("a", 4, 7, "new"), flags=BlockFlag.NONE), 4, _LATEST_MS)
+    new = ruled(state, block("a", 4, 6, "new"), 3, _LATEST_MS)
+    copy = ruled(state, replace(block("a", 4, 7, "new"), flags=BlockFlag.NONE), 4, _LATEST_MS)
     assert (new.verdicts.kinds[0], copy.verdicts.kinds[0]) == (Kind.UNIQUE, Kind.EXACT)
     assert leader(copy) == ("a", 6)
     again = restored(*judged[1:], (block("a", 4, 6, "new"), new))
-    known = again.rule(block("b", 5, 9, "new"), 4, _LATEST_MS)
+    known = ruled(again, block("b", 5, 9, "new"), 4, _LATEST_MS)
     assert leader(known) == ("a", 6)
 
 
@@ -103,11 +103,11 @@ def test_whoever_numbers_topics_otherwise_is_followed_by_their_names(
     own = block("b", 3, 20, "later")
     copy = replace(block("b", 3, 21, "later"), flags=BlockFlag.NONE)
     for at, each in ((3, own), (4, copy)):
-        whole.follow(each, recorded(late.rule(each, at, _LATEST_MS)))
+        whole.follow(each, recorded(ruled(late, each, at, _LATEST_MS)))
     # A new session asks for both again, and for one that is new.
-    whole.rule(block("b", 4, 20, "later"), 5, _LATEST_MS)
+    ruled(whole, block("b", 4, 20, "later"), 5, _LATEST_MS)
     again, new = (
-        whole.rule(replace(block("b", 4, at, "later"), flags=BlockFlag.NONE), at, _LATEST_MS)
+        ruled(whole, replace(block("b", 4, at, "later"), flags=BlockFlag.NONE), at, _LATEST_MS)
         for at in (21, 22)
     )
     assert [(ruling.sources[0], leader(ruling)) for ruling in (again, new)] == [
@@ -121,10 +121,10 @@ def test_a_topic_that_only_the_judge_knows_gets_a_number_of_its_own(
 ) -> None:
     # `late` knows `c` and then `b`; who follows has `a` and `b` there, and never saw a block of `c`.
     whole, late = restored(*judged), IndexState(HashSieve())
-    late.rule(block("c", 6, 30, "same of c"), 2, _LATEST_MS)
+    ruled(late, block("c", 6, 30, "same of c"), 2, _LATEST_MS)
     copy = block("b", 7, 31, "same of c")
-    whole.follow(copy, recorded(late.rule(copy, 3, _LATEST_MS)))
-    again = whole.rule(block("b", 8, 31, "same of c"), 4, _LATEST_MS)
+    whole.follow(copy, recorded(ruled(late, copy, 3, _LATEST_MS)))
+    again = ruled(whole, block("b", 8, 31, "same of c"), 4, _LATEST_MS)
     assert (again.sources[0], leader(again)) == (Source.STORED, ("c", 30))
 
 

@@ -82,7 +82,8 @@ def take(ledger: Ledger, block: Block) -> Result:
     if result is Result.JUDGED:
         ledger.enter(block)
         sources, verdicts = ledger.sources(block)
-        ledger.record(block, sources, verdicts)
+        ledger.cover(block)
+        ledger.open(block, sources, verdicts)
     return result
 
 

@@ -565,7 +565,7 @@ INDEXES = (
     Mutant(
         "a block of another scheme ends the index",
         INDEX,
-        "ruling = self.state.refuse(offset, session, first, end)",
+        "ruling = self.state.refuse(read.offset, session, first, end)",
         "raise",
         ("tests/model/test_foreign_scheme.py",),
     ),
@@ -984,8 +984,8 @@ TOPICS = (
     Mutant(
         "steps: however long judging takes, all that was polled is judged",
         INDEX,
-        "if rulings and is_late:",
-        "if rulings and step_bytes > self._config.max_step_bytes:",
+        "if (rulings or waiting) and is_late:",
+        "if (rulings or waiting) and step_bytes > self._config.max_step_bytes:",
         ("tests/model/test_slow_judging.py",),
     ),
     Mutant(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.model.test_hidden_topics import block, leader, recorded
-from tests.twins import HashSieve
+from tests.twins import HashSieve, ruled
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, BlockFlag
 from twinsieve.pipeline.wire.ruling import Ruling, Source
@@ -39,7 +39,7 @@ def standby(request: pytest.FixtureRequest) -> IndexState:
     """It followed that `text` at a[0]@5 is unique, and did not hear that it came out."""
     sieve = HashSieve() if request.param == "plain" else real_sieve(request.param)
     state, first = IndexState(sieve), asked(0, 1, 5, "text")
-    state.follow(first, recorded(IndexState(HashSieve()).rule(first, 0, _LATEST_MS)))
+    state.follow(first, recorded(ruled(IndexState(HashSieve()), first, 0, _LATEST_MS)))
     return state
 
 
@@ -47,11 +47,11 @@ def judge_anew(standby: IndexState, *blocks: Block) -> None:
     """An index that knows nothing of what was judged before judges these blocks, and the standby follows."""
     judge = IndexState(HashSieve())
     for at, each in enumerate(blocks, 10):
-        standby.follow(each, recorded(judge.rule(each, at, _LATEST_MS)))
+        standby.follow(each, recorded(ruled(judge, each, at, _LATEST_MS)))
 
 
 def ask(state: IndexState, each: Block) -> Ruling:
-    ruling = state.rule(each, 20, _LATEST_MS)
+    ruling = ruled(state, each, 20, _LATEST_MS)
     assert len(ruling) == 1
     return ruling
 
@@ -87,11 +87,11 @@ def test_a_message_that_was_kept_again_and_passed_over_leads_nobody(standby: Ind
 def test_a_verdict_is_closed_where_the_record_says_that_the_message_is_out(standby: IndexState) -> None:
     """The block that reported it is deleted, and was never followed here."""
     judge = IndexState(HashSieve())
-    judge.rule(replace(asked(0, 3, 2, "two"), emitted_to=6), 10, _LATEST_MS)
+    ruled(judge, replace(asked(0, 3, 2, "two"), emitted_to=6), 10, _LATEST_MS)
     begun = asked(0, 4, 4, "four")
     again = going_on(0, 4, 5, "text")
     for at, each in enumerate((begun, again), 11):
-        standby.follow(each, recorded(judge.rule(each, at, _LATEST_MS)))
+        standby.follow(each, recorded(ruled(judge, each, at, _LATEST_MS)))
     assert ask(standby, asked(0, 5, 5, "text")).sources[0] == Source.REPLAYED
     assert ask(standby, asked(1, 6, 4, "text")).verdicts.kinds[0] == Kind.EXACT, "it came out, and leads"
 

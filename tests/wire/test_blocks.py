@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
-from tests.twins import HashSieve, TinyScheme, batch_of
+from tests.twins import HashSieve, TinyScheme, batch_of, ruled
 from twinsieve.pipeline.index.ledger import ledger_from_bytes, ledger_to_bytes
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import (
@@ -97,7 +97,7 @@ def test_all_that_was_said_of_a_message_is_in_the_answer_to_whoever_asks_again()
     """Though the index that judged it has died, and the next one began with its snapshot."""
     asked = replace(block_of(["one", "two", "one"], [0, 0, 0]), stable_end=1_000, topic="in")
     index = IndexState(FullSieve())
-    judged = index.rule(asked, 0, 0).verdicts
+    judged = ruled(index, asked, 0, 0).verdicts
     blank = Verdicts.blank(3)
     assert all(
         (getattr(judged, name) != getattr(blank, name)).any()
@@ -105,7 +105,7 @@ def test_all_that_was_said_of_a_message_is_in_the_answer_to_whoever_asks_again()
         if name != "details"
     )
     ledger = ledger_from_bytes(ledger_to_bytes(index.ledger), "snapshot")
-    again = IndexState(HashSieve(), ledger, 1).rule(replace(asked, session=asked.session + 1), 1, 0)
+    again = ruled(IndexState(HashSieve(), ledger, 1), replace(asked, session=asked.session + 1), 1, 0)
     for what, record in zip((What.DECISION, What.ANSWER), encode_ruling(again, SCHEME), strict=True):
         assert same(decode_ruling(what, record, SCHEME, "here").verdicts, judged)
 

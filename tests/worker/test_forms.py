@@ -11,6 +11,7 @@ import numpy as np
 from tests.configs import emit_config
 from tests.driver import LOG, World
 from tests.memory.broker import MemoryBroker
+from tests.twins import ruled
 from twinsieve.pipeline.broker.records import Messages, Partition, Records
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
@@ -105,7 +106,7 @@ def test_a_message_takes_the_forms_that_are_listed(root: Path, monkeypatch: Any)
     monkeypatch.setattr(sieve_module, "whole_batch", chunked)
     window = Window(100)
     judge = BatchSieve(SieveConfig(near=NearConfig(window=window)))
-    ruling = IndexState(judge).rule(block, 0, 0)
+    ruling = ruled(IndexState(judge), block, 0, 0)
     chunk = seen[-1]
     assert np.shares_memory(chunk.chars, block.batch.bodies.chars)
     assert np.shares_memory(chunk.band_keys, block.batch.fingerprints.band_keys)
