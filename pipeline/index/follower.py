@@ -23,6 +23,10 @@ from twinsieve.stages.errors import StateError
 _MAX_WAITING = 256
 """Limit for the blocks, and for the decisions, that wait in memory for their counterpart."""
 
+_TOGETHER_ROWS = 2_048
+"""Blocks are applied together until they have this many rows: a call of the sieve costs as much as some
+hundred rows, and at low rates a block has a few."""
+
 _START_NEW_APP = "start a new app and seed it from the output"
 
 
@@ -55,6 +59,9 @@ class Follower:
         self.phase = FollowerPhase.NEW
         self._blocks: deque[tuple[int, bytes]] = deque()
         self._rulings: deque[tuple[int, Ruling]] = deque()
+        self._ready: list[tuple[Block, Ruling]] = []
+        """Blocks with their rulings that are applied next, together."""
+        self._ready_rows = 0
         self.cut = False
         """Whether retention deleted the next decisions, and no later decision has arrived yet."""
         self._log_cut = False
@@ -105,7 +112,11 @@ class Follower:
                     self._blocks.append((offset, value or b""))
                 else:
                     self._rulings.append((offset, self._read_decision(offset, value or b"")))
-        done = self._join()
+        try:
+            done = self._join()
+        finally:
+            # Their decisions count as read.
+            self._flush()
         if self._rulings and not (done or polled):
             self._check_log_end()
         return done
@@ -125,7 +136,7 @@ class Follower:
         done = 0
         while self._rulings:
             decision_offset, ruling = self._rulings[0]
-            if ruling.log_offset < self._state.next_offset:
+            if ruling.log_offset < self._next_offset:
                 # Retention deletes the oldest records first, so all decisions after this one are there.
                 self.cut = False
                 self._pop(decision_offset)
@@ -137,7 +148,7 @@ class Follower:
                 self.pass_over(ruling.log_offset)
             while self._blocks and self._blocks[0][0] < ruling.log_offset:
                 offset, _ = self._blocks.popleft()
-                if offset >= self._state.next_offset:
+                if offset >= self._next_offset:
                     self._miss_decision(offset)
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
@@ -150,6 +161,7 @@ class Follower:
                         f"{self._log}: retention deleted block {ruling.log_offset} before this process read "
                         "it; restoring again"
                     )
+                self._flush()
                 self._state.pass_over(ruling.next_offset)
             else:
                 break
@@ -158,8 +170,11 @@ class Follower:
         return done
 
     def _apply(self, offset: int, data: bytes, decision_offset: int, ruling: Ruling) -> None:
-        """Apply one decision. raises: StateError if it was not made for this very block: if the log lost its
-        end, other blocks have taken the same offsets"""
+        """Make one decision ready to be applied.
+
+        raises: StateError if it was not made for this very block: if the log lost its end, other blocks have
+            taken the same offsets
+        """
         where = f"{self._log}@{offset}"
         block = None if ruling.result is Result.FOREIGN else decode_block(data, self._scheme, where)
         if not _made_for(ruling, data, block):
@@ -169,11 +184,24 @@ class Follower:
                 f"{self._log.topic}, or {_START_NEW_APP}"
             )
         if block is None:
+            self._flush()
             self._state.pass_over(ruling.next_offset)
             return
         if self.since_ms is None and ruling.arrival_ms != NO_TIME:
             self.since_ms = ruling.arrival_ms
-        self._state.follow(block, ruling)
+        self._ready.append((block, ruling))
+        self._ready_rows += len(block)
+        if self._ready_rows >= _TOGETHER_ROWS:
+            self._flush()
+
+    @property
+    def _next_offset(self) -> int:
+        """Offset of the next block, as it will be when those that are ready are applied."""
+        return self._ready[-1][1].next_offset if self._ready else self._state.next_offset
+
+    def _flush(self) -> None:
+        ready, self._ready, self._ready_rows = self._ready, [], 0
+        self._state.follow(ready)
 
     def _check_log_end(self) -> None:
         """Check that the log reaches to the block of the next waiting decision. raises: StateError if not"""
@@ -192,6 +220,7 @@ class Follower:
 
     def pass_over(self, log_offset: int) -> None:
         """Skip the blocks up to `log_offset`, whose decisions are deleted; each of them counts as a gap."""
+        self._flush()
         self.gaps += max(0, log_offset - self._state.next_offset)
         self._state.pass_over(log_offset)
         self.cut = False

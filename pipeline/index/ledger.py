@@ -318,24 +318,15 @@ class Ledger:
         """Whether a block may be entered while the verdicts on blocks that were covered are not opened yet,
         with the same outcome as afterwards.
 
-        waiting: these blocks. The block must not be a start block; must not be the second of its session,
-            which may pass over what others judged; and must not report a verdict of them as emitted.
+        waiting: these blocks. The block must not be the second of its session, which may pass over what they
+            judged; must not report a verdict of them as emitted, nor ask for it again.
         """
-        if block.flags & BlockFlag.START:
-            return False
         number = self.topic_number(block.topic_id)
         book = None if number is None else self.books.get((number, block.number))
         if book is None or book.began >= 0:
             return False
-        first = min(
-            (
-                each.first
-                for each in waiting
-                if (each.topic_id, each.number) == (block.topic_id, block.number)
-            ),
-            default=block.first,
-        )
-        return block.emitted_to <= first <= block.first
+        own = [each for each in waiting if (each.topic_id, each.number) == (block.topic_id, block.number)]
+        return not own or (block.emitted_to <= own[0].first and own[-1].end <= block.first)
 
     def book(self, block: Block) -> Book:
         """The book of a block that was entered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.window.segments import IntoFile
+
+_Rows = TypeVar("_Rows", Batch, Verdicts)
 
 
 class Judge(Protocol):
@@ -87,8 +89,8 @@ class _Entered(NamedTuple):
         return wanted
 
 
-def _joined(batches: Sequence[Batch]) -> Batch:
-    return batches[0] if len(batches) == 1 else Batch.concat(batches)
+def _joined(parts: Sequence[_Rows]) -> _Rows:
+    return parts[0] if len(parts) == 1 else parts[0].concat(parts)
 
 
 @dataclass(slots=True)
@@ -182,27 +184,46 @@ class IndexState:
         """Skip the blocks before `log_offset`, which cannot be followed; never move back."""
         self.next_offset = max(self.next_offset, log_offset)
 
-    def follow(self, block: Block, ruling: Ruling) -> None:
-        """Change the state as the recorded ruling on this block requires, without judging.
+    def follow(self, recorded: Sequence[tuple[Block, Ruling]]) -> None:
+        """Change the state as the recorded rulings on these blocks, in the order of the log, require, without
+        judging. Verdicts of several blocks are applied together where the outcome is the same.
 
-        ruling: changed in place: its positions get the topic numbers of this state
+        recorded: the rulings are changed in place: their positions get the topic numbers of this state
         """
-        self.next_offset = ruling.next_offset
-        if ruling.result is not Result.JUDGED:
-            return
-        self.ledger.take_numbers(block, ruling.topics)
-        self._forget(self.ledger.give_up(ruling.given_up))
-        self._forget(self.ledger.enter(block))
-        numbers = self.ledger.own_numbers(block, ruling.topics)
-        renumber(ruling.verdicts.leaders, numbers)
-        renumber(ruling.verdicts.apart_from, numbers)
-        self._forget(self.ledger.give_way(block, ruling))
-        readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
-        if readable.any():
-            batch = self._batch(block, readable, ruling.arrival_ms)
-            self.sieve.apply(batch, ruling.verdicts.take(readable))
-        self.ledger.cover(block)
-        self.ledger.open(block, ruling.sources, ruling.verdicts)
+        entered: list[tuple[Block, Ruling]] = []
+        for block, ruling in recorded:
+            if entered and (ruling.given_up or not self.ledger.joins(block, [one for one, _ in entered])):
+                self._apply(entered)
+                entered = []
+            self.next_offset = ruling.next_offset
+            if ruling.result is not Result.JUDGED:
+                continue
+            self.ledger.take_numbers(block, ruling.topics)
+            passed = self.ledger.give_up(ruling.given_up) + self.ledger.enter(block)
+            numbers = self.ledger.own_numbers(block, ruling.topics)
+            renumber(ruling.verdicts.leaders, numbers)
+            renumber(ruling.verdicts.apart_from, numbers)
+            passed += self.ledger.give_way(block, ruling)
+            if passed:
+                self._apply(entered)
+                entered = []
+                self._forget(passed)
+            entered.append((block, ruling))
+            self.ledger.cover(block)
+        self._apply(entered)
+
+    def _apply(self, entered: Sequence[tuple[Block, Ruling]]) -> None:
+        """Apply the recorded verdicts on these entered blocks."""
+        batches, verdicts = [], []
+        for block, ruling in entered:
+            readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
+            if readable.any():
+                batches.append(self._batch(block, readable, ruling.arrival_ms))
+                verdicts.append(ruling.verdicts.take(readable))
+        if batches:
+            self.sieve.apply(_joined(batches), _joined(verdicts))
+        for block, ruling in entered:
+            self.ledger.open(block, ruling.sources, ruling.verdicts)
 
     def _forget(self, kept: list[PassedOver]) -> None:
         for positions, tags in kept:

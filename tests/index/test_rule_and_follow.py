@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import Literal
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.driver import SCHEME
@@ -161,7 +161,7 @@ class Pair:
         self.given_up += self.judge.ledger.given_up - before
         self.gone -= set(ruling.given_up)
         recorded = decode_ruling(What.DECISION, encode_ruling(ruling, SCHEME)[0], SCHEME, "decisions")
-        self.follower.follow(decode_block(data, SCHEME, "log"), recorded)
+        self.follower.follow([(decode_block(data, SCHEME, "log"), recorded)])
 
 
 @settings(max_examples=300)
@@ -174,11 +174,37 @@ def test_a_state_that_follows_equals_the_one_that_judges(played: list[Event]) ->
     assert known(restored(pair.judge)) == known(pair.judge)
 
 
+_A, _B, _X = ((0, RowKind.READABLE, text) for text in "abx")
+_AT_ONCE = [25] * 25
+_NEED_EARLIER_VERDICTS: list[list[Event]] = [
+    # The second block of a session passes over what was judged just before: the new session begins behind it.
+    [Start(0, 0, 0, 0), Ask(0, 0, (_A,), 0, 0), Start(0, 0, 5, 0), Ask(0, 0, (_B,), 0, 0)],
+    # A copy of a message that compaction has deleted comes before the block that shows that.
+    [
+        *(Start(0, 0, 0, 0), Ask(0, 0, (_A, _B), 0, 0), Start(0, 1, 0, 0), Ask(0, 1, (_X,), 0, 0)),
+        *(Start(0, 0, 0, 0), Ask(0, 0, (), 0, 0), Ask(0, 1, (_A,), 0, 0)),
+        Ask(0, 0, ((1, RowKind.READABLE, "b"),), 0, 0),
+    ],
+    # A topic was created again: of the old one a message was judged just before.
+    [
+        *(Start(0, 0, 0, 0), Ask(0, 0, (), 0, 0), Start(1, 0, 0, 0)),
+        *(Ask(0, 0, (_X,), 0, 0), Ask(1, 0, (_X,), 0, 0)),
+    ],
+    # A topic is given up of which a message was judged just before.
+    [Start(0, 0, 0, 0), Ask(0, 0, (), 0, 0), Start(2, 0, 0, 0), Ask(2, 0, (), 0, 0), Ask(2, 0, (_X,), 0, 0), Gone(2),
+     Ask(0, 0, (_X,), 0, 0)],
+]  # fmt: skip
+
+
 @settings(max_examples=300)
 @given(
     played=events.map(lambda played: [event for event in played if event != "take over"]),
-    counts=st.lists(st.integers(1, 9), min_size=25, max_size=25),
+    counts=st.lists(st.integers(1, 25), min_size=25, max_size=25),
 )
+@example(_NEED_EARLIER_VERDICTS[0], _AT_ONCE)
+@example(_NEED_EARLIER_VERDICTS[1], _AT_ONCE)
+@example(_NEED_EARLIER_VERDICTS[2], _AT_ONCE)
+@example(_NEED_EARLIER_VERDICTS[3], _AT_ONCE)
 def test_blocks_judged_together_get_the_rulings_of_blocks_judged_one_by_one(
     played: list[Event], counts: list[int]
 ) -> None:
@@ -192,6 +218,28 @@ def test_blocks_judged_together_get_the_rulings_of_blocks_judged_one_by_one(
         rulings += [encode_ruling(ruling, SCHEME) for ruling in together.rule(asked)]
     assert rulings == pair.rulings
     assert known(together) == known(pair.judge)
+
+
+@settings(max_examples=300)
+@given(played=events, counts=st.lists(st.integers(1, 25), min_size=25, max_size=25))
+@example(_NEED_EARLIER_VERDICTS[0], _AT_ONCE)
+@example(_NEED_EARLIER_VERDICTS[1], _AT_ONCE)
+@example(_NEED_EARLIER_VERDICTS[2], _AT_ONCE)
+@example(_NEED_EARLIER_VERDICTS[3], _AT_ONCE)
+def test_rulings_followed_together_leave_what_rulings_followed_one_by_one_leave(
+    played: list[Event], counts: list[int]
+) -> None:
+    pair = Pair()
+    for event in played:
+        pair.play(event)
+    together = IndexState(HashSieve())
+    blocks = [decode_block(data, SCHEME, "log") for data, _, _ in pair.asked]
+    rulings = [decode_ruling(What.DECISION, decision, SCHEME, "decisions") for decision, _ in pair.rulings]
+    left = list(zip(blocks, rulings, strict=True))
+    for count in counts:
+        together.follow(left[:count])
+        left = left[count:]
+    assert known(together) == known(pair.follower)
 
 
 @settings(max_examples=300)

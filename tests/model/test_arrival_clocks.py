@@ -50,7 +50,7 @@ def test_times_of_the_future_are_bounded_by_arrival_and_expire_nothing() -> None
 def test_a_restore_takes_the_arrival_that_counted_from_the_record() -> None:
     one, other = state(), state()
     for each, ruling in zip(AHEAD, all_ruled(one), strict=True):
-        other.follow(decode_block(encode_block(each, SCHEME), SCHEME, ""), as_restored(ruling))
+        other.follow([(decode_block(encode_block(each, SCHEME), SCHEME, ""), as_restored(ruling))])
     assert saved(other) == saved(one)
 
 

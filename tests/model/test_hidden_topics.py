@@ -51,7 +51,7 @@ def leader(ruling: Ruling) -> tuple[str, int]:
 def restored(*follow: tuple[Block, Ruling]) -> IndexState:
     state = IndexState(HashSieve())
     for each, ruling in follow:
-        state.follow(each, recorded(ruling))
+        state.follow([(each, recorded(ruling))])
     return state
 
 
@@ -103,7 +103,7 @@ def test_whoever_numbers_topics_otherwise_is_followed_by_their_names(
     own = block("b", 3, 20, "later")
     copy = replace(block("b", 3, 21, "later"), flags=BlockFlag.NONE)
     for at, each in ((3, own), (4, copy)):
-        whole.follow(each, recorded(ruled(late, each, at, _LATEST_MS)))
+        whole.follow([(each, recorded(ruled(late, each, at, _LATEST_MS)))])
     # A new session asks for both again, and for one that is new.
     ruled(whole, block("b", 4, 20, "later"), 5, _LATEST_MS)
     again, new = (
@@ -123,7 +123,7 @@ def test_a_topic_that_only_the_judge_knows_gets_a_number_of_its_own(
     whole, late = restored(*judged), IndexState(HashSieve())
     ruled(late, block("c", 6, 30, "same of c"), 2, _LATEST_MS)
     copy = block("b", 7, 31, "same of c")
-    whole.follow(copy, recorded(ruled(late, copy, 3, _LATEST_MS)))
+    whole.follow([(copy, recorded(ruled(late, copy, 3, _LATEST_MS)))])
     again = ruled(whole, block("b", 8, 31, "same of c"), 4, _LATEST_MS)
     assert (again.sources[0], leader(again)) == (Source.STORED, ("c", 30))
 

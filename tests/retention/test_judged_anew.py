@@ -39,7 +39,7 @@ def standby(request: pytest.FixtureRequest) -> IndexState:
     """It followed that `text` at a[0]@5 is unique, and did not hear that it came out."""
     sieve = HashSieve() if request.param == "plain" else real_sieve(request.param)
     state, first = IndexState(sieve), asked(0, 1, 5, "text")
-    state.follow(first, recorded(ruled(IndexState(HashSieve()), first, 0, _LATEST_MS)))
+    state.follow([(first, recorded(ruled(IndexState(HashSieve()), first, 0, _LATEST_MS)))])
     return state
 
 
@@ -47,7 +47,7 @@ def judge_anew(standby: IndexState, *blocks: Block) -> None:
     """An index that knows nothing of what was judged before judges these blocks, and the standby follows."""
     judge = IndexState(HashSieve())
     for at, each in enumerate(blocks, 10):
-        standby.follow(each, recorded(ruled(judge, each, at, _LATEST_MS)))
+        standby.follow([(each, recorded(ruled(judge, each, at, _LATEST_MS)))])
 
 
 def ask(state: IndexState, each: Block) -> Ruling:
@@ -91,7 +91,7 @@ def test_a_verdict_is_closed_where_the_record_says_that_the_message_is_out(stand
     begun = asked(0, 4, 4, "four")
     again = going_on(0, 4, 5, "text")
     for at, each in enumerate((begun, again), 11):
-        standby.follow(each, recorded(ruled(judge, each, at, _LATEST_MS)))
+        standby.follow([(each, recorded(ruled(judge, each, at, _LATEST_MS)))])
     assert ask(standby, asked(0, 5, 5, "text")).sources[0] == Source.REPLAYED
     assert ask(standby, asked(1, 6, 4, "text")).verdicts.kinds[0] == Kind.EXACT, "it came out, and leads"
 
