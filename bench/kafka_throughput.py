@@ -33,7 +33,7 @@ def throughput(client: str, messages: int, posts: Path | None, limit_s: float) -
             deployment.start("index", role="index")
             deployment.start("a", role="worker")
             deployment.start("b", role="worker")
-            seen = _progress(cluster.bootstrap, f"{app}.workers", f"{app}.in", messages, limit_s)
+            seen = progress(cluster.bootstrap, f"{app}.workers", f"{app}.in", messages, limit_s)
             (first_s, before), (last_s, done) = seen[0], seen[-1]
             in_thread(watcher.run)
             finished = poll_until(lambda: len(watcher.seen) >= messages, limit_s)
@@ -64,7 +64,7 @@ def main() -> None:
     print(throughput(options.client, options.messages, options.posts, options.limit))
 
 
-def _progress(
+def progress(
     bootstrap: str, group: str, topic: str, messages: int, limit_s: float
 ) -> list[tuple[float, int]]:
     """(time, input messages whose outcome is committed), from the first that is seen until all are."""

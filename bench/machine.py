@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
+
+_TICKS_S = os.sysconf("SC_CLK_TCK")
 
 
 def machine_line() -> str:
@@ -22,6 +25,25 @@ def machine_line() -> str:
         f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, "
         f"numpy {version('numpy')}, numba {version('numba')}"
     )
+
+
+class MachineTime(NamedTuple):
+    """Seconds of all cores since the start of the system. idle: with those that waited for a disk"""
+
+    idle: float
+    all: float
+
+
+def machine_time() -> MachineTime:
+    """As the system counts it now; source: proc(5), /proc/stat."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return MachineTime((ticks[3] + ticks[4]) / _TICKS_S, sum(ticks) / _TICKS_S)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process that lives; source: proc(5), /proc/pid/stat."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_S
 
 
 def best_seconds(call: Callable[[], object], runs: int) -> float:

@@ -100,7 +100,7 @@ def _kafka(peers: Installation, messages: int, times: int, *, plots: bool) -> di
         f"\ninput: {messages:,} generated posts, 4 partitions; {WORKERS} workers and the index, or {WORKERS} "
         f"threads of Kafka Streams; broker and all on one machine; medians of {times} runs in turn\n"
     )
-    head = ["program", "messages/s", "lowest, highest", "CPU, µs a message", "came out"]
+    head = ["program", "messages/s", "lowest, highest", "CPU, µs a message", "cores idle", "came out"]
     print(markdown(head, [_row_of_kafka(runs) for runs in found.values()]), flush=True)
     _print_errors(errors)
     if plots:
@@ -120,6 +120,7 @@ def _row_of_kafka(runs: list[Result]) -> list[str]:
         f"{middle.rate:,.0f}",
         f"{rates[0]:,.0f}, {rates[-1]:,.0f}",
         f"{middle.cpu:.1f}",
+        f"{middle.idle:.0%}",
         f"{middle.out:,} ({right} repeats dropped)",
     ]
 

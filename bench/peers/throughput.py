@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from bench.machine import MachineTime, cpu_seconds, machine_time
 from bench.peers.installation import Installation
 from bench.peers.programs import NAMES, OWN, Program, in_turn, make_topic, program, reader_of, send
 from tests.broker.cluster import Cluster
@@ -24,12 +23,14 @@ _LIMIT_S = 300.0
 class Result(NamedTuple):
     """rate: messages a second, from the first committed offset to the last; cpu: µs a message, all processes
 
+    idle: share of the machine's time in which cores had nothing to do, 0 to 1
     out: messages in the output; right: how many there must be, or None where similar ones are dropped too
     """
 
     name: str
     rate: float
     cpu: float
+    idle: float
     out: int
     right: int | None
 
@@ -63,7 +64,7 @@ def _write(bootstrap: str, topic: str, messages: int) -> int:
 def _measured(name: str, run: Program, bootstrap: str, messages: int, texts: int) -> Result:
     """One run, from the first committed offset that is seen to the last."""
     pids = run.start()
-    seen: list[tuple[float, int, float]] = []
+    seen: list[tuple[float, int, float, MachineTime]] = []
     try:
         reader = Consumer({"bootstrap.servers": bootstrap, "group.id": run.group, "log_level": 0})
         partitions = [TopicPartition(_INPUT, number) for number in range(PARTITIONS)]
@@ -74,7 +75,7 @@ def _measured(name: str, run: Program, bootstrap: str, messages: int, texts: int
             except KafkaException:  # the group's coordinator is still on its way
                 return False
             if done > (seen[-1][1] if seen else 0):
-                seen.append((time.monotonic(), done, sum(map(_cpu_seconds, pids))))
+                seen.append((time.monotonic(), done, sum(map(cpu_seconds, pids)), machine_time()))
             return done >= messages
 
         finished = poll_until(is_done, _LIMIT_S)
@@ -85,20 +86,15 @@ def _measured(name: str, run: Program, bootstrap: str, messages: int, texts: int
         raise RuntimeError(f"{seen[-1][1] if seen else 0:,} of {messages:,} messages after {_LIMIT_S:g} s")
     if len(seen) < 2:
         raise RuntimeError("all messages were committed at once; take more of them")
-    (first_s, before, cpu_before), (last_s, done, cpu) = seen[0], seen[-1]
+    (first_s, before, cpu_before, began), (last_s, done, cpu, ended) = seen[0], seen[-1]
     is_own = name in OWN
     out = _count(bootstrap, run.output)
     if not is_own and out != texts:
         raise RuntimeError(f"{out:,} messages came out of {texts:,} different ones")
     micros = 1e6 * (cpu - cpu_before) / (done - before)
     rate = (done - before) / (last_s - first_s)
-    return Result(NAMES[name], rate, micros, out, None if is_own else texts)
-
-
-def _cpu_seconds(pid: int) -> float:
-    """CPU time of a process that lives."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    idle = (ended.idle - began.idle) / (ended.all - began.all)
+    return Result(NAMES[name], rate, micros, idle, out, None if is_own else texts)
 
 
 def _count(bootstrap: str, topic: str) -> int:

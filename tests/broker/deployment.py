@@ -14,9 +14,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 from confluent_kafka import Consumer, TopicPartition
@@ -28,7 +29,6 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import KafkaSettings, Settings
-from twinsieve.stages.contract import MAX_SEGMENT
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
@@ -40,6 +40,7 @@ class Deployment:
     snapshot_every: what is killed soon needs young ones; the product's own default is 5m
     clocks: seconds that the clock of a member is ahead, and after how many it jumps (`tests.broker.wrong_clock`)
     source: more settings of the section `input`; segment: `near.segment`; kafka: of the section `kafka`
+    program: command line of the program
     """
 
     def __init__(
@@ -51,27 +52,33 @@ class Deployment:
         snapshot_every: str = "10s",
         clocks: Mapping[str, tuple[float, float]] | None = None,
         source: Mapping[str, object] | None = None,
-        segment: int = MAX_SEGMENT,
+        segment: int | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "twinsieve"),
         **kafka: object,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
         self.client = client
         self.app = app
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "app": app,
             "input": {"topics": [f"{app}.in"], **(source or {})},
             "output": {"topic": f"{app}.out", "duplicates": f"{app}.dup", "dead_letter": f"{app}.dead"},
             "exact": {"window": {"messages": 2_000_000, "age": "7d"}},
-            "near": {"window": {"messages": 200_000, "age": "24h"}, "segment": segment},
+            "near": {"window": {"messages": 200_000, "age": "24h"}},
             "kafka": {"client": client, "bootstrap": bootstrap, **kafka},
             "state": {"dir": str(self.folder / "state"), "snapshot_every": snapshot_every},
             "http": {"listen": "none"},
         }
+        if segment is not None:
+            self.settings["near"] |= {"segment": segment}
         self.file = self.folder / "settings.yaml"
         self.file.write_text(yaml.safe_dump(self.settings))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._bootstrap = bootstrap
         self._clocks = clocks or {}
+        self._program = program
+        self.more: list[str] = []
+        """More words for the command line of `run`."""
 
     @property
     def outputs(self) -> list[str]:
@@ -99,9 +106,10 @@ class Deployment:
         listen: address of its metrics
         """
         wrong = [str(number) for number in self._clocks.get(member, ())]
-        command = [sys.executable, "-m", *(["tests.broker.wrong_clock", *wrong] if wrong else ["twinsieve"])]
+        clock = [sys.executable, "-m", "tests.broker.wrong_clock", *wrong]
+        command = clock if wrong else list(self._program)
         command += ["run", "-c", str(self.file), "--member", member, "--role", role]
-        command += ["--set", f"http.listen={listen}"]
+        command += ["--set", f"http.listen={listen}", *self.more]
         with open(self.log(member + tag), "ab") as log:
             process = subprocess.Popen(
                 command,
