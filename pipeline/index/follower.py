@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from twinsieve.pipeline.broker.ports import Reader
 from twinsieve.pipeline.broker.records import NO_TOPIC_ID, FatalError
-from twinsieve.pipeline.index.config import IndexConfig
+from twinsieve.pipeline.index.config import TOGETHER_ROWS, IndexConfig
 from twinsieve.pipeline.index.ends import ends_early
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
@@ -22,10 +22,6 @@ from twinsieve.stages.errors import StateError
 
 _MAX_WAITING = 256
 """Limit for the blocks, and for the decisions, that wait in memory for their counterpart."""
-
-_TOGETHER_ROWS = 2_048
-"""Blocks are applied together until they have this many rows: a call of the sieve costs as much as some
-hundred rows, and at low rates a block has a few."""
 
 _START_NEW_APP = "start a new app and seed it from the output"
 
@@ -191,7 +187,7 @@ class Follower:
             self.since_ms = ruling.arrival_ms
         self._ready.append((block, ruling))
         self._ready_rows += len(block)
-        if self._ready_rows >= _TOGETHER_ROWS:
+        if self._ready_rows >= TOGETHER_ROWS:
             self._flush()
 
     @property

@@ -13,15 +13,14 @@ from twinsieve.pipeline.broker.records import (
     Membership,
     Messages,
 )
-from twinsieve.pipeline.index.config import IndexConfig, IndexStep
+from twinsieve.pipeline.index.config import TOGETHER_ROWS, IndexConfig, IndexStep
 from twinsieve.pipeline.index.ends import committed_record
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
 _MAX_STEPS = 16
-_MOST_ROWS = 2_048
 _CALL_S = 0.1
 """Blocks are judged together until they have so many rows that this takes about this time, and at most
-`_MOST_ROWS`. A call of the sieve costs as much as some hundred rows, and at low rates a block has a few."""
+`TOGETHER_ROWS`."""
 
 
 class Pace:
@@ -66,8 +65,8 @@ class Pace:
     def judged(self, rows: int, took_s: float) -> None:
         """Note that judging blocks of so many rows together took this time."""
         if rows:
-            fitting = int(rows * _CALL_S / took_s) if took_s else _MOST_ROWS
-            self.rows = max(1, min(fitting, 2 * self.rows, _MOST_ROWS))
+            fitting = int(rows * _CALL_S / took_s) if took_s else TOGETHER_ROWS
+            self.rows = max(1, min(fitting, 2 * self.rows, TOGETHER_ROWS))
 
     def refused(self, count: int) -> None:
         """Note that a transaction for `count` blocks was refused."""

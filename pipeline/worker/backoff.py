@@ -21,6 +21,9 @@ _OF_LATE = 5.0
 _LEAST_ROWS = 64
 _FEW_BLOCKS = 8
 _MAX_S = 1.0
+_LONGEST_USUAL_S = 0.25
+_WEIGHT = 1 / 8
+"""Weight of the last answer in the usual time of answers."""
 _REFUSED = Pauses(first_s=0.1, longest_s=60.0)
 _QUICK_PART = 4
 """If a transaction took less than 1 / _QUICK_PART of its time-out, the next one may be twice as large."""
@@ -76,26 +79,33 @@ class PollBackoff:
     """Decides when the input is polled again while blocks are unanswered.
 
     If polls are too rare, new messages wait for two rounds; if they are too frequent, the index judges single
-    messages. If more than `_FEW_BLOCKS` blocks per partition are unanswered, the pause grows in proportion,
-    up to one second. So an index that is behind gets fewer and larger blocks, never more and smaller ones.
+    messages. So the pause is the time after which an answer usually comes out, from `again_s` to a quarter of
+    a second: where all is slow, more frequent polls make it slower. If more than `_FEW_BLOCKS` blocks per
+    partition are unanswered, the pause grows in proportion, up to one second. So an index that is behind gets
+    fewer and larger blocks, never more and smaller ones.
 
-    again_s: the pause while at most `_FEW_BLOCKS` blocks per partition are unanswered
+    again_s: the shortest pause
     """
 
     def __init__(self, clock: Clock, again_s: float) -> None:
         self._clock = clock
-        self._again_s = again_s
+        self._again_s = self._usual_s = again_s
         self._next_s = clock.monotonic_s()
 
     def left_s(self) -> float:
         """Seconds until the next poll; 0 when it is due."""
         return max(0.0, self._next_s - self._clock.monotonic_s())
 
+    def answered(self, waited_s: float) -> None:
+        """Note that a block was answered and emitted after this time."""
+        waited_s = min(max(waited_s, self._again_s), _LONGEST_USUAL_S)
+        self._usual_s += _WEIGHT * (waited_s - self._usual_s)
+
     def polled(self, unanswered: int, partitions: int) -> None:
         """Set the time of the next poll after one poll. unanswered: number of blocks, in all partitions
         together"""
         crowd = unanswered / (_FEW_BLOCKS * max(1, partitions))
-        self._next_s = self._clock.monotonic_s() + min(_MAX_S, self._again_s * max(1.0, crowd))
+        self._next_s = self._clock.monotonic_s() + min(_MAX_S, self._usual_s * max(1.0, crowd))
 
 
 @dataclass(frozen=True, slots=True)

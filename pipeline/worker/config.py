@@ -10,10 +10,10 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.emit import EmitConfig
 
 ASK_AGAIN_S = 0.05
-"""Seconds between two polls of the input while answers are pending; see `PollBackoff`. This value gave the
-lowest latency in bench/kafka_latency.py with both clients. Shorter pauses are worse, because each poll with
-messages causes two more transactions: confluent's median was 66 ms with pauses of 10 ms, 60 ms with 20 ms,
-and 48 ms with this value."""
+"""Least seconds between two polls of the input while answers are pending; see `PollBackoff`. This value gave
+the lowest latency in bench/kafka_latency.py with both clients. Shorter pauses are worse, because each poll
+with messages causes two more transactions: confluent's median was 66 ms with pauses of 10 ms, 60 ms with
+20 ms, and 48 ms with this value."""
 CHECK_S = 5.0
 MAX_EMITTED = 20_000
 MAX_EMITTED_BYTES = 32 << 20

@@ -446,7 +446,9 @@ class Worker:
         """Remove the first `count` blocks of this session, which are committed; resume reading if there is
         room."""
         now_s = self._clock.monotonic_s()
-        self._patience.answered(session.partition, now_s - session.asked_s)
+        waited_s = now_s - session.asked_s
+        self._patience.answered(session.partition, waited_s)
+        self._backoff.answered(waited_s)
         begins = session.emit(count, now_s)
         self._doubted.discard(session.partition)
         if begins:

@@ -24,6 +24,24 @@ def test_the_pause_grows_with_the_blocks_that_wait_for_each_partition(
     assert pace.left_s() == 0
 
 
+def test_the_pause_is_as_long_as_an_answer_usually_takes() -> None:
+    clock = ManualClock()
+    pace = PollBackoff(clock, 0.05)
+
+    def pause_s(waited_s: float) -> float:
+        for _ in range(100):
+            pace.answered(waited_s)
+        pace.polled(1, 1)
+        return pace.left_s()
+
+    assert pause_s(0.12) == pytest.approx(0.12, abs=1e-3)
+    assert pause_s(0.01) == pytest.approx(0.05, abs=1e-3), "not shorter than that"
+    assert pause_s(90.0) == pytest.approx(0.25, abs=1e-3), "an index that was away is asked again soon"
+    pace.answered(0.05)
+    pace.polled(1, 1)
+    assert 0.2 < pace.left_s() < 0.25, "one quick answer is not usual yet"
+
+
 def test_an_index_that_stands_still_is_not_flooded_with_small_blocks() -> None:
     """Ten seconds without an answer: hundreds of blocks, where asking every 10 ms would make 2,000."""
     clock = ManualClock()
