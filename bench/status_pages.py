@@ -30,7 +30,7 @@ from statistics import median
 import numpy as np
 import orjson
 
-from bench.kafka_throughput import _progress
+from bench.kafka_throughput import progress
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment
@@ -185,7 +185,7 @@ def judged(cluster: Cluster, run: int, messages: int, client: str, *, pages: boo
         if pages:
             looking = subprocess.Popen([sys.executable, "-m", "bench.status_pages", "--look", str(port)])
         process = deployment.start("one")
-        seen = _progress(cluster.bootstrap, f"{app}.workers", f"{app}.in", messages, _LIMIT_S)
+        seen = progress(cluster.bootstrap, f"{app}.workers", f"{app}.in", messages, _LIMIT_S)
         last_s, done = seen[-1]
         first_s, before = next(at for at in seen if at[1] * 4 >= done)
         if done < messages:
