@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import numpy as np
 
 from twinsieve.stages.errors import SieveError
 
@@ -214,3 +216,21 @@ class PollResult:
     assignment: frozenset[Partition]
     epoch: int
     records: list[Records] = field(default_factory=list)
+
+
+def row_spans(row_bytes: Sequence[int], max_bytes: int, max_rows: int) -> Iterator[slice]:
+    """All rows in spans of at most `max_bytes` and `max_rows`, in order; a single row may be larger.
+
+    row_bytes: bytes of each row
+
+    >>> list(row_spans([5, 5, 90, 1], 10, 9))
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    upto = np.cumsum(row_bytes)
+    low = 0
+    while low < len(row_bytes):
+        spent = int(upto[low - 1]) if low else 0
+        high = int(np.searchsorted(upto, spent + max_bytes, "right"))
+        high = max(low + 1, min(high, low + max_rows))
+        yield slice(low, high)
+        low = high

@@ -11,7 +11,7 @@ import numpy as np
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.broker.ports import Clock, Hook, IdempotentProducer, TransactionalProducer
-from twinsieve.pipeline.broker.records import AbortableError, Header, Messages, Records
+from twinsieve.pipeline.broker.records import AbortableError, Header, Messages, Records, row_spans
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block, split_block
 from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES, WorkerConfig, WorkerStep
@@ -90,8 +90,7 @@ class Asks:
                     f"{records.partition}: received offset {records.offsets[0]} again, although offsets "
                     f"below {session.covered} were already sent to the index; starting again"
                 )
-            for part in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):
-                size = bytes_held(part)
+            for part, size in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):
                 if together and held + size > MAX_ASKED_BYTES:
                     self._ask(together)
                     together, held = [], 0
@@ -213,29 +212,25 @@ def _header_bytes(headers: Sequence[Header]) -> int:
     return sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in headers)
 
 
-def slices(records: Records, max_rows: int, max_bytes: int) -> list[Records]:
+def slices(records: Records, max_rows: int, max_bytes: int) -> list[tuple[Records, int]]:
     """The records in parts of at most `max_rows` rows and `max_bytes` of memory, in order; a part with a
-    single row may be larger.
+    single row may be larger. With each part its bytes of memory, as `bytes_held` counts them.
 
     >>> from twinsieve.pipeline.broker.records import Partition
     >>> values = [b"a", b"b" * 900, b"c"]
     >>> records = Records(Partition("posts", 0), [4, 5, 9], [0] * 3, [None] * 3, values, [()] * 3)
-    >>> [part.offsets for part in slices(records, 5_000, 1_000)]
+    >>> [part.offsets for part, _ in slices(records, 5_000, 1_000)]
     [[4], [5], [9]]
     """
-    if len(records) <= max_rows and bytes_held(records) <= max_bytes:
-        return [records]
+    held = bytes_held(records)
+    if len(records) <= max_rows and held <= max_bytes:
+        return [(records, held)]
     pairs = zip(records.keys, records.values, strict=True)
     row_bytes = [ROW_BYTES + len(key or b"") + len(value or b"") for key, value in pairs]
     for row, headers in enumerate(records.headers):
         if headers:
             row_bytes[row] += _header_bytes(headers)
-    upto = np.cumsum(row_bytes)
-    parts, low = [], 0
-    while low < len(records):
-        spent = int(upto[low - 1]) if low else 0
-        high = int(np.searchsorted(upto, spent + max_bytes, "right"))
-        high = max(low + 1, min(high, low + max_rows))
-        parts.append(records.slice(low, high))
-        low = high
-    return parts
+    return [
+        (records.slice(span.start, span.stop), sum(row_bytes[span]))
+        for span in row_spans(row_bytes, max_bytes, max_rows)
+    ]

@@ -160,12 +160,7 @@ def read(reader: Reader, target: int, partition: Partition, at_once: int = 1000)
     def done() -> bool:
         for records in reader.poll(0.1, at_once):
             if records.partition == partition:
-                found.offsets += records.offsets
-                found.timestamps_ms += records.timestamps_ms
-                found.keys += records.keys
-                found.values += records.values
-                found.headers += records.headers
-                found.epochs += records.epochs
+                found.extend(records)
                 found.stamped_by_broker = records.stamped_by_broker
         return reader.position(partition) >= target
 

@@ -202,8 +202,8 @@ WORKERS = (
     Mutant(
         "a block is cut by its fingerprints alone",
         ASKS,
-        "        for part in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):\n",
-        "        for part in [records]:\n",
+        "        for part, size in slices(records, max_rows, min(MAX_ASKED_BYTES, max_bytes)):\n",
+        "        for part, size in [(records, 0)]:\n",
         ("tests/model/test_slow_output.py",),
     ),
     Mutant(

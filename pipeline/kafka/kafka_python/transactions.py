@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 from kafka import TopicPartition, errors
 
 from twinsieve.pipeline.broker.records import (
@@ -16,6 +15,7 @@ from twinsieve.pipeline.broker.records import (
     Committed,
     Messages,
     Partition,
+    row_spans,
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
@@ -28,19 +28,8 @@ from twinsieve.stages.rows.record_batch import encode_batches
 
 _LINGER_MS = 5
 _ENCODED_BYTES = 2 << 20
+"""Bytes of keys and values that are encoded in one call, which takes a few times as much memory."""
 _QUICK_S = 3.0
-
-
-def _parts(values: Sequence[bytes | None]) -> Iterator[slice]:
-    """Rows that are encoded in one call. Encoding takes a few times `_ENCODED_BYTES` of memory; a part of one
-    row may be larger."""
-    upto = np.cumsum([len(value or b"") for value in values])
-    low = 0
-    while low < len(values):
-        spent = int(upto[low - 1]) if low else 0
-        high = max(low + 1, int(np.searchsorted(upto, spent + _ENCODED_BYTES, "right")))
-        yield slice(low, high)
-        low = high
 
 
 class PythonTransactionalProducer(KafkaTransactionalProducer):
@@ -101,7 +90,11 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             self._send_rows(topic, messages)
         else:
             target, stamps = TopicPartition(topic, partition), self._stamps(messages)
-            for part in _parts(messages.values):
+            sizes = [
+                len(key or b"") + len(value or b"")
+                for key, value in zip(messages.keys, messages.values, strict=True)
+            ]
+            for part in row_spans(sizes, _ENCODED_BYTES, len(sizes)):
                 columns = stamps[part], messages.keys[part], messages.values[part], messages.headers[part]
                 batches = encode_batches(*columns, self._batches.now)
                 self._futures += append_batches(self._producer, target, batches)
