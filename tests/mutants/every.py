@@ -418,9 +418,30 @@ LEDGERS = (
     Mutant(
         "whoever follows does not hear of topics given up",
         STATE,
-        "self._forget(self.ledger.give_up(ruling.given_up))",
-        "pass",
+        "passed = self.ledger.give_up(ruling.given_up) + self.ledger.enter(block)",
+        "passed = self.ledger.enter(block)",
         ("tests/index/test_rule_and_follow.py",),
+    ),
+    Mutant(
+        "the second block of a session is judged together with what it may pass over",
+        LEDGER,
+        "        if book is None or book.began >= 0:\n",
+        "        if book is None:\n",
+        ("tests/index/test_rule_and_follow.py",),
+    ),
+    Mutant(
+        "a block is judged together with verdicts that it reports as emitted, or asks for again",
+        LEDGER,
+        "return not own or (block.emitted_to <= own[0].first and own[-1].end <= block.first)",
+        "return True",
+        ("tests/index/test_rule_and_follow.py",),
+    ),
+    Mutant(
+        "a step that fails forgets the decisions that it had read",
+        FOLLOWER,
+        "            # Their decisions count as read.\n            self._flush()\n",
+        "            self._ready = []\n",
+        ("tests/index", "tests/retention"),
     ),
     Mutant(
         "messages given up are never counted",
@@ -498,15 +519,15 @@ INDEXES = (
     Mutant(
         "a recorded decision is applied to the sieve twice",
         STATE,
-        "            self.sieve.apply(batch, ruling.verdicts.take(readable))\n",
+        "            self.sieve.apply(_joined(batches), _joined(verdicts))\n",
         "            for _ in range(2):\n"
-        "                self.sieve.apply(batch, ruling.verdicts.take(readable))\n",
+        "                self.sieve.apply(_joined(batches), _joined(verdicts))\n",
         MODEL,
     ),
     Mutant(
         "a recorded decision is not applied to the sieve",
         STATE,
-        "self.sieve.apply(batch, ruling.verdicts.take(readable))",
+        "self.sieve.apply(_joined(batches), _joined(verdicts))",
         "pass",
         CRASH,
     ),

@@ -111,8 +111,8 @@ PROTOCOL = (
     Mutant(
         "protocol: a restore takes the arrival that the worker names",
         STATE,
-        "batch = self._batch(block, readable, ruling.arrival_ms)",
-        "batch = self._batch(block, readable, block.arrival_ms)",
+        "batches.append(self._batch(block, readable, ruling.arrival_ms))",
+        "batches.append(self._batch(block, readable, block.arrival_ms))",
         ("tests/model/test_arrival_clocks.py", "tests/index", *MODEL),
     ),
     Mutant(
