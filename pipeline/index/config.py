@@ -10,8 +10,8 @@ from twinsieve.pipeline.broker.records import Partition
 MAX_BLOCKS = 32
 MAX_STEP_BYTES = 32 << 20
 TOGETHER_ROWS = 2_048
-"""Blocks are judged, or their verdicts applied, together until they have this many rows: a call of the sieve
-costs as much as some hundred rows, and at low rates a block has a few."""
+"""Greatest number of rows after which collected blocks are judged, or their verdicts applied, in one call of
+the sieve. A call costs as much as some hundred rows, and at low rates a block has only a few."""
 MAX_STEP_S = 2.0
 """Limit for the seconds of judging in one step: far below the time-outs of group members, health checks and
 workers, and long enough for a large transaction."""

@@ -148,7 +148,7 @@ class Follower:
                     self._miss_decision(offset)
             if self._blocks and self._blocks[0][0] == ruling.log_offset:
                 offset, data = self._blocks.popleft()
-                self._apply(offset, data, decision_offset, ruling)
+                self._make_ready(offset, data, decision_offset, ruling)
                 self._log_cut = False
             elif self._blocks or self._reader.position(self._log) > ruling.log_offset:
                 self._miss(ruling.log_offset, f"{self._log}: block {ruling.log_offset}")
@@ -157,16 +157,15 @@ class Follower:
                         f"{self._log}: retention deleted block {ruling.log_offset} before this process read "
                         "it; restoring again"
                     )
-                self._flush()
-                self._state.pass_over(ruling.next_offset)
+                self._skip_to(ruling.next_offset)
             else:
                 break
             self._pop(decision_offset)
             done += 1
         return done
 
-    def _apply(self, offset: int, data: bytes, decision_offset: int, ruling: Ruling) -> None:
-        """Make one decision ready to be applied.
+    def _make_ready(self, offset: int, data: bytes, decision_offset: int, ruling: Ruling) -> None:
+        """Make one decision ready to be applied; apply all that are ready once they have `TOGETHER_ROWS`.
 
         raises: StateError if it was not made for this very block: if the log lost its end, other blocks have
             taken the same offsets
@@ -180,8 +179,7 @@ class Follower:
                 f"{self._log.topic}, or {_START_NEW_APP}"
             )
         if block is None:
-            self._flush()
-            self._state.pass_over(ruling.next_offset)
+            self._skip_to(ruling.next_offset)
             return
         if self.since_ms is None and ruling.arrival_ms != NO_TIME:
             self.since_ms = ruling.arrival_ms
@@ -216,10 +214,14 @@ class Follower:
 
     def pass_over(self, log_offset: int) -> None:
         """Skip the blocks up to `log_offset`, whose decisions are deleted; each of them counts as a gap."""
-        self._flush()
-        self.gaps += max(0, log_offset - self._state.next_offset)
-        self._state.pass_over(log_offset)
+        self.gaps += max(0, log_offset - self._next_offset)
+        self._skip_to(log_offset)
         self.cut = False
+
+    def _skip_to(self, log_offset: int) -> None:
+        """Apply what is ready, then skip the blocks before this offset."""
+        self._flush()
+        self._state.pass_over(log_offset)
 
     def _miss_decision(self, log_offset: int) -> None:
         """Count a block without a decision as a gap, if retention explains it.

@@ -115,28 +115,25 @@ class IndexState:
         entered: list[_Entered] = []
         for each in asked:
             block = each.block
-            if entered and (each.given_up or not self.ledger.joins(block, [one.block for one in entered])):
+            if each.given_up or not self.ledger.joins(block, [one.block for one in entered]):
                 rulings += self._judge(entered)
-                entered = []
             self.next_offset = each.log_offset + 1
             result = self.ledger.check(block)
             if result is not Result.JUDGED:
                 rulings += self._judge(entered)
-                entered = []
                 rulings.append(Ruling(each.log_offset, block.session, result, block.first, block.end))
                 continue
             passed = self.ledger.give_up(each.given_up) + self.ledger.enter(block)
             if passed:
-                # What was judged before may have been dropped for one of these.
+                # Messages of earlier blocks may be dropped for one of these.
                 rulings += self._judge(entered)
-                entered = []
                 self._forget(passed)
             entered.append(_Entered(each, *self.ledger.sources(block)))
             self.ledger.cover(block)
         return rulings + self._judge(entered)
 
-    def _judge(self, entered: Sequence[_Entered]) -> list[Ruling]:
-        """The rulings on these entered blocks, whose new messages are judged together."""
+    def _judge(self, entered: list[_Entered]) -> list[Ruling]:
+        """Judge the new messages of these blocks together, and empty the list; returns the rulings."""
         batches: list[Batch] = []
         for each in entered:
             block = each.block
@@ -155,6 +152,7 @@ class IndexState:
                 low += count
             self.ledger.open(each.block, each.sources, each.verdicts)
             rulings.append(self._ruling(each))
+        entered.clear()
         return rulings
 
     def _ruling(self, each: _Entered) -> Ruling:
@@ -192,9 +190,8 @@ class IndexState:
         """
         entered: list[tuple[Block, Ruling]] = []
         for block, ruling in recorded:
-            if entered and (ruling.given_up or not self.ledger.joins(block, [one for one, _ in entered])):
+            if ruling.given_up or not self.ledger.joins(block, [one for one, _ in entered]):
                 self._apply(entered)
-                entered = []
             self.next_offset = ruling.next_offset
             if ruling.result is not Result.JUDGED:
                 continue
@@ -206,14 +203,13 @@ class IndexState:
             passed += self.ledger.give_way(block, ruling)
             if passed:
                 self._apply(entered)
-                entered = []
                 self._forget(passed)
             entered.append((block, ruling))
             self.ledger.cover(block)
         self._apply(entered)
 
-    def _apply(self, entered: Sequence[tuple[Block, Ruling]]) -> None:
-        """Apply the recorded verdicts on these entered blocks."""
+    def _apply(self, entered: list[tuple[Block, Ruling]]) -> None:
+        """Apply the recorded verdicts on these entered blocks together, and empty the list."""
         batches, verdicts = [], []
         for block, ruling in entered:
             readable = (ruling.sources == Source.NEW) & (block.kinds == RowKind.READABLE)
@@ -224,6 +220,7 @@ class IndexState:
             self.sieve.apply(_joined(batches), _joined(verdicts))
         for block, ruling in entered:
             self.ledger.open(block, ruling.sources, ruling.verdicts)
+        entered.clear()
 
     def _forget(self, kept: list[PassedOver]) -> None:
         for positions, tags in kept:

@@ -19,8 +19,7 @@ from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
 _MAX_STEPS = 16
 _CALL_S = 0.1
-"""Blocks are judged together until they have so many rows that this takes about this time, and at most
-`TOGETHER_ROWS`."""
+"""The index chooses the number of rows that it judges in one call so that the call takes about this time."""
 
 
 class Pace:
@@ -31,7 +30,8 @@ class Pace:
     so this object is handed to the next one.
 
     blocks: limit for the next step
-    rows: blocks are judged together until they have so many rows
+    rows: number of rows after which the index judges the blocks that it has collected, in one call. It
+        follows from the time of the last call, and is at most `TOGETHER_ROWS`
 
     >>> pace = Pace(32)
     >>> pace.refused(20)
@@ -63,7 +63,7 @@ class Pace:
                 self._steps_needed = 1
 
     def judged(self, rows: int, took_s: float) -> None:
-        """Note that judging blocks of so many rows together took this time."""
+        """Note that one call judged `rows` rows in `took_s` seconds; adapts `self.rows`."""
         if rows:
             fitting = int(rows * _CALL_S / took_s) if took_s else TOGETHER_ROWS
             self.rows = max(1, min(fitting, 2 * self.rows, TOGETHER_ROWS))
