@@ -65,17 +65,19 @@ def put_all(
     topic: str,
     partition: int | None,
     messages: Messages,
-    reports: tuple[Any, Any],
+    on_delivery: Any,
     now_ms: int | None,
+    on_first_delivery: Any = None,
 ) -> None:
     """Queue messages for sending. If the queue stays full for `_BLOCK_S`, raise BufferError.
 
-    reports: what is called when the first message was delivered or failed, and the same for all others
+    on_delivery: librdkafka calls it for each message that was delivered, or that failed
+    on_first_delivery: it calls this one instead for the first message; None: no difference
     now_ms: timestamp for a message that has none; None: the library uses the clock of this machine
     """
     number = _BY_KEY if partition is None else partition
     columns = messages.keys, messages.values, messages.headers, messages.timestamps_ms
-    on_delivery, report = reports
+    callback = on_first_delivery or on_delivery
     # confluent-kafka reads timestamp 0 as "now", so 0 is sent as 1 ms, an error of one millisecond.
     now = _NOW if now_ms is None else max(1, now_ms)
     for key, value, headers, stamp in zip(*columns, strict=True):
@@ -85,7 +87,7 @@ def put_all(
         while True:
             try:
                 producer.produce(
-                    topic, value, key, partition=number, on_delivery=on_delivery, timestamp=timestamp, **more
+                    topic, value, key, partition=number, on_delivery=callback, timestamp=timestamp, **more
                 )
                 break
             except BufferError:
@@ -93,7 +95,7 @@ def put_all(
                 if time.monotonic() >= deadline_s:
                     raise
                 producer.poll(0.05)
-        on_delivery = report
+        callback = on_delivery
 
 
 def note_time(clock: BrokerClock, message: Any, sent_s: float) -> None:
@@ -170,8 +172,7 @@ class ConfluentIdempotentProducer(Client):
         producer = self._producer = self._producer or self._new_producer()
         try:
             self._waiting += len(messages)
-            reports = on_delivery, on_delivery
-            put_all(producer, partition.topic, partition.number, messages, reports, now_ms)
+            put_all(producer, partition.topic, partition.number, messages, on_delivery, now_ms)
         except (KafkaException, BufferError) as error:
             # A failed producer raises the same error for every message. Its delivery reports hold the cause.
             self._serve(producer, 0)

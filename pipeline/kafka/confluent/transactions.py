@@ -41,6 +41,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         settings = access.settings
         self._failure: KafkaError | None = None
         self._topics: set[str] = set()
+        # Unknown topics may have LogAppendTime; the first report then brings the broker's time.
+        tells_time = not topics or any(access.limits.of(topic).stamps for topic in topics)
         self._options = {
             **access.options,
             **ClientEvents().options(),
@@ -53,14 +55,10 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             # With a longer linger messages would be sent only after the transaction's offsets, not in
             # parallel with them.
             "linger.ms": 1,
-            # A report on each message would cost as much as half of the call that sends it. The first one is
-            # needed where it brings, or may bring, the broker's time.
-            "delivery.report.only.error": bool(topics) and not any(map(self._stamps, topics)),
+            # A report on each message would cost as much as half of the call that sends it.
+            "delivery.report.only.error": not tells_time,
         }
         self._make()
-
-    def _stamps(self, topic: str) -> bool:
-        return self._limits.of(topic).stamps
 
     def _make(self) -> None:
         try:
@@ -129,8 +127,8 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         self._topics.add(topic)
         now_ms, sent_s = self._clock.now_ms(), time.monotonic()
-        reports = partial(self._on_first_delivery, sent_s), self._on_delivery
-        put_all(self._producer, topic, partition, messages, reports, now_ms)
+        on_first = partial(self._on_first_delivery, sent_s)
+        put_all(self._producer, topic, partition, messages, self._on_delivery, now_ms, on_first)
         self._producer.poll(0)
 
     def _on_delivery(self, error: KafkaError | None, _: object) -> None:
