@@ -33,6 +33,8 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
+POSTS, NUMBERS = 20_000, 25
+"""How many posts, and how many numbers each is followed by."""
 _BATCH = 4_096
 _RUNS = 3
 _LEAST_LENGTH = 20
@@ -76,8 +78,8 @@ def judged(batches: list[Batch], config: SieveConfig) -> tuple[float, int]:
 def main() -> None:
     """Prints machine, input and the two times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--posts", type=int, default=20_000)
-    parser.add_argument("--numbers", type=int, default=25)
+    parser.add_argument("--posts", type=int, default=POSTS)
+    parser.add_argument("--numbers", type=int, default=NUMBERS)
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--shards", type=int, default=1)
     options = parser.parse_args()

@@ -14,24 +14,21 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from confluent_kafka import Producer
-
-from bench.counters import texts_of
+from bench.counters import NUMBERS, POSTS, texts_of
 from bench.kafka_throughput import progress
 from bench.machine import cpu_seconds, machine_line
-from bench.peers.programs import send
+from bench.peers.programs import fill
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment
 from twinsieve.pipeline.generate.stream import generate
 
 _LIMIT_S = 300.0
 _WORKERS = ("a", "b")
-_POSTS, _NUMBERS = 20_000, 25
 
 
 class Run(NamedTuple):
@@ -44,23 +41,24 @@ class Run(NamedTuple):
 
 def counter_posts(messages: int) -> Iterator[dict[str, Any]]:
     """Posts with a counter."""
-    texts = chain.from_iterable(texts_of(_POSTS, _NUMBERS, messages, random.Random(1)))
+    texts = chain.from_iterable(texts_of(POSTS, NUMBERS, messages, random.Random(1)))
     return ({"id": str(number), "text": text} for number, text in enumerate(texts))
 
 
 def measured(program: Path, sets: Sequence[str], client: str, messages: int, *, counters: bool) -> Run:
     """One run, on a broker of its own."""
     with Cluster().start() as cluster:
-        words = [str(program.absolute())]
-        deployment = Deployment(cluster.bootstrap, client, "cpu", snapshot_every="5m", program=words)
-        deployment.more = [word for pair in sets for word in ("--set", pair)]
-        deployment.create_topics()
-        producer = Producer(
-            {"bootstrap.servers": cluster.bootstrap, "linger.ms": 50, "compression.type": "lz4"}
+        deployment = Deployment(
+            cluster.bootstrap,
+            client,
+            "cpu",
+            snapshot_every="5m",
+            program=[str(program.absolute())],
+            sets=sets,
         )
+        deployment.create_topics()
         posts = counter_posts(messages) if counters else generate(messages, 1)
-        sent = sum(bool(send(producer, "cpu.in", post)) for post in islice(posts, messages))
-        producer.flush(_LIMIT_S)
+        sent = len(fill(cluster.bootstrap, "cpu.in", posts))
         try:
             pids = [deployment.start("index", role="index").pid]
             pids += [deployment.start(name, role="worker").pid for name in _WORKERS]
@@ -87,7 +85,7 @@ def main() -> None:
     parser.add_argument("--new-set", action="append", default=[])
     parser.add_argument("--pairs", type=int, default=5)
     given = parser.parse_args()
-    what = f"{_POSTS:,} posts with {_NUMBERS} counters each" if given.counters else "generated posts"
+    what = f"{POSTS:,} posts with {NUMBERS} counters each" if given.counters else "generated posts"
     print(f"{machine_line()}\n{given.client}; input: {given.messages:,} messages of {what}")
     print(f"settings of new: {', '.join(given.new_set) or 'its own'}", flush=True)
     programs = {"old": (given.old, []), "new": (given.new, given.new_set)}

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from bench.machine import MachineTime, cpu_seconds, machine_time
 from bench.peers.installation import Installation
-from bench.peers.programs import NAMES, OWN, Program, in_turn, make_topic, program, reader_of, send
+from bench.peers.programs import NAMES, OWN, Program, fill, in_turn, make_topic, program, reader_of
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
 from tests.broker.load import PARTITIONS
@@ -40,7 +40,8 @@ def results(
 ) -> tuple[dict[str, list[Result]], dict[str, str]]:
     """Of each program its runs, and the errors of those that did not run. told: called after each run"""
     with Cluster().start() as cluster:
-        texts = _write(cluster.bootstrap, _INPUT, messages)
+        make_topic(cluster.bootstrap, _INPUT)
+        texts = len(set(fill(cluster.bootstrap, _INPUT, generate(messages, 1))))
 
         def run(name: str, turn: int) -> Result:
             app = f"peers-{name.replace(' ', '-')}-{turn}".lower()
@@ -50,15 +51,6 @@ def results(
             return result
 
         return in_turn(NAMES, times, peers, run)
-
-
-def _write(bootstrap: str, topic: str, messages: int) -> int:
-    """Fill the input with generated posts. returns: how many different texts they have"""
-    make_topic(bootstrap, topic)
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "compression.type": "lz4"})
-    texts = {send(producer, topic, post) for post in generate(messages, 1)}
-    producer.flush(300)
-    return len(texts)
 
 
 def _measured(name: str, run: Program, bootstrap: str, messages: int, texts: int) -> Result:

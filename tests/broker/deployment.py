@@ -40,7 +40,7 @@ class Deployment:
     snapshot_every: what is killed soon needs young ones; the product's own default is 5m
     clocks: seconds that the clock of a member is ahead, and after how many it jumps (`tests.broker.wrong_clock`)
     source: more settings of the section `input`; segment: `near.segment`; kafka: of the section `kafka`
-    program: command line of the program
+    program: command line of the program; sets: KEY=VALUE of more settings, on the command line of `run` alone
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Deployment:
         source: Mapping[str, object] | None = None,
         segment: int | None = None,
         program: Sequence[str] = (sys.executable, "-m", "twinsieve"),
+        sets: Sequence[str] = (),
         **kafka: object,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
@@ -77,8 +78,7 @@ class Deployment:
         self._bootstrap = bootstrap
         self._clocks = clocks or {}
         self._program = program
-        self.more: list[str] = []
-        """More words for the command line of `run`."""
+        self._sets = sets
 
     @property
     def outputs(self) -> list[str]:
@@ -109,7 +109,8 @@ class Deployment:
         clock = [sys.executable, "-m", "tests.broker.wrong_clock", *wrong]
         command = clock if wrong else list(self._program)
         command += ["run", "-c", str(self.file), "--member", member, "--role", role]
-        command += ["--set", f"http.listen={listen}", *self.more]
+        for pair in (f"http.listen={listen}", *self._sets):
+            command += ["--set", pair]
         with open(self.log(member + tag), "ab") as log:
             process = subprocess.Popen(
                 command,

@@ -131,6 +131,12 @@ class Pair:
             self.send(event, session, session.began, reported, (ends - 1).tolist(), end)
             session.covered = end
 
+    def played(self, events: list[Event]) -> Pair:
+        """This pair, after all of these."""
+        for event in events:
+            self.play(event)
+        return self
+
     def send(
         self,
         event: Start | Ask,
@@ -208,9 +214,7 @@ _NEED_EARLIER_VERDICTS: list[list[Event]] = [
 def test_blocks_judged_together_get_the_rulings_of_blocks_judged_one_by_one(
     played: list[Event], counts: list[int]
 ) -> None:
-    pair = Pair()
-    for event in played:
-        pair.play(event)
+    pair = Pair().played(played)
     together, rulings, left = IndexState(HashSieve()), [], list(pair.asked)
     for count in counts:
         now, left = left[:count], left[count:]
@@ -229,9 +233,7 @@ def test_blocks_judged_together_get_the_rulings_of_blocks_judged_one_by_one(
 def test_rulings_followed_together_leave_what_rulings_followed_one_by_one_leave(
     played: list[Event], counts: list[int]
 ) -> None:
-    pair = Pair()
-    for event in played:
-        pair.play(event)
+    pair = Pair().played(played)
     together = IndexState(HashSieve())
     blocks = [decode_block(data, SCHEME, "log") for data, _, _ in pair.asked]
     rulings = [decode_ruling(What.DECISION, decision, SCHEME, "decisions") for decision, _ in pair.rulings]
