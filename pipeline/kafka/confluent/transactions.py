@@ -55,7 +55,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
             # With a longer linger messages would be sent only after the transaction's offsets, not in
             # parallel with them.
             "linger.ms": 1,
-            # A report on each message would cost as much as half of the call that sends it.
+            # Otherwise librdkafka would call Python for each message that was delivered.
             "delivery.report.only.error": not tells_time,
         }
         self._make()

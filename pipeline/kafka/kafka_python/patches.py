@@ -270,8 +270,8 @@ def append_batches(
 ) -> list[Any]:
     """Queue record batches of one partition for sending, as `send` does row by row; returns a future of each.
 
-    With `send` alone, half of a worker's CPU goes into single rows: it takes locks, makes a future and
-    encodes with a call for each byte of a number. Upstream issue: none found.
+    `send` takes locks and makes a future for each row, and encodes a row with a call for each byte of a
+    number. Upstream issue: none found.
 
     raises: what `send` raises
     """
