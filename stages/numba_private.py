@@ -40,7 +40,8 @@ def dispatcher_of(
 
     callee, allocates, inlined: as of `kernel.kernel`
     """
-    options = ({} if allocates else _UNCOUNTED) | ({"forceinline": True} if inlined else {})
+    # Without a value of its own, a kernel would be inlined if the kernel is for which it is compiled first.
+    options = ({} if allocates else _UNCOUNTED) | {"forceinline": inlined}
     # Numba would also make an entry for C. Nothing calls it, and it took a fifth of the compile time.
     own = {"no_cfunc_wrapper": True, "no_cpython_wrapper": callee}
     dispatcher = cast("Any", njit)(nogil=True, **own, **options)(function)

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.stages import compiled
-from twinsieve.stages.compiled import Folders
 from twinsieve.stages.fingerprint.tokens import fill_tokens
 from twinsieve.stages.kernel import Kernel, kernel
 from twinsieve.stages.machine_code import fingerprint, types_of
@@ -81,14 +79,6 @@ def test_equal_fingerprints_mean_equal_types(first: tuple[Any, ...], second: tup
 def test_what_is_not_known_here_has_no_name(unknown: object) -> None:
     assert types_of((unknown,)) is None
     assert types_of((Same(1, unknown),)) is None
-
-
-@pytest.fixture
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the kernels of a test lie: their sources are not among those by which the common folder is named."""
-    folder = tmp_path / "kernels"
-    monkeypatch.setattr(compiled, "folders", lambda: Folders((folder,), folder))
-    return folder
 
 
 def _total(numbers: np.ndarray[Any, Any]) -> float:

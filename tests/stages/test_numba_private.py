@@ -16,6 +16,7 @@ from numba import int64, njit
 from numpy.typing import NDArray
 
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.kernel import kernel
 from twinsieve.stages.machine_code import REQUIREMENT, require_version
 from twinsieve.stages.numba_private import Callee
 
@@ -49,6 +50,31 @@ def test_a_callee_serves_kernels_and_not_python() -> None:
     assert entry(np.zeros(3, np.int64)) == 3
     with pytest.raises(TypeError, match="_counts has no entry for Python: only kernels call it"):
         callee(np.zeros(3, np.int64))
+
+
+@kernel(callee=True)
+def _called(numbers: NDArray[np.int64]) -> int:
+    return len(numbers)
+
+
+@kernel(callee=True, inlined=True)
+def _inlined(numbers: NDArray[np.int64]) -> int:
+    return _called(numbers)
+
+
+@kernel
+def _entry(numbers: NDArray[np.int64]) -> int:
+    return _inlined(numbers) + _called(numbers)
+
+
+def test_a_kernel_is_inlined_if_it_says_so_and_not_because_its_caller_does(own_folder: Path) -> None:
+    """Numba hands the option on to what it compiles meanwhile: then all rules were part of each of their callers."""
+    assert _entry(np.zeros(3, np.int64)) == 6
+    inlined = {}
+    for each in (_called, _inlined):
+        (made,) = cast("Any", each).dispatcher.overloads.values()
+        inlined[each.__name__] = "alwaysinline" in str(made.library._get_module_for_linking())
+    assert inlined == {"_called": False, "_inlined": True}
 
 
 @pytest.mark.parametrize("version", ["0.67.0", "0.69.0", "0.680.1", "1.0"])
