@@ -327,7 +327,7 @@ def _make(folder: Path) -> None:
 @cache
 def _warn_once(problem: str) -> None:
     _log.warning(
-        "twinsieve: %s, so each start compiles for half a minute; "
+        "twinsieve: %s, so each start compiles for a minute or two; "
         "set NUMBA_CACHE_DIR to a folder that can be written",
         problem,
     )
@@ -337,8 +337,8 @@ def _warn_once(problem: str) -> None:
 def _warn_not_trusted(folder: Path) -> None:
     _log.warning(
         "twinsieve: %s: not used, because another user may have written the compiled kernels there, so each "
-        "start compiles for half a minute; remove it, or set NUMBA_CACHE_DIR to a folder of your own (it and "
-        "its files must belong to you or root, no other user may write to them, and none may be a link)",
+        "start compiles for a minute or two; remove it, or set NUMBA_CACHE_DIR to a folder of your own (it "
+        "and its files must belong to you or root, no other user may write to them, and none may be a link)",
         folder,
     )
 

@@ -9,7 +9,7 @@ unpacks every array of the tuples) and no machine code of its own (`numba_privat
 compile time.
 
 A process that finds its kernels compiled calls their machine code (`machine_code.py`) and does not import
-Numba, nor the two modules that need it: `numba_private.py` and `instructions.py`.
+Numba, nor the modules that need it: `numba_private.py`, `lent_tuples.py` and `instructions.py`.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def kernel(
 
     callee: only other kernels call the function; a call from Python is a TypeError
     allocates: the function creates arrays, so Numba must count references in it
-    inlined: LLVM puts the code into each caller. For functions that are called for every row: a call hands
-        over each array of a tuple as seven words, which takes longer than what most of them do
+    inlined: LLVM puts the code into each caller. For small functions that are called for every row: a call
+        may take longer than what they do. Each place where such code is put is compiled anew
     """
 
     def decorate(function: _Function) -> _Function:

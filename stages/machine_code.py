@@ -77,10 +77,18 @@ def types_of(arguments: tuple[Any, ...]) -> str | None:
     >>> types_of((np.zeros((2, 3)), True, 5))
     "(Array(float64, 2, 'C', False, aligned=True), bool, int64)"
     """
-    found = [_array_type(each) if type(each) is np.ndarray else _type_of(each) for each in arguments]
+    found = [_argument_type(each) for each in arguments]
     if None in found:
         return None
     return f"({', '.join(map(str, found))}{',' if len(found) == 1 else ''})"
+
+
+def _argument_type(value: Any) -> str | None:
+    """As `_type_of`, for a value that is not in a tuple."""
+    if type(value) is np.ndarray:
+        return _array_type(value)
+    found = _type_of(value)
+    return f"lent {found}" if found is not None and isinstance(value, tuple) else found
 
 
 def _array_type(array: np.ndarray[Any, Any]) -> str | None:
@@ -107,7 +115,7 @@ def _type_of(value: Any) -> str | None:
         return f"{mark}array({value.dtype.name}, {value.ndim}d, {_order(value)})"
     if type(value) in _OF_PYTHON:
         # A larger integer has another type.
-        return None if type(value) is int and abs(value) >= 1 << 63 else _OF_PYTHON[type(value)]
+        return None if type(value) is int and not -(1 << 63) <= value < 1 << 63 else _OF_PYTHON[type(value)]
     if isinstance(value, np.generic):
         return value.dtype.name if value.dtype.name in _TYPE_CODES else None
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -1,5 +1,5 @@
 """All uses of private parts of Numba and llvmlite in compiling; no other file uses them (`tests/house`), but
-`machine_code.py`.
+`machine_code.py` and `lent_tuples.py`.
 
 Like that one it is written for Numba 0.68 and not tested with other versions.
 
@@ -19,6 +19,7 @@ from numba import njit
 from numba.core import caching, codegen, compiler, registry, serialize
 
 from twinsieve.stages import instructions
+from twinsieve.stages.lent_tuples import lent
 from twinsieve.stages.machine_code import MachineCode, name_functions_of_the_runtime
 
 # Only parts of Numba have type annotations.
@@ -47,6 +48,9 @@ def dispatcher_of(
     dispatcher = cast("Any", njit)(nogil=True, **own, **options)(function)
     if callee:
         dispatcher = Callee(function, dispatcher.targetoptions)
+    # Numba's C code asks the dispatcher for the type of each argument, too.
+    kind_of = dispatcher.typeof_pyval
+    dispatcher.typeof_pyval = lambda value: lent(kind_of(value))
     dispatcher._cache = _KernelCache(files, _kept_callee if callee else _kept_entry)
     return dispatcher
 

@@ -96,7 +96,7 @@ def loading(quiet: bool = False) -> Iterator[None]:
 
 def _one_line(progress: CompileProgress) -> None:
     if progress.done == 0:
-        say_error(f"{_ABOUT}: about a minute of one core (`twinsieve warm-up` does it beforehand)")
+        say_error(f"{_ABOUT}: one to two minutes of one core (`twinsieve warm-up` does it beforehand)")
 
 
 def _all_lines(progress: CompileProgress) -> None:

@@ -1,8 +1,9 @@
 """Compile the kernels in several processes at once, before they are needed.
 
-A single process takes about a minute. So parts that do not need each other (`stages/judge/kernel_parts.py`)
-are compiled in separate processes. These are started, never forked, because a program that embeds twinsieve
-may have threads. All share the folder of compiled kernels, so each loads the parts that another has compiled.
+A single process takes one to two minutes. So parts that do not need each other are compiled in separate
+processes (`stages/judge/kernel_parts.py`). These are started, never forked, because a program that embeds
+twinsieve may have threads. All share the folder of compiled kernels, so each loads the parts that another has
+compiled.
 """
 
 from __future__ import annotations

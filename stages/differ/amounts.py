@@ -243,7 +243,7 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
     if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:
         taken = ZERO
         for a in range(run[0], run[1]):
-            # Asked here too: a call hands over all arrays.
+            # `is_one_word` asks this too, for each of the other tokens.
             if later.kinds[a] != WORD:
                 continue
             for b in range(run[2], run[3]):

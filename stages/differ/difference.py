@@ -56,7 +56,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     """(first guard that holds, or NONE; number of its run, or NO_RUN)
 
     Most runs are names, clauses and endings without any word of the lists. So a guard is called only if the
-    facts of the tokens show that it can hold: a call passes all arrays, which takes longer than this check.
+    facts of the tokens show that it can hold: it would read the tokens again to find that it cannot.
     """
     first = work.first_runs
     first[:] = NO_RUN

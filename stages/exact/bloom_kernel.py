@@ -230,7 +230,7 @@ def bloom_insert(bloom: Bloom, line: int, kept_index: int, time_ms: int) -> None
     `span_ms`.
     """
     bloom_expire(bloom, kept_index, time_ms)
-    bits, generations, cursor, sizing, _places = bloom
+    bits, generations, cursor, sizing = bloom.bits, bloom.generations, bloom.cursor, bloom.sizing
     rows = sizing.rows
     live = cursor[CURSOR_LIVE]
     row = (cursor[CURSOR_OLDEST] + live + rows - 1) % rows

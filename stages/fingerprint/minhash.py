@@ -62,10 +62,12 @@ def lower(
     values: NDArray[np.uint32],
     grams: NDArray[np.uint32],
     count: int,
-    family: HashFamily,
+    multipliers: NDArray[np.uint32],
+    addends: NDArray[np.uint32],
 ) -> None:
     """Lower each MinHash value to its minimum over the first `count` grams.
 
+    values: uint32[n], one for each of the multipliers and addends of a `HashFamily`
     grams: uint32[…], with room for 8 more. The last gram is repeated up to a multiple of eight, because a
         repeated gram does not change a minimum. So the loop can hold eight grams in registers while it goes
         through the hash functions, which is three times as fast as one gram at a time
@@ -79,8 +81,8 @@ def lower(
         g0, g1, g2, g3 = grams[k], grams[k + 1], grams[k + 2], grams[k + 3]
         g4, g5, g6, g7 = grams[k + 4], grams[k + 5], grams[k + 6], grams[k + 7]
         for i in range(len(values)):
-            a = family.multipliers[i]
-            b = family.addends[i]
+            a = multipliers[i]
+            b = addends[i]
             first = min(
                 min(np.uint32(a * g0 + b), np.uint32(a * g1 + b)),
                 min(np.uint32(a * g2 + b), np.uint32(a * g3 + b)),
@@ -211,7 +213,7 @@ def fill_bands(
     grams = np.empty(2 * _CHUNK + _STEP, np.uint32)
     spaced = np.empty(_CHUNK, np.int64)
     split = by_fours_from(band_keys.shape[1], rows) if by_script else len(values)
-    last = HashFamily(family.gram_seed, family.multipliers[split:], family.addends[split:])
+    multipliers, addends = family.multipliers, family.addends
     for row in range(len(starts) - 1):
         if exact_only[row]:
             continue
@@ -224,11 +226,11 @@ def fill_bands(
             places = spaced[:others]
             count = _add_pairs_and_triples(chars, start, places, family.gram_seed, grams, unspaced)
             if others == 0 or end - start < FOURS_FROM:
-                lower(values, grams, count, family)
+                lower(values, grams, count, multipliers, addends)
                 continue
-            lower(values[:split], grams, count, family)
+            lower(values[:split], grams, count, multipliers, addends)
             count = _add_fours(chars, start, places, family.gram_seed, grams, unspaced)
-            lower(values[split:], grams, count, last)
+            lower(values[split:], grams, count, multipliers[split:], addends[split:])
         for band in range(band_keys.shape[1]):
             band_keys[row, band] = band_key(values, band, rows)
         if end - start >= PARITY_BELOW:
@@ -265,6 +267,6 @@ def fill_sketches(
                 second = gram_hash(np.uint64(chars[p + 2]), np.uint64(chars[p + 3]), family.gram_seed)
                 hashed = mix64(first * GOLDEN + second)
                 grams[i] = np.uint32(hashed >> np.uint64(32))
-            lower(values, grams, count, family)
+            lower(values, grams, count, family.multipliers, family.addends)
         for i in range(len(values)):
             sketches[sketch_rows[row], i] = mix32(values[i]) >> np.uint32(24)

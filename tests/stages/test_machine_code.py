@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from twinsieve.stages.fingerprint.tokens import fill_tokens
 from twinsieve.stages.kernel import Kernel, kernel
+from twinsieve.stages.lent_tuples import lent
 from twinsieve.stages.machine_code import fingerprint, types_of
 
 
@@ -63,7 +64,7 @@ _ARGUMENTS = st.lists(_ONE | _TUPLES | st.builds(Same, _TUPLES, _ONE), min_size=
 
 @given(_ARGUMENTS)
 def test_types_are_named_as_numba_names_them(arguments: tuple[Any, ...]) -> None:
-    assert types_of(arguments) == str(tuple(map(numba.typeof, arguments)))
+    assert types_of(arguments) == str(tuple(lent(numba.typeof(each)) for each in arguments))
 
 
 @given(_ARGUMENTS, _ARGUMENTS)

@@ -81,7 +81,7 @@ class Sieve:
 
     Several threads may use one sieve; their calls are judged one after the other. A sieve works only in the
     process that made it; to use it after a fork or in another process, `save` and `load` it. The first call
-    after an installation compiles kernels for about half a minute. `twinsieve warm-up` does this in advance;
+    after an installation compiles kernels for a minute or two. `twinsieve warm-up` does this in advance;
     later processes load the compiled kernels.
 
     >>> sieve = Sieve(similarity=0.85)

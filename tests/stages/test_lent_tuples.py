@@ -1,0 +1,125 @@
+"""Kernels read the tuples that Python hands to them where the entry wrote them, and leave them as they were."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from twinsieve.stages.kernel import kernel
+
+
+class Pair(NamedTuple):
+    """Two arrays of one type: for Numba another kind of tuple than one of several types."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+
+
+class Inner(NamedTuple):
+    """A tuple in a tuple, of several types."""
+
+    small: np.int8
+    yes: np.bool_
+    pair: Pair
+
+
+class Outer(NamedTuple):
+    """What the kernels get."""
+
+    table: NDArray[np.uint16]
+    inner: Inner
+    last: float
+
+
+class Made(NamedTuple):
+    """A tuple that a kernel makes."""
+
+    total: int
+    numbers: NDArray[np.int64]
+
+
+@kernel(callee=True)
+def _summed(inner: Inner) -> int:
+    total = np.int64(inner.small) if inner.yes else np.int64(0)
+    for numbers in (inner.pair.first, inner.pair.second):
+        for number in numbers:
+            total += number
+    return total
+
+
+@kernel(callee=True)
+def _made(outer: Outer) -> Made:
+    return Made(_summed(outer.inner), outer.inner.pair.second)
+
+
+@kernel(callee=True)
+def _total_of(made: Made) -> int:
+    return made.total + len(made.numbers)
+
+
+@kernel
+def _read(outer: Outer, places: NDArray[np.int64], more: Pair) -> float:
+    """Everything in the tuples, read several times; the second pair is written meanwhile."""
+    total = outer.last
+    for place in places:
+        total += outer.table[place, place % outer.table.shape[1]] + _total_of(_made(outer))
+        more.first[0] += 1
+        total += more.first[0]
+    return total
+
+
+@kernel(allocates=True)
+def _doubled(pair: Pair) -> NDArray[np.int64]:
+    """A new array; the arrays of the tuple are counted meanwhile."""
+    first = pair.first
+    return np.concatenate((first, pair.second))
+
+
+def _expected(outer: Outer, places: NDArray[np.int64], more: Pair) -> float:
+    """`_read` in plain Python."""
+    inner = outer.inner
+    total = outer.last
+    for place in places.tolist():
+        made = int(inner.small) * bool(inner.yes) + int(inner.pair.first.sum()) + int(inner.pair.second.sum())
+        total += int(outer.table[place, place % outer.table.shape[1]]) + made + len(inner.pair.second)
+        more.first[0] += 1
+        total += int(more.first[0])
+    return total
+
+
+_NUMBERS = st.lists(st.integers(-(2**31), 2**31), min_size=1, max_size=5).map(
+    lambda numbers: np.array(numbers, np.int64)
+)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_kernel_reads_what_python_reads(own_folder: Path, data: st.DataObject) -> None:
+    rows = data.draw(st.integers(1, 4))
+    table = np.arange(rows * 3, dtype=np.uint16).reshape(rows, 3)
+    pair = Pair(data.draw(_NUMBERS), data.draw(_NUMBERS))
+    inner = Inner(np.int8(data.draw(st.integers(-128, 127))), np.bool_(data.draw(st.booleans())), pair)
+    outer = Outer(table, inner, float(data.draw(st.integers(-9, 9))))
+    places = np.array(data.draw(st.lists(st.integers(0, rows - 1))), np.int64)
+    # The last tuple may hold an array that the first holds, too, and the kernel writes it.
+    mine = Pair(pair.first.copy(), pair.second.copy())
+    shared = data.draw(st.booleans())
+    twin = outer._replace(inner=inner._replace(pair=mine))
+    other = Pair(np.zeros(1, np.int64), np.zeros(1, np.int64))
+    found = _read(outer, places, pair if shared else other)
+    assert found == _expected(twin, places, mine if shared else Pair(np.zeros(1, np.int64), other.second))
+    assert pair.first.tolist() == mine.first.tolist()
+
+
+def test_the_arrays_of_a_tuple_are_counted_as_before(own_folder: Path) -> None:
+    pair = Pair(np.arange(3), np.arange(4))
+    counts = [sys.getrefcount(each) for each in pair]
+    made: Any = [_doubled(pair) for _ in range(1000)]
+    assert [sys.getrefcount(each) for each in pair] == counts
+    assert made[-1].tolist() == [0, 1, 2, 0, 1, 2, 3]
