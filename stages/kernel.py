@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
+from twinsieve.stages import interpreted
 from twinsieve.stages.compiled import KernelFiles, compiles
 from twinsieve.stages.machine_code import fingerprint, linked, types_of
 
@@ -29,6 +30,19 @@ ZERO = cast("int", np.int64(0))
 NO, YES = cast("bool", np.bool_(False)), cast("bool", np.bool_(True))
 """0, False and True as arguments of a kernel. For Numba, a literal has another type than these values, so a
 call with a literal would compile the kernel once more."""
+
+
+_interprets = False
+
+
+def interpret(yes: bool) -> None:
+    """Let Python interpret all kernels from now on, in all threads, or end this.
+
+    For the first rows of a run whose kernels are being compiled by other processes: a row takes some ten
+    thousand times as long, and the results are those of compiled kernels (tests/stages/test_interpreted.py).
+    """
+    global _interprets
+    _interprets = yes
 
 
 class Kernel:
@@ -63,6 +77,10 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
+        if _interprets:
+            # Hashes overflow on purpose.
+            with np.errstate(over="ignore"):
+                return self._function(*arguments)
         try:
             call = self._calls[fingerprint(arguments)]
         except KeyError:
@@ -99,6 +117,10 @@ class Instruction:
 
     def __init__(self, name: str) -> None:
         self._name = name
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What an interpreted kernel calls."""
+        return getattr(interpreted, self._name)(*arguments)
 
     @cached_property
     def _numba_type_(self) -> Any:

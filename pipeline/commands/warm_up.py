@@ -14,7 +14,7 @@ import click
 from twinsieve.pipeline.commands.terminal import examples, say_error, talk
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.service.warm_up import CompileProgress
+    from twinsieve.pipeline.service.warm_up import CompileProgress, Compiling
 
 _ABOUT = "compiling kernels, once for each version and kind of CPU"
 
@@ -72,6 +72,21 @@ def _for_each_cpu(names: list[str], processes: int | None, quiet: bool) -> int:
         if code:
             return code
     return 0
+
+
+@contextmanager
+def compiling(quiet: bool = False) -> Iterator[Compiling | None]:
+    """Context manager: other processes compile missing kernels meanwhile, and are waited for at its end.
+
+    None if no kernel is missing, or if this process must compile: then use `loading`.
+    """
+    from twinsieve.pipeline.service import warm_up
+
+    if not warm_up.Compiling.is_possible():
+        yield None
+        return
+    with warm_up.Compiling(warm_up.ignore_progress if quiet else _one_line) as under_way:
+        yield under_way
 
 
 @contextmanager

@@ -24,6 +24,7 @@ import numpy as np
 
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.inputs import (
+    Compiling,
     Inputs,
     Prepared,
     content_digest,
@@ -115,6 +116,7 @@ class _Outputs:
 class Dedup:
     """One run over files. It is a context manager that holds the lock of the state.
 
+    compiling: kernels that other processes compile meanwhile, or None
     arrival_ms: time of this run, ms since 1970; later times of messages are limited to this time plus
         `time.max_ahead`
     repeated: names of inputs that an earlier run on the state has read
@@ -123,7 +125,9 @@ class Dedup:
         the state; StateError
     """
 
-    def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
+    def __init__(
+        self, job: Job, settings: Settings, arrival_ms: int, compiling: Compiling | None = None
+    ) -> None:
         wanted = job.wanted
         if wanted.mark:
             refuse_unmarked(job.dialect.format)
@@ -167,7 +171,7 @@ class Dedup:
                 windows=self._reaches.by_stage,
                 near=near_in_force(settings.near),
             )
-            self._inputs = Inputs(job.inputs, self._reader, self._scheme, self.summary.seconds)
+            self._inputs = Inputs(job.inputs, self._reader, self._scheme, self.summary.seconds, compiling)
             self._streams = False
             self._proposal = proposal_for(settings)
             self._text_field = TextField()
@@ -215,7 +219,12 @@ class Dedup:
         return repeated
 
     def warm_up(self) -> None:
-        """Compile or load the kernels, so that this time does not count for the first rows."""
+        """Compile or load the kernels, so that this time does not count for the first rows.
+
+        While others compile them, it does nothing.
+        """
+        if self._inputs.compiling is not None:
+            return
         config = self._sieve.config
         small = Window(min(config.near.window.messages, 64))
         tiny = replace(
@@ -289,6 +298,8 @@ class Dedup:
                     stop, lambda: self._save(outputs), lambda: self._state.rows, save_every_s
                 )
                 stop.taken = True
+            if self._inputs.compiling is not None and self._expecting is not None:
+                self._expecting.result()
             for prepared, share in stack.enter_context(closing(self._inputs.chunks(sizes, warn))):
                 self._refuse_rows(prepared.chunk)
                 judged = self._judge(prepared)

@@ -12,15 +12,17 @@ import os
 import select
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, Self, TextIO
 
 from twinsieve.pipeline.basics.processors import cores
 from twinsieve.stages import compiled
 from twinsieve.stages.judge.kernel_parts import PARTS, Part
+from twinsieve.stages.kernel import interpret
 
 _PACKAGE = Path(compiled.__file__).resolve().parent.parent
 _POLL_S = 0.2
@@ -76,11 +78,65 @@ def warm_up(
         return True
     count = min(processes or cores(), len(missing))
     report(CompileProgress(0, len(missing), "", 0.0, count))
-    if not compiled.writable() or count == 1 or not sys.executable:
-        _compile_here(missing, report, stopped)
-    else:
+    if _others_compile(len(missing), processes):
         _compile_in(count, missing, report, stopped)
+    else:
+        _compile_here(missing, report, stopped)
     return not missing_parts()
+
+
+class Compiling:
+    """Other processes compile the kernels while Python interprets them in this one, until `wait`.
+
+    A context manager: at the end of its block it waits, too, unless there is an error or Ctrl-C is pressed;
+    then unfinished parts are abandoned.
+    report: as of `warm_up`, called by another thread
+    """
+
+    def __init__(self, report: Report = ignore_progress) -> None:
+        self._abandoned = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: warm_up(report, stopped=self._abandoned.is_set), name="twinsieve-compiling"
+        )
+
+    @staticmethod
+    def is_possible() -> bool:
+        """Whether kernels are missing, and other processes can compile them."""
+        return compiled.compiles() and _others_compile(len(missing_parts()))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no process compiles any more."""
+        return not self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Return when everything is compiled, and let kernels run as machine code from then on.
+
+        No kernel may run meanwhile: one that is interpreted calls others.
+        """
+        self._thread.join()
+        interpret(False)
+
+    def __enter__(self) -> Self:
+        interpret(True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        try:
+            if kind is None:
+                self.wait()
+        except KeyboardInterrupt:
+            # What the user wanted is done.
+            pass
+        finally:
+            self._abandoned.set()
+            self.wait()
+
+
+def _others_compile(parts: int, processes: int | None = None) -> bool:
+    """Whether processes of their own compile this many parts. processes: as of `warm_up`"""
+    return min(processes or cores(), parts) > 1 and bool(sys.executable) and compiled.writable()
 
 
 def _compile_here(missing: Sequence[Part], report: Report, stopped: Callable[[], bool]) -> None:
