@@ -87,6 +87,8 @@ def compiling(quiet: bool = False) -> Iterator[Compiling | None]:
         return
     with warm_up.Compiling(warm_up.ignore_progress if quiet else _one_line) as under_way:
         yield under_way
+        if not quiet and not under_way.is_done:
+            say_error("all rows are out; kernels are still compiled, for later starts (Ctrl-C ends this)")
 
 
 @contextmanager
