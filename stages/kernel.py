@@ -148,7 +148,7 @@ def kernel(
     callee: only other kernels call the function; a call from Python is a TypeError
     allocates: the function creates arrays, so Numba must count references in it
     inlined: LLVM puts the code into each caller. For small functions that are called for every row: a call
-        may take longer than what they do. Each place where such code is put is compiled anew
+        may take longer than what they do. Every caller compiles their code once more
     """
 
     def decorate(function: _Function) -> _Function:

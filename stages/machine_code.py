@@ -84,7 +84,7 @@ def types_of(arguments: tuple[Any, ...]) -> str | None:
 
 
 def _argument_type(value: Any) -> str | None:
-    """As `_type_of`, for a value that is not in a tuple."""
+    """The name of the type as which a kernel gets this value: it gets the address of a tuple."""
     if type(value) is np.ndarray:
         return _array_type(value)
     found = _type_of(value)
