@@ -14,6 +14,7 @@ Numba, nor the modules that need it: `numba_private.py`, `lent_tuples.py` and `i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast, overload
@@ -33,16 +34,19 @@ call with a literal would compile the kernel once more."""
 
 
 _interprets = False
+_interpreting = threading.RLock()
+"""Held while a kernel is interpreted: it calls others, which must be interpreted, too, until it returns."""
 
 
 def interpret(yes: bool) -> None:
-    """Let Python interpret all kernels from now on, in all threads, or end this.
+    """Let Python interpret all kernels from now on, in all threads, or end this once none is under way.
 
     For the first rows of a run whose kernels are being compiled by other processes: a row takes some ten
     thousand times as long, and the results are those of compiled kernels (tests/stages/test_interpreted.py).
     """
     global _interprets
-    _interprets = yes
+    with _interpreting:
+        _interprets = yes
 
 
 class Kernel:
@@ -79,8 +83,9 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if _interprets:
             # Hashes overflow on purpose.
-            with np.errstate(over="ignore"):
-                return self._function(*arguments)
+            with _interpreting, np.errstate(over="ignore"):
+                if _interprets:
+                    return self._function(*arguments)
         try:
             call = self._calls[fingerprint(arguments)]
         except KeyError:

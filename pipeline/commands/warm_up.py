@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -87,8 +87,11 @@ def compiling(quiet: bool = False) -> Iterator[Compiling | None]:
         return
     with warm_up.Compiling(warm_up.ignore_progress if quiet else _one_line) as under_way:
         yield under_way
-        if not quiet and not under_way.is_done:
-            say_error("all rows are out; kernels are still compiled, for later starts (Ctrl-C ends this)")
+        # What the user wanted is done, so Ctrl-C is no failure from here on.
+        with suppress(KeyboardInterrupt):
+            if not quiet and not under_way.is_done:
+                say_error("all rows are out; kernels are still compiled, for later starts (Ctrl-C ends this)")
+            under_way.wait()
 
 
 @contextmanager

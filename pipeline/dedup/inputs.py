@@ -59,7 +59,7 @@ class Compiling(Protocol):
         """Whether everything is compiled."""
 
     def wait(self) -> None:
-        """Wait for that; from then on kernels run as machine code. No kernel may run meanwhile."""
+        """Wait for that; from then on kernels run as machine code."""
 
 
 class Inputs:
@@ -151,8 +151,8 @@ class Inputs:
             yield chunk
 
     def _is_ready(self, source: InputSource) -> bool:
-        """Whether the next chunk can be read without a wait. While kernels are interpreted, each chunk is
-        judged before the next one is read: no kernel may run when they become machine code."""
+        """Whether the next chunk can be read without a wait. While kernels are interpreted it may have to
+        wait for compiled ones, so each chunk comes out before the next one is read."""
         return self.compiling is None and source.is_ready()
 
     def _wait_for_kernels(self, chunk: RowChunk) -> None:

@@ -298,8 +298,6 @@ class Dedup:
                     stop, lambda: self._save(outputs), lambda: self._state.rows, save_every_s
                 )
                 stop.taken = True
-            if self._inputs.compiling is not None and self._expecting is not None:
-                self._expecting.result()
             for prepared, share in stack.enter_context(closing(self._inputs.chunks(sizes, warn))):
                 self._refuse_rows(prepared.chunk)
                 judged = self._judge(prepared)

@@ -88,8 +88,7 @@ def warm_up(
 class Compiling:
     """Other processes compile the kernels while Python interprets them in this one, until `wait`.
 
-    A context manager: at the end of its block it waits, too, unless there is an error or Ctrl-C is pressed;
-    then unfinished parts are abandoned.
+    A context manager: at the end of its block, unfinished parts are abandoned.
     report: as of `warm_up`, called by another thread
     """
 
@@ -110,10 +109,7 @@ class Compiling:
         return not self._thread.is_alive()
 
     def wait(self) -> None:
-        """Return when everything is compiled, and let kernels run as machine code from then on.
-
-        No kernel may run meanwhile: one that is interpreted calls others.
-        """
+        """Return when everything is compiled, and let kernels run as machine code from then on."""
         self._thread.join()
         interpret(False)
 
@@ -122,16 +118,9 @@ class Compiling:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        try:
-            if kind is None:
-                self.wait()
-        except KeyboardInterrupt:
-            # What the user wanted is done.
-            pass
-        finally:
-            self._abandoned.set()
-            self.wait()
+    def __exit__(self, *error: object) -> None:
+        self._abandoned.set()
+        self.wait()
 
 
 def _others_compile(parts: int, processes: int | None = None) -> bool:

@@ -23,7 +23,6 @@ from twinsieve.pipeline.dedup.run import Dedup, Job
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.kernel import interpret
 
@@ -54,12 +53,6 @@ def compiling() -> Iterator[_Compiling]:
     interpret(True)
     yield _Compiling()
     interpret(False)
-
-
-@pytest.fixture
-def settings() -> Settings:
-    pairs = [word.split("=") for word in SMALL[1::2]]
-    return load_settings(None, {}, [Override(key, text, "--set") for key, text in pairs])
 
 
 def _run(compiling: _Compiling | None, inputs: list[Path], output: Path, settings: Settings) -> list[Any]:
@@ -99,7 +92,7 @@ def test_small_chunks_are_interpreted_until_everything_is_compiled(
 def test_no_chunk_is_read_ahead_while_kernels_are_interpreted(
     tmp_path: Path, settings: Settings, compiling: _Compiling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They become machine code when a large chunk is read: then no other thread may run one."""
+    """A large chunk waits for compiled kernels; the rows before it must not."""
     source = tmp_path / "in"
     os.mkfifo(source)
 

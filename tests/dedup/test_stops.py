@@ -26,7 +26,6 @@ from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
 
 _TEXTS = (
@@ -164,12 +163,6 @@ def test_a_row_that_strict_refuses_leaves_a_state_with_the_rows_before(tmp_path:
     bad.write_bytes(b"".join(_ROWS[1:]))
     again = piped(call)
     assert (again.returncode, again.stdout) == (0, b"".join(_ROWS[1:]))
-
-
-@pytest.fixture
-def settings() -> Settings:
-    pairs = [word.split("=") for word in SMALL[1::2]]
-    return load_settings(None, {}, [Override(key, text, "--set") for key, text in pairs])
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.every_kernel import SCHEMES, TEXTS
+from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages import intrinsics
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -65,12 +68,7 @@ def _assert_same(interpreted: Any, compiled: Any) -> None:
 
 
 def _batch(scheme: Scheme, texts: list[str]) -> Batch:
-    bodies, fingerprints = scheme.read(texts)
-    count = len(texts)
-    times = np.arange(count, dtype=np.int64) * 300
-    return replace(
-        Batch.blank(count), positions=times, bodies=bodies, fingerprints=fingerprints, times_ms=times
-    )
+    return replace(batch_of(*scheme.read(texts)), times_ms=np.arange(len(texts), dtype=np.int64) * 300)
 
 
 @pytest.mark.parametrize("config", SCHEMES)
@@ -128,6 +126,30 @@ def test_a_sieve_goes_on_with_compiled_kernels() -> None:
     compiled.judge(batch)
     _assert_same(sieve.judge(batch), compiled.judge(batch))
     assert sieve.to_bytes() == compiled.to_bytes()
+
+
+@kernel(callee=True)
+def _following(number: int) -> int:
+    return number + 1
+
+
+@kernel
+def _waits(begun: Any, may_end: Any) -> int:
+    begun.set()
+    may_end.wait()
+    return _following(1)
+
+
+def test_a_kernel_that_is_under_way_is_interpreted_to_its_end() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(2) as threads, _interpreted():
+        result = threads.submit(_waits, begun, may_end)
+        begun.wait()
+        ended = threads.submit(interpret, False)
+        wait([ended], timeout=0.2)
+        may_end.set()
+        assert result.result() == 2
+        ended.result()
 
 
 @kernel
