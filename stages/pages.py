@@ -58,12 +58,14 @@ def _advise(memory: mmap.mmap, advice: int | None, start: int, size: int) -> Non
 
 
 def assign(array: NDArray[Any]) -> None:
-    """Have the system assign all memory of an array of zeros now, with several threads."""
-    step = mmap.PAGESIZE // array.itemsize
-    parts = np.array_split(array, _ASSIGNING) if array.nbytes >= _WORTH_THREADS else [array]
+    """Have the system assign all memory of an array of zeros now, with several threads if it is large."""
+    content = array.reshape(-1).view(np.uint8)
+    if content.nbytes < _WORTH_THREADS:
+        _write_zeros(content[:: mmap.PAGESIZE])
+        return
     with ThreadPoolExecutor(_ASSIGNING) as threads:
-        for part in parts:
-            threads.submit(_write_zeros, part[::step])
+        for part in np.array_split(content, _ASSIGNING):
+            threads.submit(_write_zeros, part[:: mmap.PAGESIZE])
 
 
 def _write_zeros(places: NDArray[Any]) -> None:

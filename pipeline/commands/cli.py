@@ -58,6 +58,10 @@ _OPTIONS_ELSEWHERE = {
 """Options of other tools, each with the option that does the same here."""
 
 _OBJECTS_A_COLLECTION = 50_000
+_SWITCH_S = 0.001
+"""Interval in seconds after which Python may switch to another thread. With the default of 5 ms a thread may
+wait that long after each kernel, and after each call to a broker. On Kafka, at low rates, this is longer than
+judging takes."""
 _LIKENESS = 0.75
 """A command is suggested if its similarity (0 to 1) to the typed word is at least this."""
 _ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
@@ -144,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Imports make hundreds of thousands of objects, but no garbage. With the default threshold the search for
     # garbage took a tenth of the start.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
+    sys.setswitchinterval(_SWITCH_S)
     try:
         result = cli.main(
             args=list(arguments) if arguments is not None else None,

@@ -31,7 +31,8 @@ from twinsieve.stages.judge.scheme import Scheme
 
 _BLOCK_BYTES = 1 << 20
 _BLOCKS = 64
-_MOST_BYTES_A_ROW = 1 << 10
+_BYTES_A_ROW = 1 << 9
+"""Most rows have fewer bytes."""
 _INTERPRETED_BYTES = 1 << 13
 """Rows of a chunk that interpreted kernels judge: they take seconds, compiling takes a minute or two."""
 _PREPARING = ("read", "text", "fingerprints")
@@ -233,7 +234,7 @@ def own_thread(threads: ExitStack) -> Executor | None:
 
 def least_rows(names: list[str]) -> int:
     """How many rows the inputs that are local files have at least, most likely: by their size."""
-    return sum(os.path.getsize(name) for name in names if os.path.isfile(name)) // _MOST_BYTES_A_ROW
+    return sum(os.path.getsize(name) for name in names if os.path.isfile(name)) // _BYTES_A_ROW
 
 
 def _warn_of_unseen(chunk: RowChunk, warn: Callable[[str], None], *, is_sample: bool) -> None:

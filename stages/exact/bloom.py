@@ -30,6 +30,7 @@ from twinsieve.stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, BloomSiz
 from twinsieve.stages.exact.key_notes import KEYS, NOTE_BYTES, KeyNotes, read_keys
 from twinsieve.stages.exact.runs import FrozenPart, FrozenStage, Run, covering, gone, runs_in
 from twinsieve.stages.exact.sections import SectionReader, Sections
+from twinsieve.stages.pages import assign
 
 NO_BASE = -1
 _LEAST_NOTED = 1 << 16
@@ -67,6 +68,11 @@ class BloomGenerations:
     def bytes_used(self) -> int:
         """Bytes of all arrays; the number never changes."""
         return bloom_bytes(self.sizing)
+
+    def assign(self) -> None:
+        """Have the system assign the memory of the first generation now, if it is not there yet."""
+        if not len(self._live_rows()):
+            assign(self._bits_of(0))
 
     def note(self, first: int, digests: NDArray[np.uint64]) -> None:
         """Note inserted digests for the next `freeze`, which otherwise copies the newest generation.

@@ -203,7 +203,9 @@ class BatchSieve:
 
     def expect(self, messages: int) -> None:
         """Take memory for this many more kept messages at once, so that judging does not wait for it."""
-        self._chunk_judge.segments.expect(messages)
+        self._chunk_judge.segments.assign(messages)
+        if self._filters is not None:
+            self._filters.assign()
 
     def stats(self) -> SieveStats:
         """How full the sieve is now."""

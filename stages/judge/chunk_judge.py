@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,6 @@ from twinsieve.stages.window.buckets import (
     entry_count,
     insert_kept,
     new_look_ups,
-    own_buckets,
 )
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, SHARED_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.chunk import rows as part_of_chunk
@@ -198,7 +196,7 @@ class ChunkJudge:
         characters = int(chunk.starts[-1] - chunk.starts[0])
         self.ring.reserve(min(characters, STORED_LENGTH * len(chunk.lengths)), len(chunk.lengths))
         if self._indexed:
-            self.segments.open.table.reserve(lambda: self._own_buckets(chunk))
+            self.segments.open.table.reserve(self.ring.kept, len(chunk.lengths))
         self._kept.counts[0], self._first_kept = 0, self.ring.kept
         if meanwhile is not None:
             meanwhile()
@@ -339,11 +337,11 @@ class ChunkJudge:
                 self.segments.open.note_positions(chunk.positions)
                 table = self.segments.open.table
                 if self._indexed:
-                    table.reserve(partial(self._own_buckets, chunk))
+                    table.reserve(first, count)
                 if self._has_index:
                     filling.add(chunk, first)
-                if table.may_move:
-                    # Nothing may be inserted while it moves.
+                if table.is_sparse:
+                    # Nothing may be inserted while it becomes a table.
                     filling.finish()
             filling.finish()
 
@@ -364,10 +362,6 @@ class ChunkJudge:
                 high = min(low + self.segments.room, len(chunk.lengths))
                 yield part_of_chunk(chunk, low, high)
                 low = high
-
-    def _own_buckets(self, chunk: Chunk) -> NDArray[np.int64]:
-        found = np.zeros(len(chunk.probes) * (self.buckets.bands + self.buckets.tables), np.int64)
-        return found[: own_buckets(chunk, self.buckets, found)]
 
     @property
     def _has_index(self) -> bool:

@@ -70,10 +70,13 @@ from twinsieve.stages.window.buckets import (
     code_of,
     differing_bits,
     entries_of,
+    entry_at,
     find_buckets,
     insert_found,
+    may_be_newer,
     newer_entries,
     possible_entries,
+    read_bucket,
 )
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns, keep
@@ -396,11 +399,15 @@ def _best_of_chunk(
     begin_row(found, line)
     for probe in range(chunk.probes[row]):
         start, wanted = look_ups.starts[looked_up, probe], look_ups.wanted[looked_up, probe]
-        ways = newer_entries(buckets, start, index.before, newest)
+        if not may_be_newer(buckets, start, index.before):
+            continue
+        if not read_bucket(buckets, start, look_ups.listed):
+            continue
+        ways = newer_entries(buckets, start, look_ups.listed, index.before, newest)
         if ways:
-            ways &= possible_entries(buckets, start, wanted, index.candidates.reach, code)
+            ways &= possible_entries(buckets, start, look_ups.listed, wanted, index.candidates.reach, code)
         while ways:
-            entry = buckets.entries[start + first_lane(ways)]
+            entry = entry_at(buckets, start, look_ups.listed, first_lane(ways))
             ways &= ways - np.uint64(1)
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
             add_found(found, line, kept_index, code_of(entry), differing_bits(entry, wanted))
@@ -472,9 +479,11 @@ def _still_found(chunk: Chunk, row: int, kept_index: int, index: NearIndex, scra
     times, bits, code = ZERO, ZERO, ZERO
     for probe in range(chunk.probes[row]):
         start, wanted = look_ups.starts[line, probe], look_ups.wanted[line, probe]
-        ways = entries_of(buckets, start, wanted, kept_index)
+        if not read_bucket(buckets, start, look_ups.listed):
+            continue
+        ways = entries_of(buckets, start, look_ups.listed, wanted, kept_index)
         if ways:
-            entry = buckets.entries[start + first_lane(ways)]
+            entry = entry_at(buckets, start, look_ups.listed, first_lane(ways))
             times, bits, code = times + 1, differing_bits(entry, wanted), code_of(entry)
             if times > 1:
                 break

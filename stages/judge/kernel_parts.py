@@ -54,7 +54,7 @@ from twinsieve.stages.rows.times import read_times
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 from twinsieve.stages.window.bucket_table import BucketTable
-from twinsieve.stages.window.buckets import bucket_of, insert_kept, own_buckets
+from twinsieve.stages.window.buckets import bucket_of, insert_kept, write_lists, write_table
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.resize import _resize
@@ -187,7 +187,8 @@ def _compile_index() -> None:
     rows, times, buckets = given.work.kept.rows, given.chunk.times, given.index.buckets
     _compile(propose, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
     _compile(insert_kept, given.chunk, rows, times, 0, 0, 0, buckets, given.work.scratch.look_ups)
-    _compile(own_buckets, given.chunk, buckets, times)
+    _compile(write_table, buckets, buckets.entries)
+    _compile(write_lists, buckets.entries, times, buckets)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
     _compile(find_copies, 0, 0, given.chunk, given.index.ring, 0, 0, given.exact.sealed)
     _compile(

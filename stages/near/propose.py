@@ -33,8 +33,11 @@ from twinsieve.stages.window.buckets import (
     Buckets,
     code_of,
     differing_bits,
+    entry_at,
     find_buckets,
     possible_entries,
+    prefetch_lists,
+    read_bucket,
 )
 from twinsieve.stages.window.chains import Chains, PartChains
 from twinsieve.stages.window.chunk import Chunk
@@ -42,6 +45,8 @@ from twinsieve.stages.window.ring import FIRST_TIME, GRANULE, KEPT, OLDEST, STRE
 
 PREFETCH_ROWS = 12
 """The buckets of a row are looked up, and prefetched, this many rows ahead; fewer than LOOK_UP_LINES."""
+_LISTS_AHEAD = 6
+"""The same for the entries of a sparse index, whose heads come first."""
 _RECORDS_AHEAD, _TEXTS_AHEAD = 2, 1
 """The same for the records and the texts of what the buckets name; fewer than FOUND_LINES."""
 
@@ -165,9 +170,11 @@ def find_entries(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> 
     begin_row(found, line)
     for probe in range(chunk.probes[row]):
         start, wanted = look_ups.starts[looked_up, probe], look_ups.wanted[looked_up, probe]
-        ways = possible_entries(buckets, start, wanted, index.candidates.reach, code)
+        if not read_bucket(buckets, start, look_ups.listed):
+            continue
+        ways = possible_entries(buckets, start, look_ups.listed, wanted, index.candidates.reach, code)
         while ways:
-            entry = buckets.entries[start + first_lane(ways)]
+            entry = entry_at(buckets, start, look_ups.listed, first_lane(ways))
             ways &= ways - np.uint64(1)
             # The entry holds the low bits of a kept index. Take the newest index below `before` with these
             # bits: if the entry is stale, this index is too old for the window.
@@ -262,9 +269,12 @@ def propose(
                 place = place if following == NOT_PROPOSED else following
         return place
     for row in range(low - PREFETCH_ROWS, high):
-        ahead, found, possible = row + PREFETCH_ROWS, row + _RECORDS_AHEAD, row + _TEXTS_AHEAD
+        ahead, listed = row + PREFETCH_ROWS, row + _LISTS_AHEAD
+        found, possible = row + _RECORDS_AHEAD, row + _TEXTS_AHEAD
         if ahead < high and _is_searched(chunk, ahead, matches):
             find_buckets(chunk, ahead, index.buckets, scratch.look_ups)
+        if low <= listed < high and _is_searched(chunk, listed, matches):
+            prefetch_lists(chunk, listed, index.buckets, scratch.look_ups)
         if low <= found < high and _is_searched(chunk, found, matches):
             find_entries(chunk, found, index, scratch)
         if low <= possible < high and _is_searched(chunk, possible, matches):

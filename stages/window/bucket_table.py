@@ -1,13 +1,13 @@
-"""The memory of the buckets: small pages as long as few buckets are filled, then large pages.
+"""The memory of the candidate index: sparse as long as few messages are kept, then a table.
 
-The table always has its full size, so the number of a bucket does not depend on the pages. So verdicts and
-saved states do not depend on them either. With small pages, ten messages take 1 MB instead of 190 MB.
+Both have the same buckets with the same entries, so verdicts and saved states do not depend on which it is.
+The table for a window of a million messages takes 217 MB. To clear that memory takes as long as to judge some
+ten thousand messages. Sparse, ten messages take less than a megabyte, and 40 MB are enough for 77,000.
 """
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,21 +15,29 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.pages import assign, zeros
-from twinsieve.stages.window.buckets import WAYS, Buckets, bucket_counts, entry_count, is_keyed
+from twinsieve.stages.window.buckets import (
+    WAYS,
+    Buckets,
+    bucket_counts,
+    entry_count,
+    is_keyed,
+    write_lists,
+    write_table,
+)
 from twinsieve.stages.window.resize import resize_buckets
 
-SMALL_SHARE = 8
-"""The table moves to large pages if its filled buckets, each on a small page of its own, would take more than
-the table's size divided by this number."""
+SPARSE_SHARE = 12
+"""A sparse index has room for this part of the entries of its table. An entry takes half as much again."""
+_SMALL_BYTES = 1 << 16
+"""Bytes of the entries of a sparse index in small pages (`stages/pages.py`); they come in order."""
 
-_NOTHING = np.zeros(0, np.uint64)
+_NOTHING = np.zeros(1, np.uint32)
 
 
 class BucketTable:
     """Holds the memory of the buckets.
 
-    buckets: the argument for kernels. `reserve` and `restore` may replace it by a new object, when they move
-        the table to large pages
+    buckets: the argument for kernels. Every method that changes the index may replace it by a new object
     """
 
     buckets: Buckets
@@ -37,9 +45,18 @@ class BucketTable:
     def __init__(self, layout: BandLayout, window: int, load: float) -> None:
         self._load = load
         band_buckets, table_buckets = bucket_counts(window, load)
-        self._count = entry_count(layout, window, load)
+        self._count = count = entry_count(layout, window, load)
+        # Index 0 stands for no entry.
+        room = 1 + count // SPARSE_SHARE
+        self._is_empty = True
+        self._heads_are_small = True
         self.buckets = Buckets(
-            zeros(self._count, np.uint64, small_bytes=self._count * 8),
+            zeros(room, np.uint64, small_bytes=_SMALL_BYTES),
+            zeros(count // WAYS, np.uint32, small_bytes=count),
+            zeros(room, np.uint32, small_bytes=_SMALL_BYTES),
+            1,
+            1,
+            0,
             layout.bands,
             layout.tables,
             band_buckets,
@@ -48,35 +65,74 @@ class BucketTable:
             layout.key_bits,
             int(is_keyed(window)),
         )
-        # Indices of the first entries of filled buckets, ascending; None after the move to large pages.
-        self._filled: NDArray[np.int64] | None = np.zeros(0, np.int64)
-
-    def reserve(self, buckets_to_fill: Callable[[], NDArray[np.int64]]) -> None:
-        """Prepare writing to buckets. If too many are filled then (SMALL_SHARE), move to large pages.
-
-        buckets_to_fill: returns int64[n], indices of their first entries, in any order
-        """
-        if self._filled is None:
-            return
-        together = np.union1d(self._filled, buckets_to_fill())
-        if self._needs_large(len(together)):
-            self._move(self._filled // WAYS)
-        else:
-            self._filled = together
 
     @property
-    def may_move(self) -> bool:
-        """Whether `reserve` may still move the table."""
-        return self._filled is not None
+    def is_sparse(self) -> bool:
+        """Whether the index is sparse; it may become a table in `reserve`."""
+        return bool(self.buckets.sparse)
 
-    def expect(self, messages: int) -> None:
-        """Prepare for this many more messages: move to large pages now if they will be needed then."""
-        buckets = min(messages * (self.buckets.bands + self.buckets.tables), self._count // WAYS)
-        if self._filled is not None and self._needs_large(buckets):
-            self._move(self._filled // WAYS)
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of the table. As long as the index is sparse it takes a fifth of them at most."""
+        return self._count * self.buckets.entries.itemsize
 
-    def _needs_large(self, buckets: int) -> bool:
-        return buckets * mmap.PAGESIZE * SMALL_SHARE > self._count * 8
+    def reserve(self, kept_index: int, messages: int) -> None:
+        """Make room for this many messages. kept_index: of the first one; later messages have later ones"""
+        if not self.is_sparse:
+            return
+        if self._is_empty:
+            self._is_empty = False
+            self.buckets = self.buckets._replace(base=kept_index)
+        self._prepare(kept_index + messages - self.buckets.base)
+
+    def expect(self, kept_index: int, messages: int) -> None:
+        """Become a table now if it will when this many more messages are kept. kept_index: of the next one"""
+        kept = 0 if self._is_empty else kept_index - self.buckets.base
+        if self.is_sparse:
+            self._prepare(kept + messages)
+
+    def assign(self, kept_index: int, messages: int) -> None:
+        """Have the system assign the memory of this many more messages now. kept_index: of the first one"""
+        self.expect(kept_index, messages)
+        if self.is_sparse:
+            buckets, tables = self.buckets, self.buckets.bands + self.buckets.tables
+            low = buckets.first + (0 if self._is_empty else (kept_index - buckets.base) * tables)
+            for array in (buckets.entries, buckets.links):
+                assign(array[low : low + messages * tables])
+
+    def _prepare(self, messages: int) -> None:
+        """Prepare a sparse index for this many messages from number `base` on."""
+        buckets = self.buckets
+        end = buckets.first + messages * (buckets.bands + buckets.tables)
+        if end > len(buckets.entries):
+            self.fill()
+        elif self._heads_are_small and end * mmap.PAGESIZE > buckets.heads.nbytes:
+            self._heads_are_small = False
+            heads = zeros(len(buckets.heads), np.uint32, small_bytes=0)
+            heads[:] = buckets.heads
+            self.buckets = buckets._replace(heads=heads)
+
+    def fill(self) -> None:
+        """Become a table."""
+        if not self.is_sparse:
+            return
+        entries = zeros(self._count, np.uint64, small_bytes=0)
+        # Messages reach all pages within their first hundreds anyway.
+        assign(entries)
+        write_table(self.buckets, entries)
+        self._use(entries)
+
+    def _use(self, entries: NDArray[Any]) -> None:
+        """Be the table with these entries."""
+        self.buckets = self.buckets._replace(entries=entries, heads=_NOTHING, links=_NOTHING, sparse=0)
+
+    def entries(self) -> NDArray[np.uint64]:
+        """The entries of the table; those of a sparse index are copied."""
+        if not self.is_sparse:
+            return self.buckets.entries
+        entries = zeros(self._count, np.uint64, small_bytes=self._count * 8)
+        write_table(self.buckets, entries)
+        return entries
 
     def set_keyed(self, keyed: int) -> None:
         """Set `Buckets.keyed` to that of a table whose entries come next."""
@@ -84,8 +140,7 @@ class BucketTable:
 
     def map(self, entries: NDArray[Any]) -> None:
         """Use these entries of a table of the same size, to which nothing is added any more."""
-        self._filled = None
-        self.buckets = self.buckets._replace(entries=entries)
+        self._use(entries)
 
     def restore(self, entries: NDArray[Any], window: int, kept: int, ring_size: int) -> None:
         """Fill this empty table with the entries of a saved table.
@@ -93,34 +148,19 @@ class BucketTable:
         window: window of the saved table, in messages
         kept: messages kept since the beginning; ring_size: number of them that are still in the ring
         """
-        if len(entries) == self._count:
-            filled = _filled_buckets(entries)
-            self.reserve(lambda: filled)
-            _rows(self.buckets.entries)[filled // WAYS] = _rows(entries)[filled // WAYS]
+        if len(entries) != self._count:
+            sizes = bucket_counts(window, self._load)
+            old = self.buckets._replace(
+                entries=entries, sparse=0, band_buckets=sizes[0], table_buckets=sizes[1]
+            )
+            self.fill()
+            resize_buckets(old, self.buckets, kept, ring_size)
             return
-        sizes = bucket_counts(window, self._load)
-        old = self.buckets._replace(entries=entries, band_buckets=sizes[0], table_buckets=sizes[1])
-        # Large pages, because every bucket of the new table may get entries.
-        self._move(np.zeros(0, np.int64))
-        resize_buckets(old, self.buckets, kept, ring_size)
-
-    def _move(self, rows: NDArray[np.int64]) -> None:
-        """Move to large pages; free the small pages first. rows: int64[n], numbers of all filled buckets"""
-        filled = _rows(self.buckets.entries)[rows]
-        self._filled = None
-        self.buckets = self.buckets._replace(entries=_NOTHING)
-        entries = zeros(self._count, np.uint64, small_bytes=0)
-        # Messages reach all pages within their first hundreds anyway.
-        assign(entries)
-        _rows(entries)[rows] = filled
-        self.buckets = self.buckets._replace(entries=entries)
-
-
-def _rows(entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """uint64[buckets, WAYS]: the entries as one row for each bucket; the same memory."""
-    return entries.reshape(-1, WAYS)
-
-
-def _filled_buckets(entries: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Indices of the first entries of filled buckets. The first entry is the newest, so it is not 0."""
-    return np.flatnonzero(entries[::WAYS]) * WAYS
+        # The first entry of a bucket is its newest one, so it is not 0.
+        filled = np.flatnonzero(entries[::WAYS])
+        rows = entries.reshape(-1, WAYS)[filled]
+        if self.is_sparse and np.count_nonzero(rows) < len(self.buckets.entries):
+            self.buckets = self.buckets._replace(first=write_lists(entries, filled, self.buckets))
+            return
+        self.fill()
+        self.buckets.entries.reshape(-1, WAYS)[filled] = rows

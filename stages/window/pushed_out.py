@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets
+from twinsieve.stages.window.buckets import INDEX_MASK, WAYS, Buckets, newest_place, older_place
 from twinsieve.stages.window.ring import RingColumns
 
 LEFT_SHARE = 8
@@ -58,8 +58,10 @@ def _count_entries(
     """
     newer = kept - kept_before
     for bucket in range(first_band * buckets.band_buckets, end_band * buckets.band_buckets):
-        for way in range(WAYS):
-            entry = buckets.entries[bucket * WAYS + way]
+        place = newest_place(buckets, bucket * WAYS)
+        for _ in range(WAYS):
+            entry = buckets.entries[place]
+            place = older_place(buckets, place)
             if entry == np.uint64(0):
                 # A bucket fills from its front.
                 break

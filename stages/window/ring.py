@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
 from twinsieve.stages.intrinsics import flags_at
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.pages import assign, zeros
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.record import RECORD, record_type, words_of
 from twinsieve.stages.window.tags import TagIndex, tag_find_all, tag_insert, tag_prefetch, tag_remove
@@ -230,18 +230,19 @@ class Ring:
 
     def reserve(self, characters: int, messages: int) -> None:
         """Make room for `messages` more entries whose texts have `characters` characters together."""
-        if self._tag_index.reserve(self.size, messages):
+        size = self.size
+        if self._tag_index.reserve(self.columns.tags, self.oldest % self.capacity, size, messages):
             self.columns = self.columns._replace(tag_slots=self._tag_index.slots)
         if not self.use.text:
             return
         units = characters * 2 + characters // 16 + messages * (SKETCH_UNITS + 1 + TALLY_UNITS + GRANULE)
         needed = units // GRANULE + 2 * _MAX_TEXT_LENGTH
-        size = len(self.columns.texts) // GRANULE
+        granules = len(self.columns.texts) // GRANULE
         head = int(self.columns.counters[HEAD])
-        tail = int(self.columns.offsets[self.oldest % self.capacity]) if self.size else head
-        live = (head - tail) % size
-        if size - live <= needed:
-            self._grow(size + max(size // 16, needed), tail, live, self.size + messages)
+        tail = int(self.columns.offsets[self.oldest % self.capacity]) if size else head
+        live = (head - tail) % granules
+        if granules - live <= needed:
+            self._grow(granules + max(granules // 16, needed), tail, live, size + messages)
 
     def expect(self, messages: int) -> None:
         """Make room in advance for this many more messages whose texts are as long as those in the ring."""
@@ -253,6 +254,14 @@ class Ring:
         expected = live + live * messages // self.size
         if expected > size:
             self._grow(expected + expected // 64, tail, live, self.size + messages)
+
+    def assign(self, messages: int) -> None:
+        """Have the system assign the memory of this many more messages now, but not that of their texts."""
+        # A ring that has begun anew at its front has all its memory.
+        low = self.first % self.capacity + self.kept - self.first
+        for column in (self.records, *(getattr(self.columns, name) for name in _BY_SLOT)):
+            if len(column) == self.capacity:
+                assign(column[low : low + messages])
 
     def _grow(self, new_size: int, tail: int, live: int, messages: int) -> None:
         """Give the arena a new size: in place, or moved to memory in which it will have room from now on.

@@ -170,13 +170,13 @@ class Segment:
     @property
     def bytes_used(self) -> int:
         """Bytes of ring and buckets, in memory and in a file."""
-        return self.ring.bytes_used + int(self.table.buckets.entries.nbytes)
+        return self.ring.bytes_used + self.table.bytes_used
 
     @property
     def bytes_hot(self) -> int:
         """Bytes of the arrays that look-ups read."""
         ring = self.ring.columns
-        return int(ring.tags.nbytes + ring.tag_slots.nbytes + self.table.buckets.entries.nbytes)
+        return int(ring.tags.nbytes + ring.tag_slots.nbytes) + self.table.bytes_used
 
     @property
     def holds_memory(self) -> bool:
@@ -382,6 +382,7 @@ class Segments:
 
     def _seal(self) -> None:
         self.open.ring.seal()
+        self.open.table.fill()
         self.sealed.append(self.open)
         self._write_sealed()
         self.open = self._shape.new(self.counters, self.kept, self._shape.messages)
@@ -424,7 +425,13 @@ class Segments:
         if self._shape.is_cut:
             messages = min(messages, self._end_of_open - self.kept)
         self.open.ring.expect(messages)
-        self.open.table.expect(messages)
+        self.open.table.expect(self.kept, messages)
+
+    def assign(self, messages: int) -> None:
+        """Have the system assign the memory of this many more messages in the open segment now."""
+        messages = min(messages, self.room)
+        self.open.ring.assign(messages)
+        self.open.table.assign(self.kept, messages)
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """By tag: position of its newest message, for those of `tags` that are in the window."""
@@ -457,9 +464,9 @@ class Segments:
         sections: dict[str, NDArray[Any]] = {"counters": self.counters, "window": np.array([self.window])}
         for number, segment in enumerate(self.all):
             ring = segment.ring
-            buckets, end = segment.table.buckets, _OPEN if ring.end is None else ring.end
-            place = np.array([ring.first, end, segment.messages, buckets.keyed])
-            parts = ring.to_sections() | {"buckets": buckets.entries, "place": place}
+            table, end = segment.table, _OPEN if ring.end is None else ring.end
+            place = np.array([ring.first, end, segment.messages, table.buckets.keyed])
+            parts = ring.to_sections() | {"buckets": table.entries(), "place": place}
             sections |= {f"segment.{number}.{name}": part for name, part in parts.items()}
         return sections
 
@@ -504,6 +511,8 @@ class Segments:
         ring.restore(parts)
         segment.table.set_keyed(keyed)
         segment.table.restore(parts["buckets"], before, ring.kept, ring.size)
+        if ring.end is not None:
+            segment.table.fill()
         segment.note_positions(ring.columns.positions[ring.live_slots()])
         return segment
 

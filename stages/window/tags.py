@@ -17,8 +17,6 @@ False
 
 from __future__ import annotations
 
-import mmap
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,9 +27,9 @@ from twinsieve.stages.pages import zeros
 
 _EMPTY = 0
 
-_SMALL_SHARE = 8
-"""The table moves to large pages if its entries, each on a small page of its own, would take more than the
-table's size divided by this number."""
+_FIRST_CELLS = 1 << 14
+"""Most cells of a new table. It grows with its entries, because to clear the memory of a full one takes
+milliseconds."""
 
 _MAX_CAPACITY = 2**30
 """Greatest capacity of a ring: slots are int32, and the table has up to four times as many cells."""
@@ -46,7 +44,7 @@ class TagIndex:
     """The table for a ring of `capacity` slots.
 
     slots: int32[cells], the complement of a ring slot (~slot), or 0 for an empty cell. So a new table is all
-        zeros, and cells that are never written take no memory. cells: a power of two, at least 1.5 × capacity
+        zeros. cells: a power of two, at least 1.5 × the number of entries
     mask: cells - 1
     raises: UsageError unless 1 <= capacity <= 2 ** 30
     """
@@ -55,28 +53,27 @@ class TagIndex:
     mask: int
 
     def __init__(self, capacity: int) -> None:
-        cells = _cells_for(capacity)
-        self.slots = zeros(cells, np.int32, small_bytes=4 * cells)
+        self._use(min(_cells_for(capacity), _FIRST_CELLS))
+
+    def _use(self, cells: int) -> None:
+        self.slots = zeros(cells, np.int32, small_bytes=4 * _FIRST_CELLS)
         self.mask = cells - 1
-        self._small = True
 
     @staticmethod
     def bytes_for(capacity: int) -> int:
-        """Bytes of the table for a ring of `capacity` slots."""
+        """Bytes of the table for a full ring of `capacity` slots."""
         return 4 * _cells_for(capacity)
 
-    def reserve(self, count: int, more: int) -> bool:
-        """Prepare adding entries. With many entries, move the table to large pages.
+    def reserve(self, tags: NDArray[np.uint64], oldest: int, count: int, more: int) -> bool:
+        """Make room for entries. returns: whether `slots` is another array now; its content is the same
 
-        count: greatest number of entries in the table now; more: greatest number of entries to add
-        returns: whether `slots` is another array now; its content is the same
+        tags, oldest, count: as in `rebuild`, of the entries in the table; more: most entries to add
         """
-        if not self._small or (count + more) * mmap.PAGESIZE * _SMALL_SHARE <= self.slots.nbytes:
+        cells = _cells_for(min(len(tags), count + more))
+        if cells <= len(self.slots):
             return False
-        slots = zeros(len(self.slots), np.int32, small_bytes=0)
-        if count:
-            slots[:] = self.slots
-        self.slots, self._small = slots, False
+        self._use(cells)
+        _insert_ring(self.slots, self.mask, tags, oldest, count)
         return True
 
     def rebuild(self, tags: NDArray[np.uint64], oldest: int, count: int) -> None:
@@ -84,7 +81,7 @@ class TagIndex:
 
         tags: uint64[capacity], the column of the ring
         """
-        self.reserve(0, count)
+        self._use(max(len(self.slots), _cells_for(max(1, count))))
         _insert_ring(self.slots, self.mask, tags, oldest, count)
 
 

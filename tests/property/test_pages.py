@@ -1,4 +1,4 @@
-"""Pages of memory change nothing: verdicts and states are those of tables in large pages from the start."""
+"""How the index lies in memory changes nothing: verdicts and states are those of a table from the start."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,14 +30,13 @@ _PAGE = mmap.PAGESIZE
 
 
 @contextmanager
-def _moving_at(config: SieveConfig, filled: int) -> Iterator[None]:
-    """Tables move once more than about `filled` of their places hold something."""
+def _full_at(config: SieveConfig, entries: int) -> Iterator[None]:
+    """A sparse index has room for about `entries` entries, and a new table of tags for as many."""
     near = config.near
     count = entry_count(config.layout, near.window.messages, near.bucket_load)
-    cells = tags.TagIndex.bytes_for(near.window.messages)
     with (
-        patch.object(bucket_table, "SMALL_SHARE", count * 8 / (filled * _PAGE)),
-        patch.object(tags, "_SMALL_SHARE", cells / (filled * _PAGE)),
+        patch.object(bucket_table, "SPARSE_SHARE", max(1, count // entries)),
+        patch.object(tags, "_FIRST_CELLS", 2 << entries.bit_length()),
     ):
         yield
 
@@ -55,51 +55,88 @@ _PARTS = st.lists(st.integers(1, 90), min_size=1, max_size=6)
 @settings(max_examples=60, deadline=None)
 @given(
     window=st.sampled_from([1, 40, 300, 4_000]),
-    filled=st.sampled_from([1, 30, 400, 2_500, 1 << 40]),
+    room=st.sampled_from([1, 30, 400, 2_500, 1 << 24]),
     parts=_PARTS,
     saved=st.sets(st.integers(0, 5)),
     resized=st.sampled_from([None, 30, 600]),
     method=st.sampled_from(["text", "hamming", "signatures", "none"]),
 )
-def test_verdicts_and_states_do_not_depend_on_pages(
-    window: int, filled: int, parts: list[int], saved: set[int], resized: int | None, method: str
+def test_verdicts_and_states_do_not_depend_on_the_room(
+    window: int, room: int, parts: list[int], saved: set[int], resized: int | None, method: str
 ) -> None:
     near = NearConfig(method=method, window=Window(window), parts=PARTS, share=2)  # type: ignore[arg-type]
     config = SieveConfig(near=near, exact=ExactConfig(window=Window(500)))
-    with _moving_at(config, 1):
-        large = BatchSieve(config)
-    moving = BatchSieve(config)
+    with _full_at(config, 1):
+        table_alone = BatchSieve(config)
+    with _full_at(config, room):
+        sparse = BatchSieve(config)
     low = 0
     for number, rows in enumerate(parts):
         part = _stream().slice(low, min(low + rows, ROWS))
         low = min(low + rows, ROWS)
-        with _moving_at(config, 1):
-            expected = table(large.judge(part))
-        with _moving_at(config, filled):
-            assert table(moving.judge(part)) == expected
-            state = moving.to_bytes()
-            assert state == large.to_bytes()
-            if number in saved:
-                if resized is not None:
-                    config = replace(config, near=replace(config.near, window=Window(resized)))
-                moving = BatchSieve.from_bytes(state, config)
+        assert table(sparse.judge(part)) == table(table_alone.judge(part))
+        assert sparse.pushed_out(config.layout.bands) == table_alone.pushed_out(config.layout.bands)
+        state = sparse.to_bytes()
+        assert state == table_alone.to_bytes()
         if number in saved:
-            with _moving_at(config, 1):
-                large = BatchSieve.from_bytes(state, config)
+            if resized is not None:
+                config = replace(config, near=replace(config.near, window=Window(resized)))
+            with _full_at(config, room):
+                sparse = BatchSieve.from_bytes(state, config)
+            with _full_at(config, 1):
+                table_alone = BatchSieve.from_bytes(state, config)
 
 
-def test_a_full_table_has_large_pages_and_a_nearly_empty_one_small_ones() -> None:
+@pytest.mark.parametrize("room", [30, 900, 4_000, 1 << 24])
+@pytest.mark.parametrize("window", [80, 4_000])
+@pytest.mark.parametrize("segment", [16_000_000, 50])
+def test_a_restored_index_goes_on_like_the_saved_one(room: int, window: int, segment: int) -> None:
+    config = SieveConfig(near=NearConfig(window=Window(window), segment=segment))
+    with _full_at(config, 1):
+        never_saved = BatchSieve(config)
+    with _full_at(config, room):
+        saved = BatchSieve(config)
+        for low in range(0, ROWS, 40):
+            part = _stream().slice(low, low + 40)
+            assert table(saved.judge(part)) == table(never_saved.judge(part))
+            state = saved.to_bytes()
+            assert state == never_saved.to_bytes()
+            saved = BatchSieve.from_bytes(state, config)
+            sealed = saved._chunk_judge.segments.sealed
+            assert not any(each.table.is_sparse for each in sealed), "files hold tables"
+
+
+def test_an_index_is_sparse_until_it_has_no_room() -> None:
     config = SieveConfig(near=NearConfig(window=Window(100_000)), exact=ExactConfig("none"))
-    sieve = BatchSieve(config)
+    tables = config.layout.bands + config.layout.tables
+    with _full_at(config, 50 * tables):
+        sieve = BatchSieve(config)
+    index = sieve._chunk_judge.segments.open.table
     sieve.judge(_stream().slice(0, 10))
-    few = sieve._chunk_judge.buckets.entries
-    sieve.judge(_stream().slice(10, 15))
-    assert sieve._chunk_judge.buckets.entries is few
-    sieve.judge(_stream().slice(15, ROWS))
-    many = sieve._chunk_judge.buckets.entries
-    assert many is not few
-    assert len(many) == len(few)
-    assert many.ctypes.data % LARGE_PAGE_BYTES == 0
+    few = index.entries()
+    assert index.is_sparse
+    assert index.buckets.entries is not few
+    sieve.judge(_stream().slice(10, 40))
+    assert index.is_sparse
+    sieve.judge(_stream().slice(40, ROWS))
+    assert not index.is_sparse
+    assert index.buckets.entries is index.entries()
+    assert len(index.entries()) == len(few)
+    assert index.entries().ctypes.data % LARGE_PAGE_BYTES == 0
+
+
+def test_an_index_that_will_have_no_room_becomes_a_table_before() -> None:
+    config = SieveConfig(near=NearConfig(window=Window(1_000)), exact=ExactConfig("none"))
+    with _full_at(config, 100 * (config.layout.bands + config.layout.tables)):
+        one, other = BatchSieve(config), BatchSieve(config)
+    for sieve in (one, other):
+        sieve.judge(_stream().slice(0, 60))
+    kept = one.stats().kept
+    one.expect(98 - kept)
+    assert one._chunk_judge.segments.open.table.is_sparse
+    one.expect(120 - kept)
+    assert not one._chunk_judge.segments.open.table.is_sparse
+    assert one.to_bytes() == other.to_bytes()
 
 
 def test_pages_behind_the_small_ones_are_whole_large_ones() -> None:

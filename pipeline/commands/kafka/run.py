@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -16,10 +15,6 @@ from twinsieve.pipeline.settings import ConfigError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
-
-_SWITCH_S = 0.001
-"""Interval in seconds after which Python may switch to another thread. With the default of 5 ms a role waits
-that long for the other role after each call to a broker. At low rates this is longer than judging takes."""
 
 
 def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False) -> Settings:
@@ -80,7 +75,6 @@ def command(
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
         from twinsieve.pipeline.service.run import run_service
 
-        sys.setswitchinterval(_SWITCH_S)
         with stopped_by_signals() as stop:
             run_service(
                 settings,

@@ -12,6 +12,7 @@ from twinsieve.stages.contract import BandLayout, NearConfig, SieveConfig, Windo
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.window import bucket_table
 from twinsieve.stages.window.buckets import INDEX_MASK, WAYS
 from twinsieve.stages.window.pushed_out import LEFT_SHARE
 
@@ -38,7 +39,7 @@ def by_dictionaries(sieve: BatchSieve) -> int:
     """The same count from the saved arrays."""
     judge = sieve._chunk_judge
     buckets, ring, kept = judge.buckets, judge.ring, judge.ring.kept
-    entries = buckets.entries[: buckets.bands * buckets.band_buckets * WAYS]
+    entries = judge.segments.open.table.entries()[: buckets.bands * buckets.band_buckets * WAYS]
     left = Counter(
         kept - 1 - ((kept - 1 - (int(entry) & INDEX_MASK)) & INDEX_MASK) for entry in entries if entry
     )
@@ -51,8 +52,14 @@ def by_dictionaries(sieve: BatchSieve) -> int:
 
 @pytest.mark.parametrize(("window", "rows"), [(2_000, 1_500), (1_000, 3_500)])
 @pytest.mark.parametrize("grams", ["chars", "by_script"])
-def test_the_count_is_that_of_the_buckets(window: int, rows: int, grams: str) -> None:
+@pytest.mark.parametrize("share", [1, 12])
+def test_the_count_is_that_of_the_buckets(
+    window: int, rows: int, grams: str, share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """share: with 1, the index of the smaller number of rows is sparse to the end"""
+    monkeypatch.setattr(bucket_table, "SPARSE_SHARE", share)
     sieve = filled(window, rows, grams, 8.4)
+    assert sieve._chunk_judge.segments.open.table.is_sparse == (share == 1 and rows < window)
     expected = by_dictionaries(sieve)
     assert sieve.pushed_out(sieve.config.layout.bands) == expected
     for _ in range(sieve.config.layout.bands - 1):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twinsieve.stages.errors import UsageError
+from twinsieve.stages.window import tags
 from twinsieve.stages.window.tags import TagIndex, tag_find, tag_insert, tag_remove
 
 _SPREAD = 0x9E3779B97F4A7C15
@@ -39,12 +42,19 @@ class _Ring:
 
     def keep(self, tag: int) -> None:
         slot = self.next % len(self.tags)
+        before = self.index.slots
+        grew = self.index.reserve(self.tags, self.oldest, len(self.held), 1)
+        assert grew == (self.index.slots is not before)
         if self.next >= len(self.tags):
             self.drop_oldest()
         self.tags[slot] = tag
         tag_insert(self.index.slots, self.index.mask, self.tags, np.uint64(tag), slot)
         self.held.append((tag, slot))
         self.next += 1
+
+    @property
+    def oldest(self) -> int:
+        return self.held[0][1] if self.held else 0
 
     def drop_oldest(self) -> None:
         tag, slot = self.held.pop(0)
@@ -57,11 +67,14 @@ class _Ring:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(1, 24), st.lists(_TAGS, max_size=80), st.lists(_TAGS, max_size=8))
+@given(
+    st.integers(1, 24), st.sampled_from([1, 4, 64]), st.lists(_TAGS, max_size=80), st.lists(_TAGS, max_size=8)
+)
 def test_find_gives_the_newest_slot_of_a_tag_and_minus_one_for_all_others(
-    capacity: int, kept: list[int], never_kept: list[int]
+    capacity: int, first_cells: int, kept: list[int], never_kept: list[int]
 ) -> None:
-    ring = _Ring(capacity)
+    with patch.object(tags, "_FIRST_CELLS", first_cells):
+        ring = _Ring(capacity)
     for tag in kept:
         ring.keep(tag)
         newest = dict(ring.held)
@@ -88,8 +101,7 @@ def test_a_rebuilt_table_finds_what_the_original_found(capacity: int, kept: list
     for tag in kept:
         ring.keep(tag)
     rebuilt = TagIndex(capacity)
-    oldest = ring.held[0][1] if ring.held else 0
-    rebuilt.rebuild(ring.tags, oldest, len(ring.held))
+    rebuilt.rebuild(ring.tags, ring.oldest, len(ring.held))
     for tag in kept:
         assert tag_find(rebuilt.slots, rebuilt.mask, ring.tags, np.uint64(tag)) == ring.find(tag)
 
@@ -98,6 +110,7 @@ def test_a_large_ring_forgets_exactly_what_it_overwrote() -> None:
     capacity, total = 5_000, 12_500
     stream = np.random.default_rng(1).integers(0, 2**64, total, dtype=np.uint64)
     ring = _Ring(capacity)
+    ring.index.reserve(ring.tags, 0, 0, capacity)
     for tag in stream.tolist():
         slot = ring.next % capacity
         if ring.next >= capacity:
@@ -118,8 +131,10 @@ def test_an_impossible_capacity_is_refused(capacity: int) -> None:
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 3, 1_000, 1_000_000])
-def test_the_table_is_a_power_of_two_with_room_and_as_large_as_said(capacity: int) -> None:
+def test_a_full_table_is_a_power_of_two_with_room_and_as_large_as_said(capacity: int) -> None:
     cells = TagIndex.bytes_for(capacity) // 4
     assert cells & (cells - 1) == 0
     assert 1.5 * capacity <= cells <= 4 * capacity
-    assert len(TagIndex(min(capacity, 1_000)).slots) * 4 == TagIndex.bytes_for(min(capacity, 1_000))
+    index = TagIndex(capacity)
+    index.reserve(np.zeros(capacity, np.uint64), 0, 0, capacity + 5)
+    assert len(index.slots) == cells
