@@ -13,7 +13,7 @@ If the kept rows go to a stream, they are written before the end: see `saves.py`
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -432,19 +432,20 @@ class Dedup:
         if self._proposal is not None:
             summary.proposal = self._proposal.end() or summary.proposal
         started = perf_counter()
-        # In reverse order, so that clusters are written before the second pass: clusters need the chosen
-        # rows, and the second pass frees them when it writes.
-        for sink in reversed(outputs.sinks):
-            sink.end()
         stats = outputs.files.get("--stats")
-        for output in outputs.files.values():
-            if output is not stats:
-                output.sync()
-        summary.seconds["write"] += perf_counter() - started
+        with ThreadPoolExecutor(1) as thread:
+            counting = thread.submit(self._pushed_out)
+            # In reverse order, so that clusters are written before the second pass: clusters need the chosen
+            # rows, and the second pass frees them when it writes.
+            for sink in reversed(outputs.sinks):
+                sink.end()
+            for output in outputs.files.values():
+                if output is not stats:
+                    output.sync()
+            summary.seconds["write"] += perf_counter() - started
+            summary.pushed_out = counting.result()
         if self._saved is not None and outputs.state is not None:
             self._write_state(self._saved, outputs.state, outputs.book)
-        if self._sieve.stats().held >= _TELLING_ROWS:
-            summary.pushed_out = self._sieve.pushed_out(self._sieve.config.layout.bands)
         summary.ran_s = perf_counter() - self._began - summary.seconds["wait"]
         if stats is not None:
             stats.write(summary.as_json(self._sieve.stats()))
@@ -455,6 +456,12 @@ class Dedup:
             self._saved.written()
         if outputs.book is not None:
             outputs.book.tidy()
+
+    def _pushed_out(self) -> int:
+        """Number of kept rows that the index hardly finds any more, as far as it tells something."""
+        if self._sieve.stats().held < _TELLING_ROWS:
+            return 0
+        return self._sieve.pushed_out(self._sieve.config.layout.bands)
 
     def _write_state(self, saved: RunState, output: Output, book: LeaderBook | None) -> None:
         started = perf_counter()

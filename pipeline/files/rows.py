@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import TypeVar
 
 from twinsieve.pipeline.files import FileError
@@ -15,8 +16,16 @@ from twinsieve.pipeline.messages.spelling import without_escapes
 
 _T = TypeVar("_T")
 
+_FIRST_BYTE = itemgetter(0)
+_BLANK = 0x20
+"""The greatest byte that `bytes.strip` takes away."""
+
 SHOWN_BYTES = 256
 """Of a row that is too large, only this many of its first bytes are kept, for the dead letter."""
+
+
+FIRST_ROWS = 1_024
+"""Lines of the first batch; enough to tell which fields rows have (`messages.unseen.ENOUGH_ROWS`)."""
 
 
 @dataclass(slots=True)
@@ -48,17 +57,21 @@ class Rows:
         else:
             self.rows.append(row)
 
-    def filled(self, delimiter: bytes = b"\n") -> list[int]:
+    def filled(self, delimiter: bytes = b"\n") -> Sequence[int]:
         """Indices of the rows that contain more than whitespace.
 
         delimiter: of CSV; a row that contains it counts too, even if all fields are blank
         """
         rows = self.rows
-        if not self.heads and not any(rows):
-            return []
+        if not self.heads:
+            # Most inputs have no row that begins with a blank.
+            if all(rows) and min(map(_FIRST_BYTE, rows), default=0) > _BLANK:  # type: ignore[arg-type]
+                return range(len(rows))
+            if not any(rows):
+                return []
         return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
 
-    def only(self, numbers: list[int]) -> Rows:
+    def only(self, numbers: Sequence[int]) -> Rows:
         """The rows with these indices, for decoding; their line numbers are not kept."""
         heads = {row: self.heads[number] for row, number in enumerate(numbers) if number in self.heads}
         return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
@@ -112,7 +125,8 @@ def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
 
 
 def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
-    """Every line of the input, in batches. A batch contains the lines that end in the same block."""
+    """Every line of the input, in batches. A batch contains the lines that end in the same block; the first
+    lines are a batch of their own, so that they are ready sooner."""
     line = 1
     rest = _OpenRow(max_bytes)
     for block in _noting(blocks, lambda: rest.size):
@@ -127,6 +141,10 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
         else:
             for other in others:
                 rows.add(other, len(other), max_bytes)
+        if line == 1 and len(rows.rows) > 2 * FIRST_ROWS and not rows.heads:
+            yield Rows(rows.rows[:FIRST_ROWS], line)
+            line += FIRST_ROWS
+            rows = Rows(rows.rows[FIRST_ROWS:], line)
         yield rows
         line += len(rows.rows)
     if rest.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 import orjson
@@ -17,6 +17,42 @@ WORTH_SCANNING = 32
 """Rows from which on scanning them together takes less time than decoding each."""
 
 
+class Strings(Sequence[str]):
+    """Strings that lie in one piece of UTF-8. They become `str` when one of them is asked for.
+
+    content: each with a NUL behind it; none contains a NUL; count: their number
+    """
+
+    def __init__(self, content: bytes, count: int) -> None:
+        self.content = content
+        self._count = count
+        self._listed: list[str] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return self.listed()[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.listed())
+
+    def listed(self) -> list[str]:
+        """The strings as `str`."""
+        if self._listed is None:
+            self._listed = self.content.decode().split("\0")[:-1]
+        return self._listed
+
+
+def listed(values: list[Any] | Strings) -> list[Any]:
+    """The values as a list."""
+    return values.listed() if isinstance(values, Strings) else values
+
+
 class Documents(Protocol):
     """The documents of n rows; None for a row that is unreadable."""
 
@@ -25,7 +61,7 @@ class Documents(Protocol):
     def __getitem__(self, row: int) -> Any:
         """The decoded document of a row."""
 
-    def values(self, path: Path) -> list[Any]:
+    def values(self, path: Path) -> list[Any] | Strings:
         """The value at a path in each row, MISSING where there is none."""
 
     def only(self, rows: Sequence[int]) -> Documents:
@@ -89,14 +125,17 @@ class Scanned:
             return self._others[row]
         return orjson.loads(self._rows[row] or b"")
 
-    def values(self, path: Path) -> list[Any]:
+    def values(self, path: Path) -> list[Any] | Strings:
         name, *rest = path
         column = self._names.index(str(name))
         kinds = self._found.kinds[:, column]
         # No string has the character NUL: the scan leaves such rows to the decoder.
-        values: list[Any] = strings_of(self._content, self._found, column).decode().split("\0")[:-1]
-        is_string = (kinds == PLAIN) | (kinds == ESCAPED)
-        for row in np.flatnonzero(~is_string | self._found.left).tolist():
+        strings = Strings(strings_of(self._content, self._found, column), len(self))
+        others = np.flatnonzero(((kinds != PLAIN) & (kinds != ESCAPED)) | self._found.left).tolist()
+        if not others and not rest:
+            return strings
+        values: list[Any] = strings.listed()
+        for row in others:
             values[row] = self._value(row, column, path)
         return [field_at(value, tuple(rest)) for value in values] if rest else values
 

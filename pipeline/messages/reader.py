@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
-from twinsieve.pipeline.messages.documents import WORTH_SCANNING, Decoded, Documents, Scanned
+from twinsieve.pipeline.messages.documents import (
+    WORTH_SCANNING,
+    Decoded,
+    Documents,
+    Scanned,
+    Strings,
+    listed,
+)
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
@@ -23,9 +30,9 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
-from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts
+from twinsieve.stages.fingerprint.murmur import BEHIND, hash_texts, joined_texts
 from twinsieve.stages.judge.scheme import join_fields
-from twinsieve.stages.rows.times import read_times
+from twinsieve.stages.rows.times import read_time_lines, read_times
 
 KEYS_BY = "spelling"
 """How numbers in ids, scopes and exact keys are compared. This word must change whenever the comparison does,
@@ -55,7 +62,7 @@ class MessageColumns:
 
     rows: list[int]
     texts: list[str]
-    ids: list[object]
+    ids: Sequence[object]
     id_hashes: NDArray[np.uint64]
     times_ms: NDArray[np.int64]
     scopes: NDArray[np.uint64]
@@ -187,15 +194,15 @@ class MessageReader:
         messages: Sequence[bytes | None] | None,
     ) -> MessageColumns:
         """Columns of documents. messages: the JSON of these; None if their values have only one spelling"""
-        rows = [row for row in range(len(documents)) if row not in bad]
+        rows = [row for row in range(len(documents)) if row not in bad] if bad else [*range(len(documents))]
         wanted = documents.only(rows)
         parts = [wanted.values(path) for path in self._texts]
-        texts = parts[0] if len(parts) == 1 else list(map(self._join, *parts))
+        texts = listed(parts[0]) if len(parts) == 1 else list(map(self._join, *parts))
         if not self._text_needed:
             texts = [text if isinstance(text, str) else "" for text in texts]
-        keys = [wanted.values(path) for path in self._key]
-        ids = wanted.values(self._id) if self._id else []
-        scopes = [wanted.values(path) for path in self._scope]
+        keys = [listed(wanted.values(path)) for path in self._key]
+        ids: list[Any] | Strings = wanted.values(self._id) if self._id else []
+        scopes = [listed(wanted.values(path)) for path in self._scope]
         refused: list[Unreadable] = []
         if set(map(type, texts)) - {str} or any(MISSING in column or None in column for column in keys):
             refused = self._find_bad(rows, wanted, texts, keys)
@@ -212,11 +219,13 @@ class MessageReader:
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
             scopes = [spelled(column, path, raw) for path, column in zip(self._scope, scopes, strict=True)]
-            ids = spelled(ids, self._id, raw) if self._id else ids
+            if self._id and not isinstance(ids, Strings):
+                ids = spelled(ids, self._id, raw)
         id_hashes = hash_ids(ids) if ids else np.zeros(len(rows), np.uint64)
         if raw is not None and self._id and self._ids_shown:
-            ids = spelled_strings(ids, self._id, raw)
-        ids = [None if value is MISSING else value for value in ids]
+            ids = spelled_strings(listed(ids), self._id, raw)
+        if not isinstance(ids, Strings):
+            ids = [None if value is MISSING else value for value in ids]
         times, bad_times = _times_of(wanted.values(self._time) if self._time else [])
         count = len(rows)
         others = [bad[row] for row in sorted(bad)]
@@ -299,11 +308,13 @@ class MessageReader:
 
 def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
     """uint64[n]: hashes of ids, 0 for a missing id; the number 7 and the text "7" are the same id."""
-    if set(map(type, ids)) == {str}:
+    if isinstance(ids, Strings) or set(map(type, ids)) == {str}:
         texts_alone = cast("Sequence[str]", ids)
+        content = ids.content + bytes(BEHIND - 1) if isinstance(ids, Strings) else joined_texts(texts_alone)
         digests = np.empty((len(ids), 2), np.uint64)
-        if hash_texts(joined_texts(texts_alone), _ID_SEED, digests, as_keys=False):
-            is_given = np.fromiter(map(bool, ids), np.bool_, len(ids))
+        if hash_texts(content, _ID_SEED, digests, as_keys=False):
+            ends = np.flatnonzero(np.frombuffer(content, np.uint8) == 0)[: len(ids)]
+            is_given = np.diff(ends, prepend=-1) > 1
             return np.where(is_given, np.maximum(digests[:, 0], np.uint64(1)), np.uint64(0))
     texts = map(id_text, ids)
     return _hashes(
@@ -325,9 +336,12 @@ def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:
     return [b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)]
 
 
-def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
+def _times_of(values: list[Any] | Strings) -> tuple[NDArray[np.int64], int]:
     """int64[n]: times in ms since 1970, NO_TIME for none; and the number of values that are not times."""
-    if set(map(type, values)) == {str}:
+    if isinstance(values, Strings):
+        times, is_read = read_time_lines(values.content.replace(b"\0", b"\n"), len(values))
+        others = np.flatnonzero(~is_read).tolist()
+    elif set(map(type, values)) == {str}:
         times, is_read = read_times(values)
         others = np.flatnonzero(~is_read).tolist()
     else:
@@ -340,9 +354,9 @@ def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
     return times, bad
 
 
-def _too_deep(rows: list[int], path: Path, column: list[Any]) -> list[Unreadable]:
+def _too_deep(rows: list[int], path: Path, column: Sequence[Any]) -> list[Unreadable]:
     """The rows whose value in this column is nested too deeply to be written as JSON again."""
-    if not {list, dict} & set(map(type, column)):
+    if isinstance(column, Strings) or not {list, dict} & set(map(type, column)):
         return []
     return [
         Unreadable(row, DeadLetterReason.INVALID_JSON, f"field {name_of(path)!r} is nested too deeply")

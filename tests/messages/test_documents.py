@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.accuracy.data_sets import ALPHABETS, POOLED, WEIBO
 from twinsieve.pipeline.messages.decode import decode_json, decode_rows
-from twinsieve.pipeline.messages.documents import Decoded, Scanned
+from twinsieve.pipeline.messages.documents import WORTH_SCANNING, Decoded, Scanned
 from twinsieve.pipeline.messages.paths import path_of
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
@@ -114,6 +114,28 @@ def test_usual_rows_are_not_left_to_the_parser() -> None:
     content = [row.encode() for row in rows]
     sizes = np.fromiter(map(len, content), np.int64)
     assert not find_members(b"".join(content), sizes, ["text"]).left.any()
+
+
+_TIMES = st.sampled_from(
+    ["2024-02-29T08:00:00+08:00", "2024-02-29", "1709164800", "soon", "", "2024-02-29\n"]
+)
+
+
+@given(
+    st.lists(
+        st.tuples(_TEXT | st.integers(0, 9).map(str), _TIMES | _TEXT), min_size=WORTH_SCANNING, max_size=40
+    )
+)
+def test_a_batch_whose_ids_and_times_are_strings_reads_as_its_rows(rows: list[tuple[str, str]]) -> None:
+    messages: list[bytes | None] = [
+        _written({"id": name, "created_at": time, "text": "a"}, (",", ":"), True) for name, time in rows
+    ]
+    reader = MessageReader(Settings())
+    whole, ones = reader.read(messages), [reader.read([message]) for message in messages]
+    assert list(whole.ids) == [name for name, _ in rows] == [one.ids[0] for one in ones]
+    assert whole.id_hashes.tolist() == [int(one.id_hashes[0]) for one in ones]
+    assert whole.times_ms.tolist() == [int(one.times_ms[0]) for one in ones]
+    assert whole.bad_times == sum(one.bad_times for one in ones)
 
 
 def test_a_batch_with_rows_of_all_kinds_reads_as_its_rows() -> None:
