@@ -56,7 +56,9 @@ def scheme_of(settings: Settings) -> Scheme:
 
 def judging_scheme_of(settings: Settings) -> Scheme:
     """`scheme_of` for a sieve of these settings: makes only what its stages read. raises: as there"""
-    return Scheme(scheme_config(settings), near=settings.near.method != "none")
+    near = settings.near
+    simhash_from = near.layout.simhash_from if near.method == "text" else 0
+    return Scheme(scheme_config(settings), near=near.method != "none", simhash_from=simhash_from)
 
 
 def scheme_config(settings: Settings) -> SchemeConfig:

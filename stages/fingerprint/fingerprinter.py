@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -46,6 +47,7 @@ class Fingerprinter:
     """Computes the fingerprints of bodies; with the same settings, they are the same in each process.
 
     features: features of the SimHash; layout: shape of bands and SimHash tables
+    simhash_from: shorter bodies get no SimHash in `fingerprints`
     digest: method of digests, and the secret seed of all fingerprints
     raises: UsageError for a layout with values out of range
 
@@ -59,8 +61,11 @@ class Fingerprinter:
     ((1, 20), [True], [-1])
     """
 
-    def __init__(self, features: FeatureConfig, layout: BandLayout, digest: DigestConfig) -> None:
+    def __init__(
+        self, features: FeatureConfig, layout: BandLayout, digest: DigestConfig, simhash_from: int = 0
+    ) -> None:
         _check(layout)
+        self._simhash_from = simhash_from
         self._layout = layout
         self._digest = digest
         seed = digest.seed
@@ -109,13 +114,21 @@ class Fingerprinter:
         prints.sketches = np.zeros((int(np.count_nonzero(long)), SKETCH_HASHES), np.uint8)
         prints.sketch_rows = places_of(long).astype(np.int32)
         columns = SimhashColumns(prints.simhashes, prints.has_simhash, prints.weak_bits)
-        self._fill_simhashes(bodies, features or partial(self.packed_features, bodies), columns)
+        long_enough = self.with_simhash(bodies)
+        self._fill_simhashes(long_enough, features or partial(self.packed_features, long_enough), columns)
         by_script = layout.grams == "by_script"
         by_minhash = (prints.band_keys, prints.signatures)
         fill_bands(chars, starts, exact_only, self._band_family, layout.rows, by_script, *by_minhash)
         fill_bags(chars, starts, exact_only, prints.bags, prints.signatures)
         fill_sketches(chars, starts, prints.sketch_rows, self._sketch_family, prints.sketches)
         return prints
+
+    def with_simhash(self, bodies: Bodies) -> Bodies:
+        """The same bodies, of which those are exact-only that get no SimHash."""
+        if not self._simhash_from:
+            return bodies
+        too_short = bodies.body_lengths < self._simhash_from
+        return replace(bodies, exact_only=bodies.exact_only | too_short)
 
     def digests_alone(self, bodies: Bodies, keys: Keys | None = None) -> Fingerprints:
         """Fingerprints for the exact stage: the digests of `fingerprints`, and nothing else in any row.

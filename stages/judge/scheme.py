@@ -96,6 +96,7 @@ class Scheme:
 
     near: whether a near stage uses the result. If not, fingerprints contain only digests, and the bodies of
         texts that come with keys are empty
+    simhash_from: shorter bodies get no SimHash, because nobody reads it; 0: all get one
     raises: UsageError if the configuration is invalid
 
     >>> bodies, fingerprints = Scheme(SchemeConfig()).read(["武汉加油！中国加油！", "👍"])
@@ -103,11 +104,11 @@ class Scheme:
     ('武汉加油中国加油', [True, False])
     """
 
-    def __init__(self, config: SchemeConfig, *, near: bool = True) -> None:
+    def __init__(self, config: SchemeConfig, *, near: bool = True, simhash_from: int = 0) -> None:
         self.config = config
         self._near = near
         self._normalizer = Normalizer(config.text)
-        self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest)
+        self._fingerprinter = Fingerprinter(config.features, config.layout, config.digest, simhash_from)
         self._signer: Signer | None = None
         if config.signature is not None:
             _check_signature(config.signature, config.features)
@@ -136,7 +137,8 @@ class Scheme:
             return self._fingerprinter.digests_alone(bodies, keys)
         # The SimHash and the signature use the same features. `cache` makes them only once, and only if one
         # of the two asks for them. With jieba, making them takes most of the time of a message.
-        features = cache(partial(self._fingerprinter.packed_features, bodies, texts))
+        used = bodies if self._signer is not None else self._fingerprinter.with_simhash(bodies)
+        features = cache(partial(self._fingerprinter.packed_features, used, texts))
         prints = self._fingerprinter.fingerprints(bodies, keys, features)
         fill_tallies(bodies, prints.tallies)
         if self._signer is not None:

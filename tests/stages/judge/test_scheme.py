@@ -6,11 +6,13 @@ import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
-from twinsieve.stages.contract import BandLayout
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.contract import BandLayout, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
@@ -19,6 +21,7 @@ from twinsieve.stages.judge import scheme as scheme_module
 from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.window.chunk import probes_of
 
 BASE = SchemeConfig(fields=FieldLines(2, (0, 1)), signature=SignatureConfig("sentences", 3))
 CHANGES: dict[str, list[tuple[str, object]]] = {
@@ -168,3 +171,25 @@ def test_without_a_near_stage_digests_are_the_same_and_nothing_else_is_made() ->
         assert len(bodies) == len(texts)
         assert made.band_keys.size == made.bags.size == 0
         assert bodies.chars.size == 0 or keys is None
+
+
+@pytest.mark.parametrize("kind", ["chars", "keywords"])
+def test_bodies_whose_simhash_nobody_reads_get_none(kind: Literal["chars", "keywords"]) -> None:
+    layout = BandLayout(simhash_from=20)
+    config = SchemeConfig(features=FeatureConfig(features=kind), layout=layout)
+    texts = [post["text"] for post in generate(300, 4)]
+    bodies, all_of_them = Scheme(config).read(texts)
+    _, needed = Scheme(config, simhash_from=layout.simhash_from).read(texts)
+    long = bodies.body_lengths >= layout.simhash_from
+    assert 0 < np.count_nonzero(long) < len(long)
+    assert needed.has_simhash.tolist() == (all_of_them.has_simhash & long).tolist()
+    for column in fields(Fingerprints):
+        one, other = getattr(needed, column.name), getattr(all_of_them, column.name)
+        if column.name in ("simhashes", "weak_bits"):
+            assert np.array_equal(one[long], other[long])
+        elif column.name != "has_simhash":
+            assert np.array_equal(one, other), column.name
+    lengths = bodies.body_lengths
+    assert np.array_equal(
+        *(probes_of(~bodies.exact_only, lengths, each.has_simhash, layout) for each in (needed, all_of_them))
+    )
