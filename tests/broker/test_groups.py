@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import count
 
 import pytest
 
@@ -49,6 +50,29 @@ def test_an_assigned_partition_is_silent_until_it_is_sought(world: World) -> Non
     values, _ = fetched(consumer, 1)
     assert values == [b"b"]
     assert consumer.position(log) == 2
+
+
+def test_a_poll_has_what_came_since_the_poll_before(world: World) -> None:
+    """Not only what was fetched ahead, right behind it. A slow answer may miss a poll, but not all of them."""
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    consumer = broker.group_consumer(fresh("g"), [log.topic])
+    assigned(consumer, 1)
+    consumer.seek(log, 0)
+
+    rounds = count()
+
+    def has_all() -> bool:
+        last = b"last of round %d" % next(rounds)
+        write(broker, log, [b"first"])
+        # A client that fetches ahead gets the first one now.
+        consumer.poll(0.0, 1000)
+        time.sleep(0.1)
+        write(broker, log, [b"second", last])
+        time.sleep(0.1)
+        return last in [row for records in consumer.poll(1.0, 1000).records for row in records.values]
+
+    until(has_all)
 
 
 def test_offsets_and_messages_are_committed_together(world: World) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import kafka
 import pytest
 from kafka import KafkaAdminClient
-from kafka.errors import IllegalStateError, UnknownBrokerIdError
+from kafka.errors import IllegalStateError, KafkaConnectionError, UnknownBrokerIdError
 
 from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
@@ -34,6 +34,7 @@ from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Commi
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.kafka_python import admin as python_admin
+from twinsieve.pipeline.kafka.kafka_python import group_consumer
 from twinsieve.pipeline.kafka.kafka_python.admin import PythonAdmin
 from twinsieve.pipeline.kafka.kafka_python.group_consumer import PythonGroupConsumer
 from twinsieve.pipeline.kafka.kafka_python.options import common_options
@@ -74,6 +75,37 @@ def test_a_worker_that_polls_too_late_commits_nothing_of_others(bootstrap: str) 
     assert late.epoch > held.epoch, "it hears that it has lost its partitions"
     assert late.records == []
     slow.close()
+    world.close()
+
+
+def test_an_error_of_the_second_look_of_a_poll_loses_no_record(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = KafkaWorld("kafka-python", bootstrap)
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    consumer: Any = broker.group_consumer(fresh("g"), [log.topic])
+    assigned(consumer, 1)
+    consumer.seek(log, 0)
+    write(broker, log, [b"a"])
+    poll, looks = consumer._consumer.poll, []
+
+    def fails_behind_records(**given: Any) -> Any:
+        if looks and looks[-1]:
+            looks.append({})
+            raise KafkaConnectionError("no more")
+        looks.append(poll(**given))
+        return looks[-1]
+
+    monkeypatch.setattr(consumer._consumer, "poll", fails_behind_records)
+    monkeypatch.setattr(group_consumer, "_AT_ONCE_S", 60.0)
+    values, _ = fetched(consumer, 1)
+    assert values == [b"a"]
+    with pytest.raises(BrokerError, match="no more"):
+        consumer.poll(0.1, 10)
+    write(broker, log, [b"b"])
+    looks.clear()
+    assert fetched(consumer, 1)[0] == [b"b"]
     world.close()
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from kafka import ConsumerRebalanceListener, TopicPartition, errors
 
 from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     AbortableError,
+    BrokerError,
     Committed,
     FatalError,
     Partition,
@@ -25,6 +28,10 @@ from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LOOKUP_S = 10.0
 """How long the request for a topic's partitions may take."""
+_AT_ONCE_S = 0.004
+"""A poll that takes less time has records that lay in the client already."""
+_NEWER_MS = 10
+"""How long to wait for what came after these; the answer of a broker nearby takes less time."""
 _HELD_BACK = "an open transaction blocks it, or the broker does not answer"
 
 
@@ -86,7 +93,10 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
                 "give each its own --member",
                 fenced=True,
             )
+        began_s = time.monotonic()
         polled = self._fetched(timeout_s, max_records)
+        if polled and time.monotonic() - began_s < _AT_ONCE_S:
+            self._add_newer(polled, max_records)
         # Read the membership before the epoch. After max_poll_interval_ms without a poll, kafka-python leaves
         # the group by itself. The broker accepts the group_metadata() of that state even though another
         # member owns the partitions. A rebalance raises the epoch before it changes the membership, so in
@@ -99,6 +109,26 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
         records = self._columns(live)
         membership = KafkaMembership(metadata.generation_id, metadata, self._is_fenced)
         return PollResult(membership, assignment, self._seen_epoch, records)
+
+    def _add_newer(self, polled: dict[TopicPartition, list[Any]], max_records: int) -> None:
+        """Add the records that came after those that `polled` has.
+
+        kafka-python asks for the next records when it returns some, and gets what the broker has then: often
+        one or two. All that come later wait at the broker until these are polled, so without a second look
+        they would come out one round late.
+        """
+        left = max_records - sum(map(len, polled.values()))
+        if left <= 0:
+            return
+        try:
+            with errors_of("reading"):
+                newer = self._consumer.poll(timeout_ms=_NEWER_MS, max_records=left)
+        except BrokerError as error:
+            # What was polled before must not be lost. The next poll raises the error.
+            self._later = error
+            return
+        for partition, rows in newer.items():
+            polled.setdefault(partition, []).extend(rows)
 
     def committed(self, partitions: Collection[Partition]) -> dict[Partition, Committed | None]:
         offsets: dict[Partition, Committed | None] = {}

@@ -14,6 +14,7 @@ from twinsieve.pipeline.broker.records import (
     NO_EPOCH,
     NO_TIMESTAMP,
     AbortableError,
+    BrokerError,
     Committed,
     Partition,
     Records,
@@ -88,7 +89,8 @@ class PythonConsumer(PartitionConsumer):
         self._lock = threading.RLock()
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
-        self._later: TruncatedError | None = None
+        self._later: BrokerError | None = None
+        """An error that the next poll raises."""
 
     def _silence(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
