@@ -28,8 +28,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.settings.tree import KeyPath, Location, Raw, Tree
 from twinsieve.pipeline.settings.values import read_duration_ms
-from twinsieve.pipeline.settings.yaml_tree import KeyPath, Location, Raw, Tree, read_yaml
+from twinsieve.pipeline.settings.yaml_tree import read_yaml
 from twinsieve.stages.differ.rules import Rule
 
 VERDICTS = ("unique", "exact", "near", "no_text", "unreadable")

@@ -16,7 +16,7 @@ from twinsieve.pipeline.settings.load import Override, check_tree
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.overlay import overlay
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
-from twinsieve.pipeline.settings.yaml_tree import Finding, Tree
+from twinsieve.pipeline.settings.tree import Finding, Tree
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Kind, Verdicts
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.batch_sieve import BatchSieve

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.service.cover import Asked
     from twinsieve.pipeline.settings.model import Settings
     from twinsieve.pipeline.settings.show import Shown
-    from twinsieve.pipeline.settings.yaml_tree import Tree
+    from twinsieve.pipeline.settings.tree import Tree
 
 
 def _amount(read: Callable[[object], int]) -> Callable[..., int | None]:

@@ -18,8 +18,8 @@ from twinsieve.pipeline.settings.model import (
     SignatureSettings,
 )
 from twinsieve.pipeline.settings.named_files import open_secret_files
+from twinsieve.pipeline.settings.tree import Raw
 from twinsieve.pipeline.settings.values import size_text
-from twinsieve.pipeline.settings.yaml_tree import Raw
 from twinsieve.pipeline.sizing import MAX_SEGMENTS
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError

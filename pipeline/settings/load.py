@@ -25,16 +25,7 @@ from twinsieve.pipeline.settings.schema import (
     literals,
     schema,
 )
-from twinsieve.pipeline.settings.yaml_tree import (
-    Finding,
-    KeyPath,
-    Location,
-    Raw,
-    Tree,
-    dotted,
-    read_flow,
-    read_yaml,
-)
+from twinsieve.pipeline.settings.tree import Finding, KeyPath, Location, Raw, Tree, dotted
 from twinsieve.stages.errors import shown
 
 _PREFIX = "TWINSIEVE_"
@@ -71,7 +62,12 @@ def load_settings(
 
 def tree_of_file(path: Path | None) -> Tree:
     """The values of the file, without environment and flags; an empty tree if `path` is None."""
-    tree = read_yaml(path) if path is not None else Tree()
+    tree = Tree()
+    if path is not None:
+        # Only now, because the import of yaml is a thirtieth of a short run.
+        from twinsieve.pipeline.settings.yaml_tree import read_yaml
+
+        tree = read_yaml(path)
     for key in sorted(SECRETS):
         place = tree.key_places.get(tuple(key.split(".")))
         if place is not None:
@@ -230,6 +226,8 @@ def _put(tree: Tree, override: Override) -> None:
         tree.find(place, f"{override.key} {said}")
         return
     if kind in ("list", "mapping", "section") and override.text.lstrip().startswith(("[", "{")):
+        from twinsieve.pipeline.settings.yaml_tree import read_flow
+
         flow = read_flow(override.text, override.source)
         if flow.findings:
             tree.findings += flow.findings

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
-from twinsieve.pipeline.settings.yaml_tree import KeyPath
+from twinsieve.pipeline.settings.tree import KeyPath
 from twinsieve.stages.errors import StateError, UsageError, is_address, shown
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from twinsieve.pipeline.settings.schema import schema
-from twinsieve.pipeline.settings.yaml_tree import KeyPath, Raw, Tree, dotted
+from twinsieve.pipeline.settings.tree import KeyPath, Raw, Tree, dotted
 
 
 def overlay(tree: Tree, other: Tree, at: KeyPath) -> None:

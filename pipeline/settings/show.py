@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from twinsieve.pipeline.settings.model import AUTO, PROFILES, NearSettings, Settings
 from twinsieve.pipeline.settings.schema import SECRETS, declared, literals, schema, written_as
-from twinsieve.pipeline.settings.yaml_tree import KeyPath, Tree
+from twinsieve.pipeline.settings.tree import KeyPath, Tree
 from twinsieve.stages.contract import SIMILARITY_SCALE
 from twinsieve.stages.errors import shown, without_secrets
 

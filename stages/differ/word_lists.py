@@ -12,7 +12,6 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from twinsieve.stages.compiled import KernelFiles
@@ -65,7 +64,6 @@ _UNACCENTED_FROM = 4
 (sûr, sur)."""
 _NO_ENDING = "-"
 _BRACES = re.compile(r"\{([^{}]*)\}")
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 _unspaced = cache(unspaced_table)
@@ -213,7 +211,18 @@ def _built_in() -> Phrases:
 def _own_lists() -> list[Mapping[str, Any]]:
     """The lists of `data/words/`, by name of the file."""
     files_ = sorted(_OWN.iterdir(), key=lambda file: file.name)
-    return [yaml.load(file.read_text(encoding="utf-8"), _Loader) for file in files_]
+    return [_read(file.read_text(encoding="utf-8")) for file in files_]
+
+
+def _read(words: str) -> Any:
+    """What a text of YAML says. raises: UsageError"""
+    # Only now: the tables of the own lists come from the cache, and the import takes a thirtieth of a start.
+    import yaml
+
+    try:
+        return yaml.load(words, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise UsageError(f"is not YAML: {' '.join(str(error).split())}") from error
 
 
 def phrases_from(languages: Iterable[Mapping[str, Any]]) -> Phrases:
@@ -232,10 +241,7 @@ _KNOWN = _TEXTS | _SIDES | _NUMBERS | {"currencies"}
 
 
 def _of_user(words: str) -> list[Mapping[str, Any]]:
-    try:
-        read = yaml.load(words, _Loader)
-    except yaml.YAMLError as error:
-        raise UsageError(f"is not YAML: {' '.join(str(error).split())}") from error
+    read = _read(words)
     if read is None:
         return []
     if not isinstance(read, dict):

@@ -12,7 +12,7 @@ from twinsieve.pipeline.settings.load import Override, check_tree, load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import SECRETS, schema
 from twinsieve.pipeline.settings.show import settings_in_force
-from twinsieve.pipeline.settings.yaml_tree import Tree
+from twinsieve.pipeline.settings.tree import Tree
 
 
 def _lines(out: str) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, check_tree, tree_of, tree_of_file
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.settings.yaml_tree import Finding
+from twinsieve.pipeline.settings.tree import Finding
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import UsageError
 
