@@ -42,6 +42,9 @@ _OPEN = -1
 """Value of a segment's end in a saved state: it was open."""
 
 
+_ASSIGNED = 1 << 16
+"""Messages whose memory is assigned in advance. If fewer are kept, some 30 MB are taken in vain at most."""
+
 Arrays = dict[str, NDArray[Any]]
 """The memory of a sealed segment by name."""
 
@@ -428,10 +431,12 @@ class Segments:
         self.open.table.expect(self.kept, messages)
 
     def assign(self, messages: int) -> None:
-        """Have the system assign the memory of this many more messages in the open segment now."""
-        messages = min(messages, self.room)
-        self.open.ring.assign(messages)
-        self.open.table.assign(self.kept, messages)
+        """Have the system assign memory for this many more messages now: a table if they will need one, and
+        the rest for the first ones of them."""
+        self.open.table.expect(self.kept, min(messages, self.room))
+        soon = min(messages, self.room, _ASSIGNED)
+        self.open.ring.assign(soon)
+        self.open.table.assign(self.kept, soon)
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """By tag: position of its newest message, for those of `tags` that are in the window."""

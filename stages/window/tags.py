@@ -69,7 +69,7 @@ class TagIndex:
 
         tags, oldest, count: as in `rebuild`, of the entries in the table; more: most entries to add
         """
-        cells = _cells_for(min(len(tags), count + more))
+        cells = _cells_for(max(1, min(len(tags), count + more)))
         if cells <= len(self.slots):
             return False
         self._use(cells)
