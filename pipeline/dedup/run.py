@@ -54,8 +54,7 @@ from twinsieve.pipeline.files.unreadable import (
     too_many_line,
 )
 from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_clashes
-from twinsieve.pipeline.messages.documents import load_kernels
-from twinsieve.pipeline.messages.reader import make_batch
+from twinsieve.pipeline.messages.reader import load_kernels, make_batch
 from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.proposal import proposal_for
@@ -90,6 +89,8 @@ of input bytes read so far (None if unknown)."""
 
 
 _WRITTEN_AT_THE_END = ("--clusters", "--stats")
+_MANY_ROWS = 1_000
+"""From this many rows on, rows are scanned together, and compared with those of the chunks before."""
 _TELLING_ROWS = 10_000
 """Rows that were pushed out of the index are counted from this many kept rows on: that reads all of it."""
 
@@ -221,7 +222,7 @@ class Dedup:
     def warm_up(self) -> None:
         """Compile or load the kernels, so that this time does not count for the first rows.
 
-        While others compile them, it does nothing.
+        Of few rows, only those that all runs need. While others compile them, it does nothing.
         """
         if self._inputs.compiling is not None:
             return
@@ -233,8 +234,13 @@ class Dedup:
         texts = ["武汉加油，中国加油！" * 8, "武汉加油，中国加油！" * 8 + "。", "加油", "一个普通的句子" * 99]
         bodies, fingerprints = self._scheme.read(texts, None if config.key_is_text else texts)
         batch = replace(Batch.blank(len(texts)), bodies=bodies, fingerprints=fingerprints)
-        BatchSieve(tiny).judge(batch)
-        if self._job.dialect.format == "json":
+        sieve = BatchSieve(tiny)
+        sieve.judge(batch)
+        if least_rows(self._job.inputs) < _MANY_ROWS:
+            return
+        # Now they are compared with messages that were kept before.
+        sieve.judge(batch)
+        if self._job.dialect.format in ("jsonl", "json"):
             load_kernels()
 
     def interrupted(self) -> str:

@@ -173,11 +173,6 @@ class _Some:
         return _Some(self._documents, pick(self._chosen, rows))
 
 
-def load_kernels() -> None:
-    """Load, or compile, what reading rows needs."""
-    Scanned([b'{"a":"b"}'], ["a"], lambda _rows: []).values(("a",))
-
-
 def objects_of(documents: Documents) -> Iterator[dict[str, Any]]:
     """The documents that are objects."""
     return (each for row in range(len(documents)) if isinstance(each := documents[row], dict))

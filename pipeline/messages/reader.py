@@ -306,6 +306,14 @@ class MessageReader:
         return f"field {self._shown(path)!r} is {_kind(value)}, not text"
 
 
+def load_kernels() -> None:
+    """Load, or compile, what reading many rows of JSON needs."""
+    # Two of each, because arrays of one row have other flags, and a kernel is looked up by these.
+    values = Scanned([b'{"a":"b","c":"d"}'] * 2, ["a", "c"], lambda _rows: []).values(("a",))
+    hash_ids(values)
+    _times_of(values)
+
+
 def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
     """uint64[n]: hashes of ids, 0 for a missing id; the number 7 and the text "7" are the same id."""
     if isinstance(ids, Strings) or set(map(type, ids)) == {str}:
