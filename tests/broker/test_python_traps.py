@@ -98,7 +98,7 @@ def test_an_error_of_the_second_look_of_a_poll_loses_no_record(
         return looks[-1]
 
     monkeypatch.setattr(consumer._consumer, "poll", fails_behind_records)
-    monkeypatch.setattr(group_consumer, "_AT_ONCE_S", 60.0)
+    monkeypatch.setattr(group_consumer, "has_fetched", lambda _consumer: True)
     values, _ = fetched(consumer, 1)
     assert values == [b"a"]
     with pytest.raises(BrokerError, match="no more"):

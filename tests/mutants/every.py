@@ -1157,6 +1157,54 @@ SIGNATURES = (
     ),
 )
 
+BUCKETS = "stages/window/buckets.py"
+OF_MEMORY = ("tests/property/test_pages.py", "tests/stages/window/test_tags.py")
+
+MEMORY = (
+    Mutant(
+        "index: the lists of a restored index stand in the wrong order",
+        BUCKETS,
+        "        for way in range(WAYS - 1, -1, -1):\n            entry = entries[bucket * WAYS + way]",
+        "        for way in range(WAYS):\n            entry = entries[bucket * WAYS + way]",
+        OF_MEMORY,
+    ),
+    Mutant(
+        "index: the entries of two messages share places in the lists",
+        BUCKETS,
+        "    return buckets.first + (kept_index - buckets.base) * (buckets.bands + buckets.tables)",
+        "    return buckets.first + (kept_index - buckets.base) * buckets.bands",
+        OF_MEMORY,
+    ),
+    Mutant(
+        "index: rows kept in the same chunk are not looked up in lists",
+        BUCKETS,
+        "    return buckets.heads[start >> WAY_BITS] >= _own_entries(buckets, first)",
+        "    return False",
+        OF_MEMORY,
+    ),
+    Mutant(
+        "index: a sealed segment of a restored window stays sparse",
+        "stages/window/segments.py",
+        "        if ring.end is not None:\n            segment.table.fill()\n",
+        "",
+        OF_MEMORY,
+    ),
+    Mutant(
+        "index: a list that is full becomes a table one message too late",
+        "stages/window/bucket_table.py",
+        "        if end > len(buckets.entries):",
+        "        if end > len(buckets.entries) + buckets.bands + buckets.tables:",
+        OF_MEMORY,
+    ),
+    Mutant(
+        "tags: a table that grows forgets its entries",
+        "stages/window/tags.py",
+        "        self._use(cells)\n        _insert_ring(self.slots, self.mask, tags, oldest, count)\n        return True",
+        "        self._use(cells)\n        return True",
+        OF_MEMORY,
+    ),
+)
+
 EVERY = (
     *TOPICS,
     *WORKERS,
@@ -1168,5 +1216,6 @@ EVERY = (
     *NULL_TEXTS,
     *CLOCKS,
     *SIGNATURES,
+    *MEMORY,
     *PROTOCOL,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -21,17 +20,15 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import COMMITTED_S, DeadlineError, within
-from twinsieve.pipeline.kafka.kafka_python.patches import keep_finished_joins, watch_fencing
+from twinsieve.pipeline.kafka.kafka_python.patches import has_fetched, keep_finished_joins, watch_fencing
 from twinsieve.pipeline.kafka.kafka_python.reading import PythonConsumer, committed_of, errors_of
 from twinsieve.pipeline.kafka.leaving import leave
 from twinsieve.pipeline.kafka.transactions import KafkaMembership
 
 _LOOKUP_S = 10.0
 """How long the request for a topic's partitions may take."""
-_AT_ONCE_S = 0.004
-"""A poll that takes less time has records that lay in the client already."""
 _NEWER_MS = 10
-"""How long to wait for what came after these; the answer of a broker nearby takes less time."""
+"""How long to wait for what came after records that were fetched ahead; a broker nearby answers sooner."""
 _HELD_BACK = "an open transaction blocks it, or the broker does not answer"
 
 
@@ -93,9 +90,9 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
                 "give each its own --member",
                 fenced=True,
             )
-        began_s = time.monotonic()
+        was_ahead = has_fetched(self._consumer)
         polled = self._fetched(timeout_s, max_records)
-        if polled and time.monotonic() - began_s < _AT_ONCE_S:
+        if polled and was_ahead:
             self._add_newer(polled, max_records)
         # Read the membership before the epoch. After max_poll_interval_ms without a poll, kafka-python leaves
         # the group by itself. The broker accepts the group_metadata() of that state even though another

@@ -152,6 +152,12 @@ def free_paused_fetches(consumer: KafkaConsumer, aside_bytes: int) -> None:
         fetcher._next_partition_records = None
 
 
+def has_fetched(consumer: KafkaConsumer) -> bool:
+    """Whether records lie in the client, so that the next poll returns these and asks for others later."""
+    fetcher = consumer._fetcher
+    return bool(fetcher._completed_fetches or fetcher._next_partition_records)
+
+
 def bound_polls(consumer: KafkaConsumer, max_bytes: int) -> Callable[[], None]:
     """Make a poll end when its messages have `max_bytes`, unpacked.
 
