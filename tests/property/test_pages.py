@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.property.streams import PARTS, batch_of, table
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.pages import LARGE_PAGE_BYTES, zeros
 from twinsieve.stages.window import bucket_table, tags
@@ -123,6 +123,19 @@ def test_an_index_is_sparse_until_it_has_no_room() -> None:
     assert index.buckets.entries is index.entries()
     assert len(index.entries()) == len(few)
     assert index.entries().ctypes.data % LARGE_PAGE_BYTES == 0
+
+
+def test_an_index_is_sparse_as_long_as_each_message_has_its_places() -> None:
+    index = bucket_table.BucketTable(BandLayout(), 1_000, 8.4)
+    buckets = index.buckets
+    most = (len(buckets.entries) - buckets.first) // (buckets.bands + buckets.tables)
+    assert most > 20
+    index.reserve(7, most)
+    assert index.is_sparse
+    index.reserve(7 + most - 1, 1)
+    assert index.is_sparse
+    index.reserve(7 + most, 1)
+    assert not index.is_sparse
 
 
 def test_an_index_that_will_have_no_room_becomes_a_table_before() -> None:
