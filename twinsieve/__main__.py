@@ -23,8 +23,8 @@ def main() -> int:
     if untouched:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     code = cli.main()
-    # At its end Python would search all objects for garbage, a tenth of a second long; but the system takes
-    # all memory back anyway.
+    # At its end Python would search all objects for garbage. That takes longer than the rest of the end, and
+    # the system takes all memory back anyway.
     gc.freeze()
     return code
 

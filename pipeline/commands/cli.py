@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of the command. An error is printed on stderr as one line, or as one line for each problem of
     the settings."""
     _let_stdout_take_any_text()
-    # Imports make some 70,000 objects that stay, but no garbage. With the default threshold the search for
+    # Imports make many objects that stay, but no garbage. With the default threshold the search for
     # garbage took a tenth of the start.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     sys.setswitchinterval(_SWITCH_S)

@@ -20,7 +20,7 @@ _MARKS = (
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
-    # Not encoded here: the import of that codec takes 10 ms.
+    # Not encoded here, because few runs need that codec, and its import takes long.
     (b"\x84\x31\x95\x33", "gb18030"),
 )
 _WIDE = frozenset({"utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"})

@@ -64,7 +64,7 @@ def tree_of_file(path: Path | None) -> Tree:
     """The values of the file, without environment and flags; an empty tree if `path` is None."""
     tree = Tree()
     if path is not None:
-        # Only now, because the import of yaml is a thirtieth of a short run.
+        # Only now, because runs without a file do not need yaml.
         from twinsieve.pipeline.settings.yaml_tree import read_yaml
 
         tree = read_yaml(path)

@@ -216,7 +216,7 @@ def _own_lists() -> list[Mapping[str, Any]]:
 
 def _read(words: str) -> Any:
     """What a text of YAML says. raises: UsageError"""
-    # Only now: the tables of the own lists come from the cache, and the import takes a thirtieth of a start.
+    # Only now, because the tables of the own lists come from the cache.
     import yaml
 
     try:
