@@ -43,6 +43,7 @@ from twinsieve.pipeline.dedup.state import RunState, first_progress, run_state, 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
+from twinsieve.pipeline.files.rows import FIRST_ROWS
 from twinsieve.pipeline.files.source import StoppedError
 from twinsieve.pipeline.files.unreadable import (
     TextField,
@@ -89,8 +90,6 @@ of input bytes read so far (None if unknown)."""
 
 
 _WRITTEN_AT_THE_END = ("--clusters", "--stats")
-_MANY_ROWS = 1_000
-"""From this many rows on, rows are scanned together, and compared with those of the chunks before."""
 _TELLING_ROWS = 10_000
 """Rows that were pushed out of the index are counted from this many kept rows on: that reads all of it."""
 
@@ -178,13 +177,14 @@ class Dedup:
             self._text_field = TextField()
             self._fails_without_text = settings.input.null_text == "fail"
             self._began = 0.0
+            self._least_rows = least_rows(job.inputs)
             self._expecting = self._take_memory(undo)
             self._resources = undo.pop_all()
 
     def _take_memory(self, threads: ExitStack) -> Future[None] | None:
         """Begin to take memory for the rows of the inputs, on another thread, while kernels are loaded."""
         thread = own_thread(threads)
-        return None if thread is None else thread.submit(self._sieve.expect, least_rows(self._job.inputs))
+        return None if thread is None else thread.submit(self._sieve.expect, self._least_rows)
 
     def _seal_segments(self, stack: ExitStack, warn: Callable[[str], None]) -> None:
         """Let the sealed segments of a large near window lie in files: of the state, or without a name."""
@@ -236,7 +236,7 @@ class Dedup:
         batch = replace(Batch.blank(len(texts)), bodies=bodies, fingerprints=fingerprints)
         sieve = BatchSieve(tiny)
         sieve.judge(batch)
-        if least_rows(self._job.inputs) < _MANY_ROWS:
+        if self._least_rows <= FIRST_ROWS:
             return
         # Now they are compared with messages that were kept before.
         sieve.judge(batch)

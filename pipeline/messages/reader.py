@@ -30,7 +30,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
-from twinsieve.stages.fingerprint.murmur import BEHIND, hash_texts, joined_texts
+from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts, padded
 from twinsieve.stages.judge.scheme import join_fields
 from twinsieve.stages.rows.times import read_time_lines, read_times
 
@@ -316,9 +316,12 @@ def load_kernels() -> None:
 
 def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
     """uint64[n]: hashes of ids, 0 for a missing id; the number 7 and the text "7" are the same id."""
-    if isinstance(ids, Strings) or set(map(type, ids)) == {str}:
-        texts_alone = cast("Sequence[str]", ids)
-        content = ids.content + bytes(BEHIND - 1) if isinstance(ids, Strings) else joined_texts(texts_alone)
+    content = None
+    if isinstance(ids, Strings):
+        content = padded(ids.content)
+    elif set(map(type, ids)) == {str}:
+        content = joined_texts(cast("Sequence[str]", ids))
+    if content is not None:
         digests = np.empty((len(ids), 2), np.uint64)
         if hash_texts(content, _ID_SEED, digests, as_keys=False):
             ends = np.flatnonzero(np.frombuffer(content, np.uint8) == 0)[: len(ids)]
@@ -348,14 +351,12 @@ def _times_of(values: list[Any] | Strings) -> tuple[NDArray[np.int64], int]:
     """int64[n]: times in ms since 1970, NO_TIME for none; and the number of values that are not times."""
     if isinstance(values, Strings):
         times, is_read = read_time_lines(values.content.replace(b"\0", b"\n"), len(values))
-        others = np.flatnonzero(~is_read).tolist()
     elif set(map(type, values)) == {str}:
         times, is_read = read_times(values)
-        others = np.flatnonzero(~is_read).tolist()
     else:
-        times, others = np.empty(len(values), np.int64), list(range(len(values)))
+        times, is_read = np.empty(len(values), np.int64), np.zeros(len(values), np.bool_)
     bad = 0
-    for row in others:
+    for row in np.flatnonzero(~is_read).tolist():
         time = time_ms(values[row])
         bad += time is None
         times[row] = NO_TIME if time is None else time

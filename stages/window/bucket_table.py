@@ -1,8 +1,8 @@
 """The memory of the candidate index: sparse as long as few messages are kept, then a table.
 
 Both have the same buckets with the same entries, so verdicts and saved states do not depend on which it is.
-The table for a window of a million messages takes 217 MB. To clear that memory takes as long as to judge some
-ten thousand messages. Sparse, ten messages take less than a megabyte, and 40 MB are enough for 77,000.
+The table for a window of a million messages takes 217 MB, which the system must clear before a short run can
+use them. Sparse, ten messages take a megabyte, and 40 MB are enough for 77,000.
 """
 
 from __future__ import annotations
@@ -83,21 +83,24 @@ class BucketTable:
         if self._is_empty:
             self._is_empty = False
             self.buckets = self.buckets._replace(base=kept_index)
-        self._prepare(kept_index + messages - self.buckets.base)
+        self._prepare(self._kept_before(kept_index) + messages)
 
     def expect(self, kept_index: int, messages: int) -> None:
         """Become a table now if it will when this many more messages are kept. kept_index: of the next one"""
-        kept = 0 if self._is_empty else kept_index - self.buckets.base
         if self.is_sparse:
-            self._prepare(kept + messages)
+            self._prepare(self._kept_before(kept_index) + messages)
 
     def assign(self, kept_index: int, messages: int) -> None:
         """Have the system assign the memory of this many more messages now. kept_index: of the first one"""
         if self.is_sparse:
             buckets, tables = self.buckets, self.buckets.bands + self.buckets.tables
-            low = buckets.first + (0 if self._is_empty else (kept_index - buckets.base) * tables)
+            low = buckets.first + self._kept_before(kept_index) * tables
             for array in (buckets.entries, buckets.links):
                 assign(array[low : low + messages * tables])
+
+    def _kept_before(self, kept_index: int) -> int:
+        """How many messages a sparse index has places for between number `base` and this one."""
+        return 0 if self._is_empty else kept_index - self.buckets.base
 
     def _prepare(self, messages: int) -> None:
         """Prepare a sparse index for this many messages from number `base` on."""

@@ -433,8 +433,9 @@ class Segments:
     def assign(self, messages: int) -> None:
         """Have the system assign memory for this many more messages now: a table if they will need one, and
         the rest for the first ones of them."""
-        self.open.table.expect(self.kept, min(messages, self.room))
-        soon = min(messages, self.room, _ASSIGNED)
+        messages = min(messages, self.room)
+        self.open.table.expect(self.kept, messages)
+        soon = min(messages, _ASSIGNED)
         self.open.ring.assign(soon)
         self.open.table.assign(self.kept, soon)
 

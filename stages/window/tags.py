@@ -72,8 +72,7 @@ class TagIndex:
         cells = _cells_for(max(1, min(len(tags), count + more)))
         if cells <= len(self.slots):
             return False
-        self._use(cells)
-        _insert_ring(self.slots, self.mask, tags, oldest, count)
+        self._fill(cells, tags, oldest, count)
         return True
 
     def rebuild(self, tags: NDArray[np.uint64], oldest: int, count: int) -> None:
@@ -81,7 +80,11 @@ class TagIndex:
 
         tags: uint64[capacity], the column of the ring
         """
-        self._use(max(len(self.slots), _cells_for(max(1, count))))
+        self._fill(max(len(self.slots), _cells_for(max(1, count))), tags, oldest, count)
+
+    def _fill(self, cells: int, tags: NDArray[np.uint64], oldest: int, count: int) -> None:
+        """Use a new table with these entries. tags, oldest, count: as in `rebuild`"""
+        self._use(cells)
         _insert_ring(self.slots, self.mask, tags, oldest, count)
 
 

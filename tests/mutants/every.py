@@ -1199,7 +1199,7 @@ MEMORY = (
     Mutant(
         "tags: a table that grows forgets its entries",
         "stages/window/tags.py",
-        "        self._use(cells)\n        _insert_ring(self.slots, self.mask, tags, oldest, count)\n        return True",
+        "        self._fill(cells, tags, oldest, count)\n        return True",
         "        self._use(cells)\n        return True",
         OF_MEMORY,
     ),
