@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, overload
+from typing import Any, Protocol
 
 import numpy as np
 import orjson
@@ -12,40 +12,10 @@ from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at
 from twinsieve.stages.rows.members import ESCAPED, PLAIN, find_members, strings_of
 from twinsieve.stages.rows.members import MISSING as _NO_MEMBER
+from twinsieve.stages.rows.strings import Strings
 
 WORTH_SCANNING = 32
 """Rows from which on scanning them together takes less time than decoding each."""
-
-
-class Strings(Sequence[str]):
-    """Strings that lie in one piece of UTF-8. They become `str` when one of them is asked for.
-
-    content: each with a NUL behind it; none contains a NUL; count: their number
-    """
-
-    def __init__(self, content: bytes, count: int) -> None:
-        self.content = content
-        self._count = count
-        self._listed: list[str] | None = None
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        return self.listed()[place]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.listed())
-
-    def listed(self) -> list[str]:
-        """The strings as `str`."""
-        if self._listed is None:
-            self._listed = self.content.decode().split("\0")[:-1]
-        return self._listed
 
 
 def listed(values: list[Any] | Strings) -> list[Any]:

@@ -19,7 +19,6 @@ from twinsieve.pipeline.messages.documents import (
     Decoded,
     Documents,
     Scanned,
-    Strings,
     listed,
 )
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
@@ -32,6 +31,7 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
 from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts, padded
 from twinsieve.stages.judge.scheme import join_fields
+from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.rows.times import read_time_lines, read_times
 
 KEYS_BY = "spelling"
@@ -61,7 +61,7 @@ class MessageColumns:
     """
 
     rows: list[int]
-    texts: list[str]
+    texts: Sequence[str]
     ids: Sequence[object]
     id_hashes: NDArray[np.uint64]
     times_ms: NDArray[np.int64]
@@ -79,7 +79,7 @@ class MessageColumns:
 class Reads(Protocol):
     """Interface of a scheme that turns texts into bodies and fingerprints."""
 
-    def read(self, texts: list[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
+    def read(self, texts: Sequence[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
         """Bodies and fingerprints of a batch; keys: exact keys, None if the text decides."""
 
 
@@ -197,14 +197,14 @@ class MessageReader:
         rows = [row for row in range(len(documents)) if row not in bad] if bad else [*range(len(documents))]
         wanted = documents.only(rows)
         parts = [wanted.values(path) for path in self._texts]
-        texts = listed(parts[0]) if len(parts) == 1 else list(map(self._join, *parts))
-        if not self._text_needed:
+        texts = parts[0] if len(parts) == 1 else list(map(self._join, *parts))
+        if not self._text_needed and not isinstance(texts, Strings):
             texts = [text if isinstance(text, str) else "" for text in texts]
         keys = [listed(wanted.values(path)) for path in self._key]
         ids: list[Any] | Strings = wanted.values(self._id) if self._id else []
         scopes = [listed(wanted.values(path)) for path in self._scope]
         refused: list[Unreadable] = []
-        if set(map(type, texts)) - {str} or any(MISSING in column or None in column for column in keys):
+        if not _are_texts(texts) or any(MISSING in column or None in column for column in keys):
             refused = self._find_bad(rows, wanted, texts, keys)
         else:
             for path, column in zip(
@@ -267,7 +267,7 @@ class MessageReader:
         return {self._texts[0][0]: decode_text(message)}
 
     def _find_bad(
-        self, rows: list[int], documents: Documents, texts: list[Any], keys: list[list[Any]]
+        self, rows: list[int], documents: Documents, texts: Sequence[Any], keys: list[list[Any]]
     ) -> list[Unreadable]:
         refused = []
         for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
@@ -319,7 +319,7 @@ def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
     content = None
     if isinstance(ids, Strings):
         content = padded(ids.content)
-    elif set(map(type, ids)) == {str}:
+    elif ids and _are_texts(ids):
         content = joined_texts(cast("Sequence[str]", ids))
     if content is not None:
         digests = np.empty((len(ids), 2), np.uint64)
@@ -338,6 +338,11 @@ def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]
     return _hashes(
         [None if scope is None else b"".join(map(as_bytes, scope)) for scope in scopes], _SCOPE_SEED
     )
+
+
+def _are_texts(values: Sequence[object]) -> bool:
+    """Whether all values are `str`."""
+    return isinstance(values, Strings) or not set(map(type, values)) - {str}
 
 
 def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -139,7 +139,7 @@ class Fingerprinter:
         prints.digests = digests(self._digest, bodies.for_kernels(), keys)
         return prints
 
-    def simhashes(self, bodies: Bodies, texts: list[str]) -> SimhashColumns:
+    def simhashes(self, bodies: Bodies, texts: Sequence[str]) -> SimhashColumns:
         """The SimHash of each row, without the other fingerprints.
 
         The column of weak bits (the least certain bits of each SimHash) is empty.
@@ -152,7 +152,7 @@ class Fingerprinter:
         self._fill_simhashes(bodies.for_kernels(), partial(self.packed_features, bodies, texts), columns)
         return columns
 
-    def packed_features(self, bodies: Bodies, texts: list[str] | None = None) -> PackedFeatures:
+    def packed_features(self, bodies: Bodies, texts: Sequence[str] | None = None) -> PackedFeatures:
         """The features of each row, from which its SimHash is computed.
 
         texts: the texts from which the bodies were made; needed only for the features `punctuation`
@@ -167,7 +167,7 @@ class Fingerprinter:
             return PackedFeatures(*self._keywords.pack(bodies))
         return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
 
-    def seen(self, bodies: Bodies, texts: list[str]) -> SeenFingerprint:
+    def seen(self, bodies: Bodies, texts: Sequence[str]) -> SeenFingerprint:
         """The first 64 bits of the SimHash of one text, and the features from which they are computed.
 
         bodies, texts: of one row

@@ -9,6 +9,7 @@ Marks: characters of category P. One that stands directly between two characters
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -230,7 +231,7 @@ class MarkFeatures:
         self._config = config
         self._seed = seed
 
-    def pack(self, texts: list[str], exact_only: NDArray[np.bool_]) -> PackedFeatures:
+    def pack(self, texts: Sequence[str], exact_only: NDArray[np.bool_]) -> PackedFeatures:
         """The features of each text; rows that are exact-only or have fewer than `min_features` have none."""
         features, _, _, starts = self._features(texts, exact_only)
         counts = np.diff(starts)
@@ -264,7 +265,7 @@ class MarkFeatures:
         return [_shown(chars, feature[:_SIDE]) + "|" + _shown(chars, feature[_SIDE:]) for feature in spans]
 
     def _features(
-        self, texts: list[str], exact_only: NDArray[np.bool_]
+        self, texts: Sequence[str], exact_only: NDArray[np.bool_]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
         """What `fill_mark_features` writes: features, spans, the characters they refer to, starts."""
         chars, starts = pack(folded(unescaped(texts)))

@@ -6,7 +6,7 @@ source: the recipes of docs/CLASSICS.md; I-Match: Chowdhury, Frieder, Grossman, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -43,7 +43,7 @@ class Signer:
         self._secret = seed.to_bytes(8, "little")
 
     def part_hashes(
-        self, bodies: Bodies, texts: list[str], features: Callable[[], PackedFeatures]
+        self, bodies: Bodies, texts: Sequence[str], features: Callable[[], PackedFeatures]
     ) -> NDArray[np.uint64]:
         """uint64[n, parts]: distinct hashes of each row, ascending, then zeros.
 
@@ -82,12 +82,12 @@ class Signer:
         for low, high in pairwise(packed.starts.tolist()):
             yield packed.features[low:high][counts[low:high]].tolist()
 
-    def _sentences(self, bodies: Bodies, texts: list[str]) -> Iterator[list[int]]:
+    def _sentences(self, bodies: Bodies, texts: Sequence[str]) -> Iterator[list[int]]:
         for sentences in self._cut(bodies, texts, _SENTENCE_END):
             longest = sorted(sentences, key=lambda sentence: -sentence[0])[: self._config.hashes]
             yield [self._hash(content) for _, content in longest]
 
-    def _segments(self, bodies: Bodies, texts: list[str]) -> Iterator[list[int]]:
+    def _segments(self, bodies: Bodies, texts: Sequence[str]) -> Iterator[list[int]]:
         count = self._config.hashes
         if self._config.cut == "length":
             for row in range(len(bodies)):
@@ -100,7 +100,7 @@ class Signer:
             yield [self._hash(content) for content in _grouped(sentences, count)]
 
     def _cut(
-        self, bodies: Bodies, texts: list[str], end: re.Pattern[str]
+        self, bodies: Bodies, texts: Sequence[str], end: re.Pattern[str]
     ) -> Iterator[list[tuple[int, bytes]]]:
         """The sentences of each row, each normalised by itself: (characters of its body, its key text)."""
         cut = [

@@ -50,6 +50,7 @@ from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
 from twinsieve.stages.pairs.all_pairs import Search, all_pairs
 from twinsieve.stages.rows.members import find_members, strings_of
 from twinsieve.stages.rows.record_batch import encode_batches
+from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.rows.times import read_times
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
@@ -138,7 +139,7 @@ def _prints() -> Fingerprints:
 
 def _compile_rows() -> None:
     row = b'{"a":"b"}'
-    strings_of(row, find_members(row, np.array([len(row)]), ["a"]), 0)
+    Strings(strings_of(row, find_members(row, np.array([len(row)]), ["a"]), 0), 1).code_points()
     read_times([""])
     encode_batches([0], [row], [row], [()], len(row))
 

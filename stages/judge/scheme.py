@@ -54,7 +54,7 @@ class FieldLines:
     count: int
     compared: tuple[int, ...]
 
-    def of(self, texts: list[str], compared: int) -> list[str]:
+    def of(self, texts: Sequence[str], compared: int) -> list[str]:
         """The content of one compared field, taken from each text; "" where the text lacks the field.
 
         compared: 0 for the first compared field, 1 for the second
@@ -116,7 +116,7 @@ class Scheme:
                 config.signature, self._fingerprinter, self._normalizer.bodies, config.digest.seed
             )
 
-    def read(self, texts: list[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
+    def read(self, texts: Sequence[str], keys: Keys | None = None) -> tuple[Bodies, Fingerprints]:
         """Body and fingerprints of each text. They do not depend on the other texts of the batch.
 
         keys: one exact key for each row, to be hashed instead of the key text
@@ -125,13 +125,13 @@ class Scheme:
         bodies = self.bodies(texts, keys)
         return bodies, self.fingerprints(bodies, keys, texts)
 
-    def bodies(self, texts: list[str], keys: Keys | None = None) -> Bodies:
+    def bodies(self, texts: Sequence[str], keys: Keys | None = None) -> Bodies:
         """The first half of `read`, for callers that measure the time of both halves."""
         if keys is not None and not self._near:
             return Bodies.blank(len(texts), fill={"exact_only": 1})
         return self._normalizer.bodies(texts)
 
-    def fingerprints(self, bodies: Bodies, keys: Keys | None, texts: list[str]) -> Fingerprints:
+    def fingerprints(self, bodies: Bodies, keys: Keys | None, texts: Sequence[str]) -> Fingerprints:
         """The second half of `read`."""
         if not self._near:
             return self._fingerprinter.digests_alone(bodies, keys)
@@ -147,7 +147,7 @@ class Scheme:
             self._replace_simhashes(self.config.fields, prints, texts)
         return prints
 
-    def _replace_simhashes(self, fields: FieldLines, prints: Fingerprints, texts: list[str]) -> None:
+    def _replace_simhashes(self, fields: FieldLines, prints: Fingerprints, texts: Sequence[str]) -> None:
         """Put a 64-bit SimHash of each compared field into the columns of `simhashes`."""
         prints.has_simhash[:] = True
         prints.simhashes[:] = 0

@@ -1,1 +1,2 @@
-"""Rows of an input as bytes: finds members of JSON rows without building their documents."""
+"""Rows of an input as bytes: finds members of JSON rows without building their documents, and strings without
+making them `str`."""

@@ -7,6 +7,7 @@ COMPLEX character are decomposed, sorted and composed (`composing.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.columns import starts_of
 from twinsieve.stages.kernel import kernel
+from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
 from twinsieve.stages.text.tables import COMPLEX, MAPPED, REPLACEMENT, SEQUENCE, Tables, changes, tables
 
@@ -118,11 +120,14 @@ def case_folded(text: str) -> str:
     return text.translate(_foldings())
 
 
-def pack(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def pack(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """(uint32[total], code points of all texts; int64[n + 1], where each text begins and the last one ends).
 
     Lone surrogates become U+FFFD; JSON escapes can bring them into a Python string.
     """
+    if isinstance(texts, Strings):
+        chars, starts = texts.code_points()
+        return _read_only(chars), starts
     starts = starts_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
     joined = "".join(texts)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import unescape
 from html.entities import html5
 from itertools import pairwise
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
+from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.text.compatibility import nfkc, pack, unpack
 from twinsieve.stages.text.keys import BodyColumns, write_keys
 from twinsieve.stages.text.profiles import apply_profile
@@ -23,11 +25,12 @@ CHUNK_CHARS = 1 << 18
 processor's cache."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]{1,31});")
+_ENTITY_IN_UTF8 = re.compile(_ENTITY.pattern.encode())
 _MAX_DIGITS = 9
 """Number of digits that are read of a numeric entity; a number with more digits is no character."""
 
 
-def unescaped(texts: list[str]) -> list[str]:
+def unescaped(texts: Sequence[str]) -> Sequence[str]:
     """The texts in which each HTML entity that ends with a semicolon is replaced by its characters, once.
 
     `html.unescape` does the same, but also replaces some names without a semicolon. Those stay here, because
@@ -37,14 +40,25 @@ def unescaped(texts: list[str]) -> list[str]:
     >>> unescaped(["Tom &amp; Jerry don&#39;t &amp;lt;", "?a=1&copy=2 &nothing;"])
     ["Tom & Jerry don't &lt;", '?a=1&copy=2 &nothing;']
     """
+    if isinstance(texts, Strings):
+        if b"&" not in texts.content:
+            return texts
+        # An entity has no NUL, and stands for none, so the texts stay apart.
+        return Strings(_ENTITY_IN_UTF8.sub(_utf8_of, texts.content), len(texts))
     # One search over all texts first: few streams contain entities, and those that do have them in few texts.
     if "&" not in "".join(texts):
         return texts
-    return [_ENTITY.sub(_character, text) if "&" in text else text for text in texts]
+    return [
+        _ENTITY.sub(lambda entity: _characters(entity[0]), text) if "&" in text else text for text in texts
+    ]
 
 
-def _character(entity: re.Match[str]) -> str:
-    spelling = entity[0]
+def _utf8_of(entity: re.Match[bytes]) -> bytes:
+    return _characters(entity[0].decode()).encode()
+
+
+def _characters(spelling: str) -> str:
+    """The characters for which an entity stands."""
     if spelling[1] != "#":
         return html5.get(spelling[1:], spelling)
     digits, base = (spelling[3:-1], 16) if spelling[2] in "xX" else (spelling[2:-1], 10)
@@ -61,7 +75,7 @@ class Normalizer:
         self._compare = config.compare
         self._drop_rules = DropRules(config.drop, config.fold_variants)
 
-    def bodies(self, texts: list[str]) -> Bodies:
+    def bodies(self, texts: Sequence[str]) -> Bodies:
         """Body and key text of each text, in order. Every `str` has a result; none raises an error.
 
         The key text depends on the body rule:
@@ -81,15 +95,16 @@ class Normalizer:
         >>> [bodies.text(row) for row in range(3)], bodies.body_lengths.tolist()
         (['1.5万例加油好', '👍', '#战疫#'], [8, 0, 0])
         """
-        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        cuts = _cuts(lengths)
-        parts = [self._chunk(texts[first:last]) for first, last in pairwise(cuts)]
+        chars, starts = pack(unescaped(texts) if self._product else texts)
+        parts = [
+            self._chunk(chars[starts[first] : starts[last]], starts[first : last + 1] - starts[first])
+            for first, last in pairwise(_cuts(starts))
+        ]
         return parts[0] if len(parts) == 1 else Bodies.concat(parts)
 
-    def _chunk(self, texts: list[str]) -> Bodies:
+    def _chunk(self, raw: NDArray[np.uint32], raw_starts: NDArray[np.int64]) -> Bodies:
         lookups = tables()
-        rows = len(texts)
-        raw, raw_starts = pack(unescaped(texts) if self._product else texts)
+        rows = len(raw_starts) - 1
         text = nfkc(raw, raw_starts)
         if self._drop_rules:
             text = nfkc(*pack(self._drop_rules.apply(unpack(text))))
@@ -119,13 +134,15 @@ class Normalizer:
         return bodies
 
 
-def _cuts(lengths: NDArray[np.int64]) -> list[int]:
-    """The first row of each chunk of about CHUNK_CHARS characters; at the end the number of rows."""
-    rows = len(lengths)
-    filled = np.cumsum(lengths)
+def _cuts(starts: NDArray[np.int64]) -> list[int]:
+    """The first row of each chunk of about CHUNK_CHARS characters; at the end the number of rows.
+
+    starts: int64[n + 1], where each row begins
+    """
+    rows = len(starts) - 1
     cuts = [0]
     while cuts[-1] < rows:
-        before = int(filled[cuts[-1] - 1]) if cuts[-1] else 0
         # A chunk has at least one row, however long the row is.
-        cuts.append(max(cuts[-1] + 1, int(np.searchsorted(filled, before + CHUNK_CHARS, side="right"))))
+        full = int(np.searchsorted(starts, starts[cuts[-1]] + CHUNK_CHARS, side="right")) - 1
+        cuts.append(max(cuts[-1] + 1, full))
     return cuts if rows else [0, 0]
