@@ -16,10 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.columns import starts_of
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
-from twinsieve.stages.text.tables import COMPLEX, MAPPED, REPLACEMENT, SEQUENCE, Tables, changes, tables
+from twinsieve.stages.text.tables import (
+    COMPLEX,
+    MAPPED,
+    MAPPED_PLANES,
+    REPLACEMENT,
+    SEQUENCE,
+    Tables,
+    changes,
+    tables,
+)
 
 _SEQUENCE = np.uint32(SEQUENCE)
 
@@ -45,21 +54,29 @@ def _measure(
     lengths: NDArray[np.int64],
 ) -> None:
     """Write the property bits of each row, and its length after the mapping of its characters."""
-    properties, mapping, sequence_starts = lookups.properties, lookups.mapping, lookups.sequence_starts
     for row in range(len(starts) - 1):
-        row_bits = np.uint32(0)
-        for i in range(starts[row], starts[row + 1]):
-            row_bits |= properties[chars[i]]
-        length = starts[row + 1] - starts[row]
+        # A slice, because Numba looks for a sign at each access with an index from elsewhere.
+        text = chars[starts[row] : starts[row + 1]]
+        row_bits = mapped_bits = np.uint32(0)
+        for i in range(len(text)):
+            row_bits |= lookups.properties[text[i]]
         if row_bits & MAPPED:
-            for i in range(starts[row], starts[row + 1]):
-                if properties[chars[i]] & MAPPED:
-                    mapped = mapping[chars[i]]
-                    if mapped & _SEQUENCE:
-                        sequence = np.int64(mapped ^ _SEQUENCE)
-                        length += sequence_starts[sequence + 1] - sequence_starts[sequence] - 1
+            for i in range(len(text)):
+                mapped_bits |= _mapped(text[i], lookups.mapping)
+        length = len(text)
+        if mapped_bits & _SEQUENCE:
+            for i in range(len(text)):
+                mapped = _mapped(text[i], lookups.mapping)
+                if mapped & _SEQUENCE:
+                    sequence = np.int64(mapped ^ _SEQUENCE)
+                    length += lookups.sequence_starts[sequence + 1] - lookups.sequence_starts[sequence] - 1
         bits[row] = row_bits
         lengths[row] = length
+
+
+@kernel(callee=True)
+def _mapped(code: np.uint32, mapping: NDArray[np.uint32]) -> np.uint32:
+    return mapping[code] if code < np.uint32(MAPPED_PLANES) else code
 
 
 @kernel
@@ -68,25 +85,28 @@ def _compose(
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
     lookups: Tables,
+    starts: NDArray[np.int64],
     out: NDArray[np.uint32],
 ) -> None:
-    """Write the rows to `out`, each character mapped, one row after another."""
-    properties, sequence_starts = lookups.properties, lookups.sequence_starts
-    w = 0
+    """Write the rows to `out`, each character mapped. starts: where each row begins there"""
     for row in range(len(begins)):
-        for i in range(begins[row], ends[row]):
-            code = chars[i]
-            if properties[code] & MAPPED:
-                mapped = lookups.mapping[code]
-                if mapped & _SEQUENCE:
-                    sequence = np.int64(mapped ^ _SEQUENCE)
-                    for k in range(sequence_starts[sequence], sequence_starts[sequence + 1]):
-                        out[w] = lookups.sequences[k]
-                        w += 1
-                    continue
-                code = mapped
-            out[w] = code
-            w += 1
+        text, written = chars[begins[row] : ends[row]], out[starts[row] : starts[row + 1]]
+        if len(text) == len(written):
+            for i in range(len(text)):
+                written[i] = _mapped(text[i], lookups.mapping)
+            continue
+        # A sequence has two characters or more, so only rows with one change their length.
+        w = ZERO
+        for i in range(len(text)):
+            mapped = _mapped(text[i], lookups.mapping)
+            if mapped & _SEQUENCE:
+                sequence = np.int64(mapped ^ _SEQUENCE)
+                for k in range(lookups.sequence_starts[sequence], lookups.sequence_starts[sequence + 1]):
+                    written[w] = lookups.sequences[k]
+                    w += 1
+            else:
+                written[w] = mapped
+                w += 1
 
 
 def nfkc_texts(texts: list[str]) -> list[str]:
@@ -164,7 +184,7 @@ def nfkc(chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> PackedText:
         lengths[complex_rows] = extra_lengths
     composed_starts = starts_of(lengths)
     composed = np.empty(composed_starts[-1], dtype=np.uint32)
-    _compose(chars, begins, ends, lookups, composed)
+    _compose(chars, begins, ends, lookups, composed_starts, composed)
     return PackedText(composed, composed_starts, bits)
 
 

@@ -71,6 +71,8 @@ _MAX_GRADE = 3
 """Greatest length of a word after which a minus belongs to the word (a grade such as A-)."""
 _MAX_BRACKET = 32
 """< and > are brackets, not comparisons, if at most this many characters stand between them: <b>, <大学>."""
+_RUN, _IN_RUN = LETTER | UNSPACED | DIGIT | CASED, LETTER | UNSPACED
+"""Properties that are looked at, and those that a plain letter of an unspaced script has of them."""
 _NO_MARK, _SEVERAL = np.uint32(0), np.uint32(1)
 """Values in place of the mark between two words: there is no mark yet, or there is more than one."""
 
@@ -305,15 +307,22 @@ def _write(
     in_number = False
     may_group = False  # whether the number so far can have commas that group thousands
     group = 0
-    resume = 0
     mark = _NO_MARK
     closing = -1
-    for i in range(n):
-        if i < resume:
-            continue
-        resume = 0
+    after = ZERO
+    while after < n:
+        i = after
+        after += 1
         code = t[i]
         p = properties[code]
+        if p & _RUN == _IN_RUN and unspaced & UNSPACED and not new_word and mark == _NO_MARK:
+            # Most characters of a Chinese text: what follows would do the same in more steps.
+            out[w] = code
+            word_starts[w] = 0
+            w += 1
+            follows_letter = True
+            digits_alone = in_number = False
+            continue
         if p & CASED:
             code = folding[code]
             p = properties[code]
@@ -343,9 +352,11 @@ def _write(
             begins_word = False
         else:
             in_number = False
+            prefix_end = 0
             if product and p & (SIGN | CURRENCY | COMPARISON):
-                resume = _prefix_end(t, i, n, properties)
-            if resume:
+                prefix_end = _prefix_end(t, i, n, properties)
+            if prefix_end:
+                after = prefix_end
                 if mark != _NO_MARK:
                     w = _write_mark(mark, first, w, out, word_starts)
                     mark = _NO_MARK
@@ -375,11 +386,11 @@ def _write(
                             word_starts[w + k] = 0
                         if size > 0:
                             w += size
-                            resume = i + size
+                            after = i + size
                             follows_letter = False
                             continue
                     if i != closing:
-                        sign, resume = _mark_at(t, i, n, separators)
+                        sign, after = _mark_at(t, i, n, separators)
                         if sign == _LESS:
                             bracket = _bracket_end(t, i, n, properties)
                             if bracket >= 0:

@@ -89,7 +89,8 @@ SEQUENCE = 1 << 31
 SPECIAL_PLANES = 0x20000
 """Length of most tables below. Code points from here on are only Han, tags and private use, so that they need
 no entry."""
-_MAPPED_PLANES = 0x30000
+MAPPED_PLANES = 0x30000
+"""Length of `Tables.mapping`; NFKC changes no code point from here on."""
 _TAG_CHARACTERS = slice(0xE0020, 0xE007F)
 _DECORATION = "~^`|"
 _APOSTROPHES = "'\u2019"
@@ -156,7 +157,7 @@ class Tables(NamedTuple):
     """Tables by code point.
 
     properties: uint32[CODE_POINTS + 1], the property bits above; the last entry is that of CARD_MARK
-    mapping: uint32[_MAPPED_PLANES], NFKC of a code point with MAPPED
+    mapping: uint32[MAPPED_PLANES], NFKC of each code point alone
     folding: uint32[SPECIAL_PLANES], case folding of a code point with CASED
     separators: uint32[SPECIAL_PLANES], the character that a body keeps for a SEPARATOR, SIGN, CURRENCY,
         COMPARISON or mark between words
@@ -290,7 +291,7 @@ def _composes_backward() -> NDArray[np.bool_]:
 def tables() -> Tables:
     """The tables of UNICODE_VERSION; the first call builds them."""
     properties = _classes()
-    mapping = np.zeros(_MAPPED_PLANES, dtype=np.uint32)
+    mapping = np.arange(MAPPED_PLANES, dtype=np.uint32)
     folding = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     separators = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     currencies = np.flatnonzero(properties & CURRENCY)
