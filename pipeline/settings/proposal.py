@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.text.scripts import unspaced_table
+from twinsieve.stages.text.tables import DIGIT, LETTER, UNSPACED, tables
 
 LOOKED_AT = 1000
 """Texts that a proposal is made of."""
@@ -96,9 +96,9 @@ def profile_of(texts: Sequence[str]) -> str | None:
     marked = sum("http" in text or "@" in text or "#" in text for text in texts) * share
     signed = sum("【" in text[:3] or text.rstrip().endswith("】") for text in texts) * share
     ended = sum(text.rstrip()[-1] in ".!?…。!?！？।۔" for text in texts) * share
-    letters = "".join(filter(str.isalpha, "".join(texts))) or " "
-    codes = np.frombuffer(letters.encode("utf-32-le", "replace"), "<u4")
-    unspaced = float(unspaced_table()[codes].mean())
+    properties = tables().properties[np.frombuffer("".join(texts).encode("utf-32-le", "replace"), "<u4")]
+    letters = properties[properties & (LETTER | DIGIT) == LETTER]
+    unspaced = np.count_nonzero(letters & UNSPACED) / max(1, len(letters))
     if signed >= _SIGNED:
         return "sms"
     if marked >= _POSTS:
