@@ -14,6 +14,7 @@ from twinsieve.pipeline.files.messages import InputReader, RowChunk
 from twinsieve.pipeline.files.rows import indent_of, one_line
 from twinsieve.pipeline.files.table import TableWriter
 from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
+from twinsieve.stages.rows.lines import Lines
 
 
 class KeptRows:
@@ -56,7 +57,10 @@ class KeptRows:
                     self._table.flush()
             return
         rows = chunk.rows.rows
-        wanted = [row for number in kept if (row := rows[number]) is not None]
+        if isinstance(rows, Lines) and not self._is_array and not self._reader.documents:
+            wanted = rows.picked(kept)
+        else:
+            wanted = [row for number in kept if (row := rows[number]) is not None]
         if self._is_array:
             if wanted:
                 # A document that spans lines gets the indentation of its first line back, so that it looks as

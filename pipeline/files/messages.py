@@ -319,7 +319,7 @@ class InputReader:
         where = f"{source.shown}:1"
         self._order = None
         first = next(batches, None)
-        if first is None or (first.rows == [b""] and next(batches, None) is None):
+        if first is None or (len(first.rows) == 1 and first.rows[0] == b"" and next(batches, None) is None):
             return None
         if not first.rows[0]:
             problem = "has no header row; the first row of a CSV file names its columns"

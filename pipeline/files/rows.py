@@ -7,16 +7,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from operator import itemgetter
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.source import StoppedError
 from twinsieve.pipeline.messages.spelling import without_escapes
+from twinsieve.stages.rows.lines import Lines
 
 _T = TypeVar("_T")
 
-_FIRST_BYTE = itemgetter(0)
 _BLANK = 0x20
 """The greatest byte that `bytes.strip` takes away."""
 
@@ -32,18 +31,50 @@ FIRST_ROWS = 1_024
 class Rows:
     """Consecutive rows of one input.
 
-    rows: bytes of each row without its newline, but with a carriage return before it; None if too large
+    rows: bytes of each row without its newline, but with a carriage return before it; None if too large.
+        `Lines` if all lie in one piece
     line: number of the line in which the first row begins, from 1
     lines_of: number of lines that each row spans; None if every row is one line
     heads: for each row that is too large, by its index: its first bytes and its full size
     terminated: False if the last row had no newline
     """
 
-    rows: list[bytes | None]
+    rows: Sequence[bytes | None]
     line: int
     lines_of: list[int] | None = None
     heads: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     terminated: bool = True
+
+    def filled(self, delimiter: bytes = b"\n") -> Sequence[int]:
+        """Indices of the rows that contain more than whitespace.
+
+        delimiter: of CSV; a row that contains it counts too, even if all fields are blank
+        """
+        rows = self.rows
+        if isinstance(rows, Lines):
+            if not rows.longest:
+                return []
+            # Most inputs have no row that begins with a blank.
+            if rows.least_first_byte() > _BLANK:
+                return range(len(rows))
+        return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
+
+    def only(self, numbers: Sequence[int]) -> Rows:
+        """The rows with these indices, for decoding; their line numbers are not kept."""
+        heads = {row: self.heads[number] for row, number in enumerate(numbers) if number in self.heads}
+        return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
+
+    def raw(self, row: int) -> tuple[bytes, int]:
+        """The row's bytes (only the first ones if the row is too large), and its full size in bytes."""
+        content = self.rows[row]
+        return self.heads[row] if content is None else (content, len(content))
+
+
+@dataclass(slots=True)
+class _GrowingRows(Rows):
+    """Rows that are found one by one."""
+
+    rows: list[bytes | None]
 
     def add(self, row: bytes, size: int, max_bytes: int) -> None:
         """Append a row.
@@ -57,29 +88,11 @@ class Rows:
         else:
             self.rows.append(row)
 
-    def filled(self, delimiter: bytes = b"\n") -> Sequence[int]:
-        """Indices of the rows that contain more than whitespace.
-
-        delimiter: of CSV; a row that contains it counts too, even if all fields are blank
-        """
-        rows = self.rows
-        if not self.heads:
-            # Most inputs have no row that begins with a blank.
-            if all(rows) and min(map(_FIRST_BYTE, rows), default=0) > _BLANK:  # type: ignore[arg-type]
-                return range(len(rows))
-            if not any(rows):
-                return []
-        return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
-
-    def only(self, numbers: Sequence[int]) -> Rows:
-        """The rows with these indices, for decoding; their line numbers are not kept."""
-        heads = {row: self.heads[number] for row, number in enumerate(numbers) if number in self.heads}
-        return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
-
-    def raw(self, row: int) -> tuple[bytes, int]:
-        """The row's bytes (only the first ones if the row is too large), and its full size in bytes."""
-        content = self.rows[row]
-        return self.heads[row] if content is None else (content, len(content))
+    def with_lines(self, lines: Lines, max_bytes: int) -> Self:
+        """The same rows with the lines behind them."""
+        for each in lines:
+            self.add(each, len(each), max_bytes)
+        return self
 
 
 class _OpenRow:
@@ -103,11 +116,17 @@ class _OpenRow:
         if self.size > self._max_bytes:
             self._pieces = [b"".join(self._pieces)[:SHOWN_BYTES]]
 
-    def end(self, rows: Rows) -> Rows:
+    def end(self, rows: _GrowingRows) -> _GrowingRows:
         """Append the finished row to `rows` and return them; this object is then ready for the next row."""
-        rows.add(b"".join(self._pieces), self.size, self._max_bytes)
-        self._pieces, self.size = [], 0
+        size = self.size
+        rows.add(self.taken(), size, self._max_bytes)
         return rows
+
+    def taken(self) -> bytes:
+        """What was read so far; this object is then ready for the next row."""
+        content = b"".join(self._pieces)
+        self._pieces, self.size = [], 0
+        return content
 
 
 def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:
@@ -130,17 +149,20 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
     line = 1
     rest = _OpenRow(max_bytes)
     for block in _noting(blocks, lambda: rest.size):
-        first, *others = block.split(b"\n")
-        rest.add(first)
-        if not others:
+        first, end = block.find(b"\n"), block.rfind(b"\n") + 1
+        if first < 0:
+            rest.add(block)
             continue
-        rows = rest.end(Rows([], line))
-        rest.add(others.pop())
-        if max(map(len, others), default=0) <= max_bytes:
-            rows.rows += others
+        rows: Rows
+        if rest.size + first > max_bytes:
+            rest.add(block[:first])
+            rows = rest.end(_GrowingRows([], line)).with_lines(Lines.of(block[first + 1 : end]), max_bytes)
         else:
-            for other in others:
-                rows.add(other, len(other), max_bytes)
+            lines = Lines.of(rest.taken() + block[:end])
+            rows = Rows(lines, line)
+            if lines.longest > max_bytes:
+                rows = _GrowingRows([], line).with_lines(lines, max_bytes)
+        rest.add(block[end:])
         if line == 1 and len(rows.rows) > 2 * FIRST_ROWS and not rows.heads:
             yield Rows(rows.rows[:FIRST_ROWS], line)
             line += FIRST_ROWS
@@ -148,7 +170,7 @@ def split_lines(blocks: Iterator[bytes], max_bytes: int) -> Iterator[Rows]:
         yield rows
         line += len(rows.rows)
     if rest.size:
-        yield rest.end(Rows([], line, terminated=False))
+        yield rest.end(_GrowingRows([], line, terminated=False))
 
 
 def _noting(items: Iterator[_T], unfinished: Callable[[], int]) -> Iterator[_T]:
@@ -174,7 +196,7 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
     terminated = True
     # An unfinished record also holds the newline of its last line, hence `+ bool(lines)`.
     for batch in _noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (current values are meant)
-        if not lines and not batch.heads and not any(b'"' in row for row in batch.rows if row):
+        if not lines and isinstance(batch.rows, Lines) and b'"' not in batch.rows.piece():
             # Fast path: no line has a quote, so every line is a whole record. Without this path, inputs with
             # very many blank lines would be slow.
             yield replace(batch, line=start)
@@ -182,7 +204,7 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
             terminated = batch.terminated
             continue
         spans: list[int] = []
-        rows = Rows([], start, spans)
+        rows = _GrowingRows([], start, spans)
         for number in range(len(batch.rows)):
             line, size = batch.raw(number)
             if lines:
@@ -201,7 +223,7 @@ def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",
             yield rows
             start += sum(spans)
     if lines:
-        yield record.end(Rows([], start, [lines], terminated=terminated))
+        yield record.end(_GrowingRows([], start, [lines], terminated=terminated))
 
 
 def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
@@ -355,7 +377,7 @@ class _Cutter:
         self._document: _Document | None = None
         self._began = 1
         self._row = _OpenRow(max_bytes)
-        self._rows = Rows([], 1)
+        self._rows = _GrowingRows([], 1)
         self._starts: list[int] = []
 
     def cut(self, block: bytes) -> Rows:
@@ -443,7 +465,7 @@ class _Cutter:
         """The finished rows; the lines of a row reach to the line in which the next row begins."""
         rows, starts = self._rows, [*self._starts, self._line]
         rows.line, rows.lines_of = starts[0], [after - before for before, after in pairwise(starts)]
-        self._rows, self._starts = Rows([], 1), []
+        self._rows, self._starts = _GrowingRows([], 1), []
         return rows
 
 

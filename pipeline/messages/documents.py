@@ -10,6 +10,7 @@ import orjson
 
 from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at
+from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.members import ESCAPED, PLAIN, find_members, strings_of
 from twinsieve.stages.rows.members import MISSING as _NO_MEMBER
 from twinsieve.stages.rows.strings import Strings
@@ -80,9 +81,13 @@ class Scanned:
     ) -> None:
         self._rows = rows
         self._names = list(dict.fromkeys(names))
-        filled = [row or b"" for row in rows]
-        self._content = b"".join(filled)
-        sizes = np.fromiter(map(len, filled), np.int64, len(filled))
+        if isinstance(rows, Lines):
+            # A newline behind a document changes nothing.
+            self._content, sizes = rows.piece(), rows.sizes
+        else:
+            filled = [row or b"" for row in rows]
+            self._content = b"".join(filled)
+            sizes = np.fromiter(map(len, filled), np.int64, len(filled))
         self._found = find_members(self._content, sizes, self._names)
         left = np.flatnonzero(self._found.left).tolist()
         self._others: dict[int, Any] = dict(zip(left, decode(left), strict=True)) if left else {}

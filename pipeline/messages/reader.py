@@ -31,6 +31,7 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
 from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts, padded
 from twinsieve.stages.judge.scheme import join_fields
+from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.rows.times import read_time_lines, read_times
 
@@ -173,7 +174,7 @@ class MessageReader:
         unreadable: rows already known to be unreadable, by index; they are not decoded
         """
         bad = dict(unreadable or {})
-        if max(map(len, filter(None, messages)), default=0) > self._max_bytes:
+        if _longest(messages) > self._max_bytes:
             for row, message in enumerate(messages):
                 if message is not None and len(message) > self._max_bytes:
                     bad.setdefault(row, too_large(row, len(message), self._max_bytes))
@@ -338,6 +339,12 @@ def hash_scopes(scopes: Sequence[Sequence[object] | None]) -> NDArray[np.uint64]
     return _hashes(
         [None if scope is None else b"".join(map(as_bytes, scope)) for scope in scopes], _SCOPE_SEED
     )
+
+
+def _longest(messages: Sequence[bytes | None]) -> int:
+    if isinstance(messages, Lines):
+        return messages.longest
+    return max(map(len, filter(None, messages)), default=0)
 
 
 def _are_texts(values: Sequence[object]) -> bool:
