@@ -32,7 +32,9 @@ _OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY = (np.uint8(ord(char)) fo
 _MINUS, _DOT, _DIGIT_0, _DIGIT_9 = (np.uint8(ord(char)) for char in "-.09")
 _BLANK, _TAB, _NEWLINE, _RETURN = (np.uint8(ord(char)) for char in " \t\n\r")
 _LETTER_U = np.uint8(ord("u"))
-_ASCII_END = np.uint8(0x80)
+_ASCII_END, _CONTINUES = np.uint8(0x80), np.uint8(0xC0)
+_PLAIN_LEAD, _LAST_PLAIN_LEAD = np.uint8(0xE1), np.uint8(0xEC)
+"""Bytes between which any two others of a character of three bytes may follow."""
 _NUL = np.uint8(0)
 _LITERALS = tuple(np.frombuffer(word, np.uint8) for word in (b"true", b"false", b"null"))
 _TRUE, _FALSE, _NULL = _LITERALS
@@ -228,19 +230,29 @@ def _string_end(content: NDArray[np.uint8], at: int, end: int) -> tuple[int, boo
     """
     escaped = False
     while at < end:
-        char = content[at]
-        if char == _QUOTE:
-            return at, escaped
-        if char < _BLANK:
-            break
-        if char == _BACKSLASH:
-            escaped = True
-            size, _ = _escape_at(content, at, end)
-            if size == 0:
+        # Unsigned, because Numba looks for a sign at each access.
+        char = content[np.uint64(at)]
+        if char < _ASCII_END:
+            if char == _QUOTE:
+                return at, escaped
+            if char < _BLANK:
                 break
-            at += size
-        elif char < _ASCII_END:
-            at += 1
+            if char == _BACKSLASH:
+                escaped = True
+                size, _ = _escape_at(content, at, end)
+                if size == 0:
+                    break
+                at += size
+            else:
+                at += 1
+        elif (
+            # Most characters of a Chinese text.
+            _PLAIN_LEAD <= char <= _LAST_PLAIN_LEAD
+            and at + 2 < end
+            and content[np.uint64(at + 1)] & _CONTINUES == _ASCII_END
+            and content[np.uint64(at + 2)] & _CONTINUES == _ASCII_END
+        ):
+            at += 3
         else:
             size = _utf8_size(content, at, end)
             if size == 0:
@@ -277,7 +289,7 @@ def _utf8_size(content: NDArray[np.uint8], at: int, end: int) -> int:
     if at + size > end or content[at + 1] < low or content[at + 1] > high:
         return ZERO
     for i in range(2, size):
-        if content[at + i] & np.uint8(0xC0) != np.uint8(0x80):
+        if content[at + i] & _CONTINUES != _ASCII_END:
             return ZERO
     return ZERO + size
 
