@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test long check lint types tests coverage nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock screenshots clean
+.PHONY: bench map demo test long check lint types tests coverage checked nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock screenshots clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
@@ -45,6 +45,12 @@ coverage: $(VENV)/.installed-dev
 # Folders with code, their imports and their levels.
 map: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.house.map
+
+# Kernels whose indices are checked: one below 0 or too large is an IndexError. Takes a minute to compile them, and three for the tests.
+# Left out: what two files say of compiled files and of their number.
+checked: $(VENV)/.installed-dev
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/twinsieve warm-up || true
+	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest --ignore tests/stages/test_compiled.py --ignore tests/stages/test_kernels.py tests/stages tests/property tests/golden tests/model tests/accuracy $(PYTEST_ARGS)
 
 # Random hostile runs of a whole deployment on the memory broker, judged from its raw topics; a second or two each.
 RUNS ?= 500

@@ -60,6 +60,8 @@ _DAY_S = 86_400
 _UNUSED_DAYS = 30
 _CPU, _FEATURES, _AVX = "CPU_NAME", "CPU_FEATURES", "ENABLE_AVX"
 """Numba's settings that change for which machine it compiles."""
+_CHECKS = "BOUNDSCHECK"
+"""Numba's setting with which kernels check their indices."""
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
 
 
@@ -86,8 +88,8 @@ def folders() -> Folders:
     """The folders of kernels that this process uses. The call creates no folder."""
     own = own_target()
     targets = [own]
-    # If a setting names a CPU, use only kernels for that CPU.
-    if _setting_of_numba(_CPU) is None and _setting_of_numba(_FEATURES) is None:
+    # If a setting names a CPU, or asks for checks, use only such kernels.
+    if all(_setting_of_numba(name) is None for name in (_CPU, _FEATURES)) and not _is_on(_CHECKS):
         targets.append(MachineTarget(own.triple, portable_cpu(), ""))
     root = cache_root()
     roots = [_CARRIED] if root is None else [_CARRIED, root]
@@ -104,7 +106,13 @@ def own_target() -> MachineTarget:
         # Numba's default follows from the name of the CPU.
         variable = os.environ.get(f"NUMBA_{_AVX}")
         features = str(found.flatten()) + (f" {_AVX}={variable}" if variable is not None else "")
-    return MachineTarget(llvm.get_process_triple(), cpu, features)
+    checks = f" {_CHECKS}" if _is_on(_CHECKS) else ""
+    return MachineTarget(llvm.get_process_triple(), cpu, features + checks)
+
+
+def _is_on(name: str) -> bool:
+    """Whether a setting of Numba that is 0 or 1 is 1."""
+    return _setting_of_numba(name) not in (None, "", "0", 0)
 
 
 def _setting_of_numba(name: str) -> Any:
@@ -118,7 +126,7 @@ def _setting_of_numba(name: str) -> Any:
 
 def compiles() -> bool:
     """Whether kernels are compiled; with NUMBA_DISABLE_JIT they stay functions of Python."""
-    return _setting_of_numba("DISABLE_JIT") in (None, "", "0", 0)
+    return not _is_on("DISABLE_JIT")
 
 
 def cache_root() -> Path | None:

@@ -230,8 +230,7 @@ def _string_end(content: NDArray[np.uint8], at: int, end: int) -> tuple[int, boo
     """
     escaped = False
     while at < end:
-        # Unsigned, because Numba looks for a sign at each access.
-        char = content[np.uint64(at)]
+        char = content[at]
         if char < _ASCII_END:
             if char == _QUOTE:
                 return at, escaped
@@ -249,8 +248,8 @@ def _string_end(content: NDArray[np.uint8], at: int, end: int) -> tuple[int, boo
             # Most characters of a Chinese text.
             _PLAIN_LEAD <= char <= _LAST_PLAIN_LEAD
             and at + 2 < end
-            and content[np.uint64(at + 1)] & _CONTINUES == _ASCII_END
-            and content[np.uint64(at + 2)] & _CONTINUES == _ASCII_END
+            and content[at + 1] & _CONTINUES == _ASCII_END
+            and content[at + 2] & _CONTINUES == _ASCII_END
         ):
             at += 3
         else:

@@ -8,14 +8,13 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import ZERO, kernel
 
 _ASCII_END, _THREE_BYTES, _FOUR_BYTES = np.uint8(0x80), np.uint8(0xE0), np.uint8(0xF0)
 _LAST_CONTINUATION = np.int8(0xBF - 0x100)
 """The greatest byte that continues a character, as a signed number: those bytes are the lowest ones."""
 _LOW_6, _LOW_5, _LOW_4, _LOW_3 = (np.uint32(mask) for mask in (0x3F, 0x1F, 0x0F, 0x07))
 _6, _12, _18 = (np.uint32(bits) for bits in (6, 12, 18))
-_ONE, _TWO, _THREE, _FOUR = (np.uint64(number) for number in (1, 2, 3, 4))
 
 
 class Strings(Sequence[str]):
@@ -65,29 +64,28 @@ class Strings(Sequence[str]):
 @kernel
 def _decode(content: NDArray[np.uint8], chars: NDArray[np.uint32], starts: NDArray[np.int64]) -> None:
     """Write the code points of valid UTF-8, and where each string begins."""
-    # Unsigned, because Numba looks for a sign at each access.
-    at = w = np.uint64(0)
+    at = w = ZERO
     for row in range(len(starts) - 1):
-        starts[row] = np.int64(w)
+        starts[row] = w
         while True:
             first = content[at]
             code = np.uint32(first)
             if first < _ASCII_END:
-                at += _ONE
+                at += 1
                 if first == 0:
                     break
             elif first < _THREE_BYTES:
-                code = (code & _LOW_5) << _6 | (np.uint32(content[at + _ONE]) & _LOW_6)
-                at += _TWO
+                code = (code & _LOW_5) << _6 | (np.uint32(content[at + 1]) & _LOW_6)
+                at += 2
             elif first < _FOUR_BYTES:
-                second, third = np.uint32(content[at + _ONE]), np.uint32(content[at + _TWO])
+                second, third = np.uint32(content[at + 1]), np.uint32(content[at + 2])
                 code = (code & _LOW_4) << _12 | (second & _LOW_6) << _6 | (third & _LOW_6)
-                at += _THREE
+                at += 3
             else:
-                second, third = np.uint32(content[at + _ONE]), np.uint32(content[at + _TWO])
+                second, third = np.uint32(content[at + 1]), np.uint32(content[at + 2])
                 code = (code & _LOW_3) << _18 | (second & _LOW_6) << _12 | (third & _LOW_6) << _6
-                code |= np.uint32(content[at + _THREE]) & _LOW_6
-                at += _FOUR
+                code |= np.uint32(content[at + 3]) & _LOW_6
+                at += 4
             chars[w] = code
-            w += _ONE
-    starts[len(starts) - 1] = np.int64(w)
+            w += 1
+    starts[len(starts) - 1] = w

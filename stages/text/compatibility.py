@@ -55,7 +55,6 @@ def _measure(
 ) -> None:
     """Write the property bits of each row, and its length after the mapping of its characters."""
     for row in range(len(starts) - 1):
-        # A slice, because Numba looks for a sign at each access with an index from elsewhere.
         text = chars[starts[row] : starts[row + 1]]
         row_bits = mapped_bits = np.uint32(0)
         for i in range(len(text)):

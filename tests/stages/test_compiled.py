@@ -208,6 +208,16 @@ def test_kernels_for_any_cpu_of_this_kind_serve_a_process_that_names_none(tmp_pa
     assert run(NUMBA_CACHE_DIR=cache)[0] == [3, 0]
 
 
+def test_a_kernel_that_checks_no_index_is_not_used_where_checks_are_asked_for(
+    cache: Path, tmp_path: Path, run: Run
+) -> None:
+    assert run(NUMBA_CACHE_DIR=str(cache), NUMBA_BOUNDSCHECK="1")[0] == [3, 1]
+    assert run(NUMBA_CACHE_DIR=str(cache), NUMBA_BOUNDSCHECK="0")[0] == [3, 0]
+    portable, cpu = str(tmp_path / "portable"), compiled.portable_cpu()
+    run(NUMBA_CACHE_DIR=portable, NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES="")
+    assert run(NUMBA_CACHE_DIR=portable, NUMBA_BOUNDSCHECK="1")[0] == [3, 1]
+
+
 def test_kernels_that_the_package_carries_are_used_and_never_written(
     cache: Path, tmp_path: Path, site: Path, run: Run
 ) -> None:

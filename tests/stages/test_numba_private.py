@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -75,6 +76,38 @@ def test_a_kernel_is_inlined_if_it_says_so_and_not_because_its_caller_does(own_f
         (made,) = cast("Any", each).dispatcher.overloads.values()
         inlined[each.__name__] = "alwaysinline" in str(made.library._get_module_for_linking())
     assert inlined == {"_called": False, "_inlined": True}
+
+
+_LAST = """
+import numpy as np
+from numba import njit
+from types import FunctionType
+from twinsieve.stages.kernel import kernel
+
+def last(numbers, index):
+    return numbers[index]
+
+def of_module(name):
+    return FunctionType(last.__code__, {"__name__": name}, "last")
+
+numbers = np.arange(3)
+for made in (njit(of_module("elsewhere")), kernel(of_module("twinsieve.stages.elsewhere"))):
+    for index in (2, -1, 3):
+        try:
+            print(int(made(numbers, index)), end=" ")
+        except IndexError:
+            print("IndexError", end=" ")
+"""
+
+
+def test_a_negative_index_is_none_in_a_kernel_and_counts_from_the_end_elsewhere(
+    tmp_path: Path,
+) -> None:
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", _LAST], env=os.environ | checked, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == ["2", "2", "IndexError", "2", "IndexError", "IndexError"]
 
 
 @pytest.mark.parametrize("version", ["0.67.0", "0.69.0", "0.680.1", "1.0"])
