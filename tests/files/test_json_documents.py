@@ -177,6 +177,16 @@ def test_an_indented_array_without_duplicates_comes_out_as_it_was(
     assert out.read_text("utf-8") == source.read_text("utf-8")
 
 
+@pytest.mark.parametrize("name", ["o.json", "o.jsonl"])
+def test_lines_behind_an_array_are_documents_of_their_own(tmp_path: Path, run: Run, name: str) -> None:
+    source, lines, out = _array(tmp_path / "p.json", 2), tmp_path / "q.json", tmp_path / name
+    others = [{"text": f"另一条微博{number}"} for number in range(3)]
+    lines.write_text("".join(json.dumps(each) + "\n" for each in others), "utf-8")
+    assert run("dedup", "-q", source, lines, "-o", out, *SMALL).code == 0
+    written = json.loads(out.read_bytes()) if name == "o.json" else read_lines(out)
+    assert written == [*_POSTS, *others]
+
+
 def test_an_empty_array_comes_out_empty(tmp_path: Path, run: Run) -> None:
     (tmp_path / "p.json").write_bytes(b"[ ]")
     for name, content in (("o.json", []), ("o.jsonl", None)):

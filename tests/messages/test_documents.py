@@ -20,6 +20,7 @@ from twinsieve.pipeline.messages.documents import WORTH_SCANNING, Decoded, Scann
 from twinsieve.pipeline.messages.paths import path_of
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.members import find_members
 
 _NAMES = ["text", "id", "user", "é", "a"]
@@ -74,12 +75,18 @@ def _alike(left: Any, right: Any) -> bool:
 
 
 def _assert_same(rows: list[bytes | None]) -> None:
-    scanned = Scanned(rows, _NAMES, lambda wanted: _decode([rows[row] for row in wanted]))
+    """The values of scanned rows are those of decoded ones, also where the rows are the lines of a file."""
     decoded = Decoded(_decode(rows))
-    for path in _PATHS:
-        for row, found, plain in zip(rows, scanned.values(path), decoded.values(path), strict=True):
-            assert found is plain or _alike(found, plain), (row, path)
-    assert all(_alike(scanned[row], decoded[row]) for row in range(len(rows)))
+    lines = [row for row in rows if row is not None and b"\n" not in row]
+    given: list[Sequence[bytes | None]] = [rows]
+    if len(lines) == len(rows):
+        given.append(Lines.of(b"".join(line + b"\n" for line in lines)))
+    for each in given:
+        scanned = Scanned(each, _NAMES, lambda wanted, each=each: _decode([each[row] for row in wanted]))
+        for path in _PATHS:
+            for row, found, plain in zip(rows, scanned.values(path), decoded.values(path), strict=True):
+                assert found is plain or _alike(found, plain), (row, path)
+        assert all(_alike(scanned[row], decoded[row]) for row in range(len(rows)))
 
 
 @given(st.lists(st.none() | _GOOD | _damaged() | _INSIDE | st.binary(max_size=9), max_size=6))
@@ -93,6 +100,8 @@ def _assert_same(rows: list[bytes | None]) -> None:
 @example(
     [b'{"a":"\xe0\x80\x80"}', b'{"a":"\xf0\x80\x80\x80"}', b'{"a":"\xf4\x90\x80\x80"}', b'{"a":"\xc1\x80"}']
 )
+@example([b'{"a":"\xe4' + two + b'\x80"}' for two in (b"a", b"\xc0", b"\x80\x80", b"\xe4\x80")])
+@example([b'{"a":"\xe4\x80' + last + b'"}' for last in (b"", b"a", b"\xc0", b"\xff")])
 def test_values_are_those_of_decoded_documents(rows: list[bytes | None]) -> None:
     _assert_same(rows)
 

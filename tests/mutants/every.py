@@ -1205,6 +1205,87 @@ MEMORY = (
     ),
 )
 
+OF_ROWS = (
+    "tests/stages/rows",
+    "tests/files/test_rows.py",
+    "tests/files/test_json_documents.py",
+    "tests/messages/test_documents.py",
+    "tests/stages/text/test_text.py",
+)
+
+PIECES_OF_BYTES = (
+    Mutant(
+        "lines: the last of several neighbours is not written",
+        "stages/rows/lines.py",
+        "        is_last = np.append(np.diff(numbers) != 1, True)",
+        "        is_last = np.append(np.diff(numbers) != 1, len(numbers) == 1)",
+        OF_ROWS,
+    ),
+    Mutant(
+        "lines: the first line of a cut begins where the line before it does",
+        "stages/rows/lines.py",
+        "self._start_of(first))",
+        "self._begin)",
+        OF_ROWS,
+    ),
+    Mutant(
+        "lines: documents that span lines are written with lines of another input as they are",
+        "pipeline/dedup/kept.py",
+        "if isinstance(rows, Lines) and not self._is_array and not self._reader.documents:",
+        "if isinstance(rows, Lines) and not self._is_array:",
+        OF_ROWS,
+    ),
+    Mutant(
+        "strings: a character of four bytes loses its first three bits",
+        "stages/rows/strings.py",
+        "code = (code & _LOW_3) << _18 |",
+        "code =",
+        OF_ROWS,
+    ),
+    Mutant(
+        "strings: entities stay as they are",
+        "stages/text/normalizer.py",
+        "        return Strings(_ENTITY_IN_UTF8.sub(_utf8_of, texts.content), len(texts))",
+        "        return texts",
+        OF_ROWS,
+    ),
+    Mutant(
+        "rows: any two bytes end a character of three",
+        "stages/rows/members.py",
+        "            and content[at + 1] & _CONTINUES == _ASCII_END\n",
+        "",
+        OF_ROWS,
+    ),
+    Mutant(
+        "text: a row with a sequence is as long as before its mapping",
+        "stages/text/compatibility.py",
+        "length += lookups.sequence_starts[sequence + 1] - lookups.sequence_starts[sequence] - 1",
+        "length += 0 * sequence",
+        OF_ROWS,
+    ),
+    Mutant(
+        "text: a letter of an unspaced script does not end a number",
+        "stages/text/keys.py",
+        "            digits_alone = in_number = False\n            continue",
+        "            digits_alone = False\n            continue",
+        OF_ROWS,
+    ),
+    Mutant(
+        "kernels: whoever asks for checks gets kernels without",
+        "stages/compiled.py",
+        '    checks = f" {_CHECKS}" if _is_on(_CHECKS) else ""',
+        '    checks = ""',
+        ("tests/stages/test_compiled.py",),
+    ),
+    Mutant(
+        "kernels: an index of whatever an embedding program compiles is taken as it is",
+        "stages/numba_private.py",
+        "described is None or not described.modname.startswith(_KERNELS)",
+        "described is None",
+        ("tests/stages/test_numba_private.py",),
+    ),
+)
+
 EVERY = (
     *TOPICS,
     *WORKERS,
@@ -1217,5 +1298,6 @@ EVERY = (
     *CLOCKS,
     *SIGNATURES,
     *MEMORY,
+    *PIECES_OF_BYTES,
     *PROTOCOL,
 )
