@@ -151,12 +151,26 @@ def folder_name(target: MachineTarget) -> str:
 def _origin() -> str:
     """Everything except the CPU that compiled kernels depend on, as one text."""
     summed = blake2b(digest_size=16)
-    for path in sorted(_SOURCES.rglob("*")):
-        if path.suffix == ".py" or ("data" in path.parent.parts and path.is_file()):
-            content = path.read_bytes()
-            summed.update(f"{path.relative_to(_SOURCES)} {len(content)} ".encode() + content)
+    # Strings and not paths: this takes a part of every start.
+    for name in sorted(_files_below(str(_SOURCES))):
+        with open(name, "rb") as file:
+            content = file.read()
+        summed.update(f"{name.removeprefix(str(_SOURCES))} {len(content)} ".encode() + content)
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
     return f"{summed.hexdigest()} {numba_version()} {llvmlite.__version__} {python}"
+
+
+def _files_below(folder: str, *, whole: bool = False) -> Iterator[str]:
+    """The sources in a folder and the folders in it, and all files of folders of data.
+
+    whole: the folder is one of data, or in one
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files_below(entry.path, whole=whole or entry.name == "data")
+            elif whole or entry.name.endswith(".py"):
+                yield entry.path
 
 
 def portable_cpu() -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.columns import starts_of
-from twinsieve.stages.text.scripts import unspaced_table
+from twinsieve.stages.text.scripts import UNSPACED_RANGES
 from twinsieve.stages.text.unicode import CATEGORIES, CATEGORY, IS_ALNUM, IS_DECIMAL, IS_SPACE, database
 
 LETTER = 1 << 0
@@ -229,16 +229,20 @@ def _bits_of_kinds() -> NDArray[np.uint32]:
 
 
 def _classes() -> NDArray[np.uint32]:
+    frozen = database()
     properties = np.zeros(CODE_POINTS + 1, dtype=np.uint32)
     every = properties[:CODE_POINTS]
-    every[:] = _bits_of_kinds()[kinds()]
+    every[:] = np.repeat(_bits_of_kinds()[frozen["kind_values"]], frozen["kind_lengths"])
     every[_TAG_CHARACTERS] = SYMBOL
     every[list(_IGNORED_MARKS)] = JOINER
     every[_ZERO_WIDTH_SPACE] = 0
-    every[unspaced_table()] |= UNSPACED
+    for first, last in UNSPACED_RANGES:
+        every[first : last + 1] |= UNSPACED
     every[_codes(_APOSTROPHES)] = JOINER
     every[_codes(_DECORATION)] &= ~np.uint32(SYMBOL)
-    every[(every & DIGIT != 0) | (every & (LETTER | UNSPACED) == LETTER)] |= NO_SIGN_AFTER
+    # Code points behind these planes are no digits, and their letters are unspaced.
+    spelled = every[:SPECIAL_PLANES]
+    spelled[(spelled & DIGIT != 0) | (spelled & (LETTER | UNSPACED) == LETTER)] |= NO_SIGN_AFTER
     for bit, texts in (*_TRIGGERS, (NO_SIGN_AFTER, _NOT_BEFORE_A_SIGN)):
         every[_codes(texts)] |= bit
     for kept, texts in NUMBER_PREFIXES.items():
@@ -294,7 +298,7 @@ def tables() -> Tables:
     mapping = np.arange(MAPPED_PLANES, dtype=np.uint32)
     folding = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
     separators = np.zeros(SPECIAL_PLANES, dtype=np.uint32)
-    currencies = np.flatnonzero(properties & CURRENCY)
+    currencies = np.flatnonzero(properties[:SPECIAL_PLANES] & CURRENCY)
     separators[currencies] = currencies
     # A later entry replaces an earlier one: so the table has * for ×, as inside a number. Comparisons have
     # the same entry before a number and between words.
@@ -308,7 +312,7 @@ def tables() -> Tables:
     # A mapped code point gets the property bits of all characters of its result. So the bits of a raw row
     # already show which rules can match the normalised text.
     properties[mapped.codes] = MAPPED | np.bitwise_or.reduceat(properties[mapped.texts], mapped.starts[:-1])
-    properties[:CODE_POINTS][_composes_backward()] |= COMPLEX
+    properties[np.flatnonzero(_composes_backward())] |= COMPLEX
     (grown, grown_lengths), (spelled, spelled_lengths) = _several(folds), _several(mapped)
     sequences = np.concatenate((grown, spelled))
     starts = starts_of(np.concatenate((grown_lengths, spelled_lengths)))

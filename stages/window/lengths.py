@@ -10,6 +10,8 @@ lower for an entry that a single look-up finds.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,6 +45,7 @@ def length_codes() -> NDArray[np.uint8]:
     return np.array(codes, dtype=np.uint8)
 
 
+@cache
 def signature_limits(similarity: int, *, keyed: bool) -> NDArray[np.int8]:
     """int8[2, 256, 256]: how many signature bits of a message and an entry may differ, or REJECT.
 
@@ -92,6 +95,7 @@ def reach_of(limits: NDArray[np.int8]) -> NDArray[np.uint64]:
     return np.stack([least, greatest - least, np.maximum(limits.max(axis=1), 0)], axis=1).astype(np.uint64)
 
 
+@cache
 def _ranges() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(shortest, longest) body length of each code, int64[256] each; 0 if no length has the code."""
     codes = length_codes()[MIN_NEAR_LENGTH:]
