@@ -1,2 +1,2 @@
-"""Rows of an input as bytes: finds members of JSON rows without building their documents, and strings without
-making them `str`."""
+"""Rows of an input as pieces of bytes: lines, members of JSON, strings and times that become no objects of
+Python, and record batches of Kafka."""
