@@ -151,10 +151,9 @@ def folder_name(target: MachineTarget) -> str:
 def _origin() -> str:
     """Everything except the CPU that compiled kernels depend on, as one text."""
     summed = blake2b(digest_size=16)
-    # Strings and not paths: this takes a part of every start.
+    # They are sorted as strings: with paths this took a part of every start.
     for name in sorted(_files_below(str(_SOURCES))):
-        with open(name, "rb") as file:
-            content = file.read()
+        content = Path(name).read_bytes()
         summed.update(f"{name.removeprefix(str(_SOURCES))} {len(content)} ".encode() + content)
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
     return f"{summed.hexdigest()} {numba_version()} {llvmlite.__version__} {python}"

@@ -9,7 +9,7 @@ Values are checked one by one here, and against each other in `checks.py`. `load
 whatever unit they were written in.
 """
 
-# No `from __future__ import annotations`: pydantic would compile each annotation from its text at every start.
+# Without `from __future__ import annotations`: pydantic would compile each one from its text at every start.
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
