@@ -18,8 +18,9 @@ from twinsieve.pipeline.broker.records import Messages, Records
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.headers import KEPT_APART
 from twinsieve.pipeline.wire.ruling import Result, Ruling
-from twinsieve.pipeline.worker.emit import Emission, Emitter, apart_headers, unsendable
+from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
+from twinsieve.pipeline.worker.verdict_headers import apart_headers
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme

@@ -12,7 +12,7 @@ from twinsieve.pipeline.messages.columns import likeness_of
 from twinsieve.pipeline.wire.headers import NOTE, read_duplicate
 from twinsieve.pipeline.wire.positions import MAX_OFFSETS, pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling
-from twinsieve.pipeline.worker.emit import explain_rows
+from twinsieve.pipeline.worker.verdict_headers import explain_rows
 from twinsieve.stages.contract import NO_LEADER, Flag, Kind, Verdicts
 
 NAMES = st.sampled_from(
