@@ -5,18 +5,18 @@ Only public functions are called. Each docstring says what happens under a relea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import methodcaller
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException, Message, Producer
 
 from twinsieve.pipeline.broker.records import FatalError, Header
 from twinsieve.pipeline.kafka.errors import UNREADABLE_NAME
 
-_MAGIC = b"CGMDv2:"
+Value = bytes | None
+"""Key or value of a message."""
 
-_ask_headers = methodcaller("headers")
+_MAGIC = b"CGMDv2:"
 
 
 def generation_of(metadata: bytes) -> int:
@@ -33,19 +33,25 @@ def generation_of(metadata: bytes) -> int:
     return int.from_bytes(metadata[len(_MAGIC) : len(_MAGIC) + 4], "little", signed=True)
 
 
-def headers_of(message: Any) -> Sequence[Header]:
-    """A message's headers; if a name is not UTF-8, one header whose name cannot be sent.
+def headers_of(messages: Sequence[Any]) -> list[Sequence[Header]]:
+    """The headers of each message; if a name is not UTF-8, one header whose name cannot be sent.
 
     confluent-kafka 2.16 returns null pointers in that case, and the pending exception surfaces at a later
-    call. Only a call that the interpreter has not specialised detects that, with a SystemError; the
-    `methodcaller` makes such a call. A release that raises UnicodeDecodeError at once works too.
-    Upstream issue: none found.
+    call. Only a call that the interpreter has not specialised detects that, with a SystemError; `map` makes
+    such calls. A second call for the same message would return the null pointers without an exception, so
+    each message is asked once. A release that raises UnicodeDecodeError at once works too. Upstream issue:
+    none found.
     """
-    try:
-        return _ask_headers(message) or ()
-    except (UnicodeDecodeError, SystemError):
-        # The library has no other function that returns the headers.
-        return ((UNREADABLE_NAME, b""),)
+    found: list[Sequence[Header]] = []
+    asked: Iterator[Any] = map(Message.headers, messages)
+    while len(found) < len(messages):
+        try:
+            for headers in asked:
+                found.append(headers or ())
+        except (UnicodeDecodeError, SystemError):
+            # The library has no other function that returns the headers.
+            found.append(((UNREADABLE_NAME, b""),))
+    return found
 
 
 def text_of(committed: Any) -> str:
@@ -71,6 +77,20 @@ def error_of_open_transaction(producer: Producer) -> KafkaException | None:
     except KafkaException as error:
         return error
     return None
+
+
+def positional_produce(producer: Producer) -> Callable[[str, Value, Value, int, Any, None, int, Any], None]:
+    """The producer's function `produce`, for calls that give all arguments by place.
+
+    Places: topic, value, key, partition (-1: chosen by the key), callback for the delivery, None (the other
+    name of that callback), timestamp in ms (0: now), list of headers or None.
+
+    A call with names takes longer, as it compares each of them, and there is one for each message. The
+    documentation gives the names alone; the places are the same from 0.11.4 to 2.16. Under a release with
+    others the first message raises TypeError, and nothing is sent. Upstream issue: none found.
+    """
+    produce: Callable[[str, Value, Value, int, Any, None, int, Any], None] = producer.produce
+    return produce
 
 
 def purge(producer: Producer) -> None:

@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.records import AbortableError, FatalError, Messag
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of, reason
-from twinsieve.pipeline.kafka.confluent.patches import purge
+from twinsieve.pipeline.kafka.confluent.patches import positional_produce, purge
 from twinsieve.pipeline.kafka.deadline import DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.limits import BATCH_BYTES, BatchBytes
@@ -80,15 +80,14 @@ def put_all(
     callback = on_first_delivery or on_delivery
     # confluent-kafka reads timestamp 0 as "now", so 0 is sent as 1 ms, an error of one millisecond.
     now = _NOW if now_ms is None else max(1, now_ms)
+    produce = positional_produce(producer)
     for key, value, headers, stamp in zip(*columns, strict=True):
-        more: Any = {"headers": list(headers)} if headers else {}
+        own = (headers if type(headers) is list else list(headers)) if headers else None
         timestamp = now if stamp < 0 else stamp or 1
         deadline_s: float | None = None
         while True:
             try:
-                producer.produce(
-                    topic, value, key, partition=number, on_delivery=callback, timestamp=timestamp, **more
-                )
+                produce(topic, value, key, number, callback, None, timestamp, own)
                 break
             except BufferError:
                 deadline_s = deadline_s or time.monotonic() + _BLOCK_S
