@@ -192,13 +192,15 @@ def _all_at_most(messages: Messages, size: int) -> bool:
     most = max(map(len, messages.values), default=0)  # type: ignore[arg-type]
     most += max(map(len, filter(None, messages.keys)), default=0)
     if any(messages.headers):
-        pairs = list(chain.from_iterable(messages.headers))
+        # Many messages may have the same headers, as one object.
+        lists = {id(headers): headers for headers in messages.headers}.values()
+        pairs = list(chain.from_iterable(lists))
         texts = list(map(itemgetter(1), pairs))
         names = set(map(itemgetter(0), pairs))
         if None in texts or not all(map(str.isascii, names)):
             return False
         header = max(map(len, names)) + max(map(len, texts)) + _HEADER_BYTES
-        most += header * max(map(len, messages.headers))
+        most += header * max(map(len, lists))
     return most <= size
 
 

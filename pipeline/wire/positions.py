@@ -73,6 +73,16 @@ def unpack_position(packed: int) -> Position:
     )
 
 
+def sources_and_offsets(packed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Packed positions as (int64[n]: topic number and partition in one; int64[n]: offsets)."""
+    return packed >> _OFFSET_BITS, packed & np.int64(MAX_OFFSETS - 1)
+
+
+def source_parts(source: int) -> tuple[int, int]:
+    """Topic number and partition of a source of `sources_and_offsets`."""
+    return source >> _PARTITION_BITS, source & (MAX_PARTITIONS - 1)
+
+
 def topic_numbers(packed: NDArray[np.int64]) -> list[int]:
     """Distinct topic numbers of packed positions; negative entries, such as NO_LEADER, are left out."""
     return [int(number) for number in np.unique(packed[packed >= 0] >> (_OFFSET_BITS + _PARTITION_BITS))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,18 @@ class Asked(NamedTuple):
     max_bytes: int
 
 
+class _Part(NamedTuple):
+    """Records of one session that are read together with others. size: at least their `bytes_held`
+    refused: rows that the output does not accept; foreign: by row, removed headers that look like ours
+    """
+
+    session: Session
+    records: Records
+    size: int
+    refused: Mapping[int, DeadLetterReason] = MappingProxyType({})
+    foreign: Mapping[int, int] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Asks:
     """Makes blocks for sessions and appends them to the fingerprint log.
@@ -72,7 +85,7 @@ class Asks:
             # The index does not use the version; it helps people who read the log.
             program=program_version(),
         )
-        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
+        self._append(session, [(block, _pending(block, _without_rows(session)))])
 
     def ask(self, polled: Sequence[Asked]) -> None:
         """Send these records, the next ones of their sessions, to the log as blocks.
@@ -82,7 +95,7 @@ class Asks:
 
         raises: AbortableError if some of these records were sent before, or if the log refuses a block
         """
-        together: list[tuple[Session, Records]] = []
+        together: list[_Part] = []
         held = 0
         for session, records, max_rows, max_bytes in polled:
             if records.offsets[0] < session.covered:
@@ -94,19 +107,21 @@ class Asks:
                 if together and held + size > MAX_ASKED_BYTES:
                     self._ask(together)
                     together, held = [], 0
-                together.append((session, part))
+                together.append(_Part(session, part, size))
                 held += size
         if together:
             self._ask(together)
 
-    def _ask(self, parts: Sequence[tuple[Session, Records]]) -> None:
+    def _ask(self, parts: Sequence[_Part]) -> None:
         known = []
-        for session, original in parts:
-            records, foreign = without_foreign(original)
-            known.append((session, records, foreign, self._refused(session, records)))
-        read = self.reader.read_all([(records, refused) for _, records, _, refused in known])
+        for part in parts:
+            records, foreign = without_foreign(part.records)
+            refused = self._refused(part.session, records)
+            known.append(part._replace(records=records, refused=refused, foreign=foreign))
+        read = self.reader.read_all([(part.records, part.refused) for part in known])
         self.hook(WorkerStep.FINGERPRINTED)
-        for (session, records, foreign, refused), (kinds, batch, reasons) in zip(known, read, strict=True):
+        for part, (kinds, batch, reasons) in zip(known, read, strict=True):
+            session, records = part.session, part.records
             whole = replace(
                 self._block(session),
                 end=records.next_offset,
@@ -116,7 +131,7 @@ class Asks:
             )
             blocks, low = [], 0
             for block in split_block(whole, self.config.block_bytes):
-                blocks.append((block, _pending(block, records, reasons, refused, foreign, low)))
+                blocks.append((block, _pending(block, part, reasons, low)))
                 low += len(block)
             self._append(session, blocks)
             self.hook(WorkerStep.APPENDED)
@@ -144,7 +159,7 @@ class Asks:
         """Send a block without rows that ends at offset `end`; it tells the index how far the session has
         emitted."""
         block = replace(self._block(session), end=end)
-        self._append(session, [(block, _pending(block, Records(session.partition), {}, {}, {}, 0))])
+        self._append(session, [(block, _pending(block, _without_rows(session)))])
 
     def _block(self, session: Session) -> Block:
         return Block(
@@ -177,24 +192,23 @@ class Asks:
         self.appender.append(self.config.log, messages)
 
 
+def _without_rows(session: Session) -> _Part:
+    return _Part(session, Records(session.partition), 0)
+
+
 def _pending(
-    block: Block,
-    records: Records,
-    unreadable: Mapping[int, DeadLetterReason],
-    refused: Mapping[int, DeadLetterReason],
-    foreign: Mapping[int, int],
-    low: int,
+    block: Block, part: _Part, unreadable: Mapping[int, DeadLetterReason] = MappingProxyType({}), low: int = 0
 ) -> PendingBlock:
     """The entry for `Session.pending`: the block's input messages, unchanged, and what to do with those that
-    cannot be judged or sent. The block begins at row `low` of `records`."""
-    originals = records.slice(low, low + len(block))
+    cannot be judged or sent. The block begins at row `low` of the part's records."""
+    originals = part.records.slice(low, low + len(block))
     reasons, unsendable = (
         {row - low: reason for row, reason in by_row.items() if 0 <= row - low < len(block)}
-        for by_row in (unreadable, refused)
+        for by_row in (unreadable, part.refused)
     )
-    strange = sum(count for row, count in foreign.items() if 0 <= row - low < len(block))
+    strange = sum(count for row, count in part.foreign.items() if 0 <= row - low < len(block))
     no_text = np.flatnonzero(block.kinds == RowKind.NO_TEXT).tolist()
-    memory_bytes = bytes_held(originals)
+    memory_bytes = part.size if originals is part.records else bytes_held(originals)
     return PendingBlock(
         block.first, block.end, originals, reasons, memory_bytes, unsendable, strange, no_text
     )

@@ -20,7 +20,7 @@ from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.wire.headers import ORIGIN, OWN_HEADERS, REASON
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
-from twinsieve.pipeline.worker.verdict_headers import apart_headers, explain_rows
+from twinsieve.pipeline.worker.verdict_headers import apart_headers, explain_rows, longest_explanation
 from twinsieve.stages.contract import Kind, Verdicts
 from twinsieve.stages.errors import StateError
 
@@ -118,10 +118,15 @@ def unsendable(
     config: EmitConfig, records: Records, transactor: TransactionalProducer
 ) -> dict[int, DeadLetterReason]:
     """Rows of these records that the output topic would refuse, with the reason; none in a dry run."""
-    if not config.emit:
+    if not config.emit or not len(records):
         return {}
-    messages = _uniques(records, range(len(records)), origin=config.origin_header)
-    return transactor.unsendable(config.output, messages)
+    rows = range(len(records))
+    # Offsets ascend, so the last origin is one of the longest.
+    more = [_origin_header(records, rows[-1])] if config.origin_header else []
+    longest = _messages(records, rows, [(*own, *more) if own else more for own in records.headers])
+    if not transactor.unsendable(config.output, longest):
+        return {}
+    return transactor.unsendable(config.output, _uniques(records, rows, origin=config.origin_header))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,9 @@ class Emitter:
     def add(self, emission: Emission, block: PendingBlock, ruling: Ruling) -> None:
         """Add the messages of one answered block, in input order."""
         records, kinds = block.records, ruling.verdicts.kinds
-        emission.kinds.update({Kind(kind): count for kind, count in Counter(kinds.tolist()).items()})
+        emission.kinds.update(
+            {Kind(kind): count for kind, count in enumerate(np.bincount(kinds).tolist()) if count}
+        )
         emission.foreign += block.foreign
         emission.no_text += sum(kinds[row] == Kind.UNIQUE for row in block.no_text)
         stamps = np.array(records.timestamps_ms, np.int64)
@@ -198,12 +205,19 @@ class Emitter:
     ) -> dict[int, DeadLetterReason]:
         """Add these rows to the messages for the duplicates topic; returns the rows that the topic refuses,
         with the reason."""
-        columns = (pick(records.headers, rows), explain_rows(ruling, rows), _origins(records, rows))
-        headers: list[Sequence[Header]] = [
-            (*original, *why, origin) for original, why, origin in zip(*columns, strict=True)
-        ]
+        original = pick(records.headers, rows)
+        explained = explain_rows(ruling, rows)
+        for why, origin in zip(explained, _origins(records, rows), strict=True):
+            why.append(origin)
+        headers: list[Sequence[Header]] = [*explained]
+        if any(original):
+            headers = [[*own, *why] for own, why in zip(original, explained, strict=True)]
         messages = _messages(records, rows, headers)
-        refused = self.transactor.unsendable(topic, messages)
+        more = [*longest_explanation(ruling), _origin_header(records, rows[-1])]
+        longest = replace(messages, headers=[(*own, *more) if own else more for own in original])
+        refused: dict[int, DeadLetterReason] = {}
+        if self.transactor.unsendable(topic, longest):
+            refused = self.transactor.unsendable(topic, messages)
         if refused:
             kept = [place for place in range(len(rows)) if place not in refused]
             messages = _messages(records, [rows[place] for place in kept], [headers[place] for place in kept])
@@ -228,7 +242,7 @@ class Emitter:
         topic = self.config.dead_letter
         if topic is None:
             return
-        why: list[Header] = [(REASON, reason.encode()), (ORIGIN, _origin(records, row))]
+        why: list[Header] = [(REASON, reason.encode()), _origin_header(records, row)]
         key, value = records.keys[row], records.values[row]
         stamp = records.timestamps_ms[row]
         tries: list[tuple[bytes | None, bytes | None, Sequence[Header], int]] = [
@@ -254,8 +268,12 @@ def _origin(records: Records, row: int) -> bytes:
     return f"{records.partition}@{records.offsets[row]}".encode()
 
 
+def _origin_header(records: Records, row: int) -> Header:
+    return ORIGIN, _origin(records, row)
+
+
 def _origins(records: Records, rows: Sequence[int]) -> list[Header]:
-    """One header with the `_origin` for each of these rows."""
+    """The `_origin_header` of each of these rows."""
     source = f"{records.partition}@".encode()
     return [(ORIGIN, source + b"%d" % offset) for offset in pick(records.offsets, rows)]
 
@@ -265,13 +283,7 @@ def _uniques(records: Records, rows: Sequence[int], *, origin: bool) -> Messages
     headers = pick(records.headers, rows)
     if origin:
         origins = _origins(records, rows)
-        # Most messages have no headers of their own.
-        alone = not any(headers)
-        headers = (
-            list(zip(origins))
-            if alone
-            else [(*own, each) for own, each in zip(headers, origins, strict=True)]
-        )
+        headers = [[*own, each] if own else [each] for own, each in zip(headers, origins, strict=True)]
     return _messages(records, rows, headers)
 
 

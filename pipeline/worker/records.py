@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Records
+from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
 from twinsieve.pipeline.settings.proposal import ProfileProposal
 from twinsieve.pipeline.wire.block import RowKind
@@ -73,14 +74,15 @@ class RecordReader:
         kinds = np.full(len(records), RowKind.READABLE, np.uint8)
         reasons: dict[int, DeadLetterReason] = {}
         payloads = records.values if self.part == "value" else records.keys
-        for row, value in enumerate(records.values):
-            if value is None:
-                kinds[row] = RowKind.NO_TEXT
-            elif row in refused:
-                kinds[row] = RowKind.REFUSED
-                reasons[row] = refused[row]
+        if refused or None in records.values:
+            for row, value in enumerate(records.values):
+                if value is None:
+                    kinds[row] = RowKind.NO_TEXT
+                elif row in refused:
+                    kinds[row] = RowKind.REFUSED
+                    reasons[row] = refused[row]
         candidates = np.flatnonzero(kinds == RowKind.READABLE)
-        columns = self.messages.read([payloads[row] for row in candidates])
+        columns = self.messages.read(pick(payloads, candidates.tolist()))
         self.notices += [field_notice.line("messages") for field_notice in columns.unseen]
         for bad in columns.unreadable:
             row = int(candidates[bad.row])

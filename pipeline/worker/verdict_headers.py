@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.records import Header
 from twinsieve.pipeline.messages.columns import differing_words, ten_thousandths
 from twinsieve.pipeline.wire.headers import DISTANCE, KEPT_APART, LEADER, NOTE, SHARED, SIMILARITY, STAGE
-from twinsieve.pipeline.wire.positions import unpack_position
+from twinsieve.pipeline.wire.positions import (
+    MAX_OFFSETS,
+    MAX_PARTITIONS,
+    MAX_TOPICS,
+    source_parts,
+    sources_and_offsets,
+)
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.stages.contract import NO_LEADER, SIMILARITY_SCALE, Flag, Kind, Verdicts
 from twinsieve.stages.differ.rules import Rule
 
-_STAGES = {int(Kind.EXACT): b"exact", int(Kind.NEAR): b"near"}
+_STAGES: dict[int, Header] = {int(Kind.EXACT): (STAGE, b"exact"), int(Kind.NEAR): (STAGE, b"near")}
 _NOTED = (Flag.UNCONFIRMED, Flag.ESTIMATED, Flag.CUT_SHORT)
 _NOTES = {
     flags: b",".join((flag.name or "").lower().encode() for flag in _NOTED if flags & flag)
@@ -20,26 +29,29 @@ _NOTES = {
 }
 
 
-def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
-    """For each of these rows of a block the headers that explain why it was dropped; all rows are
-    duplicates."""
+_LONGEST_NUMBER = b"9" * 20
+"""Of an int64, or a similarity."""
+
+
+def explain_rows(ruling: Ruling, rows: Sequence[int]) -> list[list[Header]]:
+    """For each of these rows of a block a new list of the headers that explain why it was dropped; all rows
+    are duplicates."""
     verdicts = ruling.verdicts.take(np.array(rows))
     columns = (
-        verdicts.kinds,
-        verdicts.flags,
-        verdicts.leaders,
-        verdicts.matched,
-        verdicts.compared,
-        verdicts.distances,
-        verdicts.shared,
+        verdicts.kinds.tolist(),
+        verdicts.flags.tolist(),
+        _leaders(verdicts.leaders, ruling.topics),
+        verdicts.matched.tolist(),
+        verdicts.compared.tolist(),
+        verdicts.distances.tolist(),
+        verdicts.shared.tolist(),
     )
     explained: list[list[Header]] = []
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    for kind, flags, leader, matched, compared, distance, shared in values:
-        headers: list[Header] = [(STAGE, _STAGES[kind])]
+    for kind, flags, leader, matched, compared, distance, shared in zip(*columns, strict=True):
+        headers: list[Header] = [_STAGES[kind]]
         explained.append(headers)
-        if leader != NO_LEADER:
-            headers.append((LEADER, _place(leader, ruling.topics)))
+        if leader is not None:
+            headers.append((LEADER, leader))
         if compared:
             share = divmod(ten_thousandths(matched, compared), SIMILARITY_SCALE)
             headers.append((SIMILARITY, b"%d.%04d" % share))
@@ -52,10 +64,31 @@ def explain_rows(ruling: Ruling, rows: list[int]) -> list[list[Header]]:
     return explained
 
 
-def _place(packed: int, topics: dict[int, str]) -> bytes:
-    position = unpack_position(packed)
-    name = topics.get(position.topic_number, f"topic-{position.topic_number}")
-    return f"{name}[{position.partition}]@{position.offset}".encode()
+def longest_explanation(ruling: Ruling) -> list[Header]:
+    """Headers that together have at least as many bytes as those that `explain_rows` gives any row, and are
+    at least as many."""
+    topic = max([*ruling.topics.values(), f"topic-{MAX_TOPICS}"], key=len)
+    return [
+        _STAGES[Kind.EXACT],
+        (LEADER, f"{topic}[{MAX_PARTITIONS}]@{MAX_OFFSETS}".encode()),
+        (SIMILARITY, _LONGEST_NUMBER),
+        (DISTANCE, _LONGEST_NUMBER),
+        (SHARED, _LONGEST_NUMBER),
+        (NOTE, max(_NOTES.values(), key=len)),
+    ]
+
+
+def _leaders(packed: NDArray[np.int64], topics: Mapping[int, str]) -> list[bytes | None]:
+    """The positions as text; None for NO_LEADER."""
+    sources, offsets = sources_and_offsets(packed)
+    named = {}
+    for source in np.unique(sources).tolist():
+        number, partition = source_parts(source)
+        named[source] = f"{topics.get(number, f'topic-{number}')}[{partition}]@".encode()
+    return [
+        named[source] + b"%d" % offset if whole != NO_LEADER else None
+        for whole, source, offset in zip(packed.tolist(), sources.tolist(), offsets.tolist(), strict=True)
+    ]
 
 
 _APART_BYTES = 200

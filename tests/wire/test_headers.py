@@ -10,9 +10,9 @@ from twinsieve.pipeline.broker.input_position import InputPosition, read_positio
 from twinsieve.pipeline.broker.records import Header, Partition
 from twinsieve.pipeline.messages.columns import likeness_of
 from twinsieve.pipeline.wire.headers import NOTE, read_duplicate
-from twinsieve.pipeline.wire.positions import MAX_OFFSETS, pack_positions
+from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS, pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling
-from twinsieve.pipeline.worker.verdict_headers import explain_rows
+from twinsieve.pipeline.worker.verdict_headers import explain_rows, longest_explanation
 from twinsieve.stages.contract import NO_LEADER, Flag, Kind, Verdicts
 
 NAMES = st.sampled_from(
@@ -57,6 +57,40 @@ def test_a_duplicate_says_what_was_ruled(
     shown = Flag.UNCONFIRMED | Flag.ESTIMATED | Flag.CUT_SHORT
     assert {Flag[name.upper()] for name in said.flags} == {flag for flag in Flag if flag & flags & shown}
     assert (NOTE in dict(headers)) == bool(said.flags)
+
+
+@given(
+    kinds=st.lists(st.sampled_from([Kind.EXACT, Kind.NEAR]), min_size=1, max_size=4),
+    numbers=st.lists(st.integers(-1, 2**31 - 1), min_size=4, max_size=4),
+    flags=st.integers(0, 255),
+    leader=st.none() | st.tuples(st.integers(0, MAX_PARTITIONS - 1), st.integers(0, MAX_OFFSETS - 1)),
+    topics=st.sampled_from([{}, {MAX_TOPICS - 1: "p"}, {0: "posts", MAX_TOPICS - 1: "q" * 249}]),
+)
+def test_no_row_is_explained_by_more_than_the_longest_explanation(
+    kinds: list[Kind],
+    numbers: list[int],
+    flags: int,
+    leader: tuple[int, int] | None,
+    topics: dict[int, str],
+) -> None:
+    """The output is asked whether it takes that; only if it does not, each row is looked at."""
+    names = ("matched", "compared", "distances", "shared")
+    fill = {
+        name: min(number, np.iinfo(getattr(Verdicts.blank(0), name).dtype).max)
+        for name, number in zip(names, numbers, strict=True)
+    }
+    fill["compared"] = max(0, fill["compared"])
+    fill["matched"] = max(0, min(fill["matched"], fill["compared"]))
+    verdicts = Verdicts.blank(len(kinds), fill={"flags": flags, **fill})
+    verdicts.kinds[:] = kinds
+    if leader is not None:
+        verdicts.leaders[:] = pack_positions(MAX_TOPICS - 1, leader[0], np.array([leader[1]]))[0]
+    ruling = Ruling(0, 1, Result.JUDGED, 0, len(kinds), np.zeros(len(kinds), np.uint8), verdicts, topics)
+    longest = {name: len(value or b"") for name, value in longest_explanation(ruling)}
+    for headers in explain_rows(ruling, [*range(len(kinds))]):
+        assert len(dict(headers)) == len(headers)
+        for name, value in headers:
+            assert len(value or b"") <= longest[name]
 
 
 @given(st.lists(st.tuples(NAMES | st.text(max_size=9), VALUES), max_size=7))

@@ -12,7 +12,7 @@ from tests.configs import emit_config
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition, Records
-from twinsieve.pipeline.wire.headers import ORIGIN, REASON
+from twinsieve.pipeline.wire.headers import ORIGIN, REASON, STAGE
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
@@ -108,3 +108,41 @@ def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
     )
     dead = _dead(emission)
     assert [dict(headers)[ORIGIN] for headers in dead.headers] == [b"posts[3]@5", b"posts[3]@6"]
+
+
+class _RoomFor:
+    """Stands for a client of topics that take messages of so many bytes, names and headers counted."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def unsendable(self, _topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
+        rows = zip(messages.values, messages.headers, strict=True)
+        return {
+            row: DeadLetterReason.TOO_LARGE_FOR_TOPIC
+            for row, (value, headers) in enumerate(rows)
+            if len(value or b"") + sum(len(name) + len(held or b"") for name, held in headers) > self._size
+        }
+
+
+@pytest.mark.parametrize("spare", [0, -1])
+def test_only_what_does_not_fit_with_its_own_headers_is_refused(spare: int) -> None:
+    """Other messages of the block have longer headers, and a first look is at the longest that there may be."""
+    first = b"v" * 40
+    records = Records(_SOURCE, [5, 100_000], [17, 17], [None, None], [first, b"v"], [_HEADERS, ()])
+    room = len(first) + len("trace1") + len(ORIGIN) + len("posts[3]@5")
+    config = emit_config("posts.unique", duplicates="posts.duplicates", dead_letter="posts.dead")
+    transactor = cast(TransactionalProducer, _RoomFor(room + spare))
+    refused = unsendable(config, records, transactor)
+    assert refused == ({0: DeadLetterReason.TOO_LARGE_FOR_TOPIC} if spare else {})
+    # As duplicates they have a header more.
+    verdicts = Verdicts.blank(2, fill={"kinds": Kind.EXACT})
+    ruling = Ruling(7, 1, Result.JUDGED, 5, 100_001, np.zeros(2, np.uint8), verdicts)
+    transactor = cast(TransactionalProducer, _RoomFor(room + len(STAGE) + len("exact") + spare))
+    emission = Emission()
+    Emitter(config, {}, transactor).add(emission, PendingBlock(5, 100_001, records), ruling)
+    written = {topic: messages for (topic, _), messages in emission.outgoing.items()}
+    stage, origins = (STAGE, b"exact"), [(ORIGIN, b"posts[3]@5"), (ORIGIN, b"posts[3]@100000")]
+    expected = [[*_HEADERS, stage, origins[0]], [stage, origins[1]]]
+    assert written["posts.duplicates"].headers == (expected[1:] if spare else expected)
+    assert emission.dead == ({"too_large_for_topic": 1} if spare else {})
