@@ -41,6 +41,7 @@ from typing import Any, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
+from mmh3 import mmh3_x64_128, mmh3_x64_128_digest
 
 from twinsieve.stages.machine_code import numba_version
 
@@ -150,13 +151,13 @@ def folder_name(target: MachineTarget) -> str:
 @cache
 def _origin() -> str:
     """Everything except the CPU that compiled kernels depend on, as one text."""
-    summed = blake2b(digest_size=16)
+    summed = mmh3_x64_128()
     # They are sorted as strings: with paths this took a part of every start.
     for name in sorted(_files_below(str(_SOURCES))):
         content = Path(name).read_bytes()
         summed.update(f"{name.removeprefix(str(_SOURCES))} {len(content)} ".encode() + content)
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
-    return f"{summed.hexdigest()} {numba_version()} {llvmlite.__version__} {python}"
+    return f"{summed.digest().hex()} {numba_version()} {llvmlite.__version__} {python}"
 
 
 def _files_below(folder: str, *, whole: bool = False) -> Iterator[str]:
@@ -190,9 +191,9 @@ def portable_cpus() -> list[str]:
 class KernelFiles:
     """The files of one kernel: in each folder, one for each list of argument types.
 
-    A file holds a checksum (16 bytes), then pickles: of a kernel first its `MachineCode` or None, then what
-    Numba needs of it; or of tables that depend on the sources alone. A file that is damaged, cannot be read
-    or may be from another user counts as absent.
+    A file holds a checksum (16 bytes, MurmurHash3), then pickles: of a kernel first its `MachineCode` or
+    None, then what Numba needs of it; or of tables that depend on the sources alone. A file that is damaged,
+    cannot be read or may be from another user counts as absent.
     Each write replaces the whole file at once, so several processes may write the same file.
     """
 
@@ -220,7 +221,7 @@ class KernelFiles:
 
     def save(self, types: str, content: bytes) -> None:
         """Write one pickle, or several, one behind the other. If that fails, warn once and continue."""
-        _write(self.file_name(types), blake2b(content, digest_size=_SUM_BYTES).digest() + content)
+        _write(self.file_name(types), mmh3_x64_128_digest(content) + content)
 
     def file_name(self, types: str) -> str:
         """Name of the file for these argument types."""
@@ -230,7 +231,7 @@ class KernelFiles:
 def _read(folder: Path, name: str, count: int) -> list[Any] | None:
     """The first objects in a kernel's file; None if it is absent, damaged or may be from another user."""
     whole = _content(folder, name) or b""
-    if blake2b(memoryview(whole)[_SUM_BYTES:], digest_size=_SUM_BYTES).digest() != whole[:_SUM_BYTES]:
+    if mmh3_x64_128_digest(memoryview(whole)[_SUM_BYTES:]) != whole[:_SUM_BYTES]:
         return None
     stream = io.BytesIO(whole)
     stream.seek(_SUM_BYTES)

@@ -40,6 +40,8 @@ _ARRAYS, _DISPATCHER = "numba._devicearray", "numba._dispatcher"
 _NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _OF_PYTHON = {bool: "bool", int: "int64", float: "float64"}
 _TYPE_CODES = (*_NUMBERS, "float32", "float64", "complex64", "complex128")
+_NAME_OF = {np.dtype(name): name for name in _TYPE_CODES}
+"""Names of the element types that kernels know; a type with foreign byte order is none of them."""
 
 
 def numba_version() -> str:
@@ -95,11 +97,11 @@ def _array_type(array: np.ndarray[Any, Any]) -> str | None:
     if not _has_type(array):
         return None
     readonly = not array.flags.writeable
-    return f"Array({array.dtype.name}, {array.ndim}, '{_order(array)}', {readonly}, aligned=True)"
+    return f"Array({_NAME_OF[array.dtype]}, {array.ndim}, '{_order(array)}', {readonly}, aligned=True)"
 
 
 def _has_type(array: np.ndarray[Any, Any]) -> bool:
-    return array.dtype.name in _TYPE_CODES and array.dtype.isnative and array.flags.aligned
+    return array.dtype in _NAME_OF and array.flags.aligned
 
 
 def _order(array: np.ndarray[Any, Any]) -> str:
@@ -112,12 +114,12 @@ def _type_of(value: Any) -> str | None:
         if not _has_type(value):
             return None
         mark = "" if value.flags.writeable else "readonly "
-        return f"{mark}array({value.dtype.name}, {value.ndim}d, {_order(value)})"
+        return f"{mark}array({_NAME_OF[value.dtype]}, {value.ndim}d, {_order(value)})"
     if type(value) in _OF_PYTHON:
         # A larger integer has another type.
         return None if type(value) is int and not -(1 << 63) <= value < 1 << 63 else _OF_PYTHON[type(value)]
     if isinstance(value, np.generic):
-        return value.dtype.name if value.dtype.name in _TYPE_CODES else None
+        return _NAME_OF.get(value.dtype)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return _tuple_type(value)
     return None

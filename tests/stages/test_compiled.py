@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import pickle
 import shutil
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import mmh3
 import pytest
 
 from twinsieve.stages import compiled
@@ -314,7 +314,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Planted:
     files = KernelFiles("a.kernel")
     content = pickle.dumps(_Runs(tmp_path / "mark"))
     file = folder / files.file_name("()")
-    file.write_bytes(hashlib.blake2b(content, digest_size=16).digest() + content)
+    file.write_bytes(mmh3.mmh3_x64_128_digest(content) + content)
     file.chmod(0o600)
     return Planted(files, folder, file, tmp_path / "mark")
 
@@ -371,7 +371,7 @@ def test_a_pipe_in_place_of_a_file_does_not_hold_up(planted: Planted) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"no pickle", b"cno_such_module\nname\n.", pickle.dumps(None)])
 def test_a_whole_file_that_is_no_kernel_counts_as_absent(planted: Planted, content: bytes) -> None:
-    planted.file.write_bytes(hashlib.blake2b(content, digest_size=16).digest() + content)
+    planted.file.write_bytes(mmh3.mmh3_x64_128_digest(content) + content)
     assert not planted.was_run
 
 
