@@ -56,7 +56,11 @@ _HEARTBEAT_MS = 500
 class Section(BaseModel):
     """A section of settings. It is frozen, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, populate_by_name=True)
+    # The validator of `Settings` has those of its sections inside. With `defer_build` none is built for each
+    # section alone, unless it is needed.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=False, populate_by_name=True, defer_build=True
+    )
 
 
 def setting(default: Any, line: str, *, alias: str | None = None, expert: bool = False) -> Any:
@@ -68,6 +72,11 @@ def setting(default: Any, line: str, *, alias: str | None = None, expert: bool =
     """
     extra: dict[str, Any] = {"expert": True} if expert else {}
     return Field(default=default, description=line, alias=alias, json_schema_extra=extra)
+
+
+def section() -> Any:
+    """Declare a section below another; without any key in it, all its keys have their defaults."""
+    return Field(default={}, validate_default=True)
 
 
 _EXACT, _NEAR, _TIME, _LAYOUT = ExactConfig(), NearConfig(), TimeConfig(), BandLayout()
@@ -170,7 +179,7 @@ class ExactSettings(Section):
         "equal in these means equal, whatever the text; near is off then, unless set. "
         "Numbers count as they are spelled (1.50 is not 1.5), strings by their characters",
     )
-    window: ExactWindowSettings = Field(default_factory=ExactWindowSettings)
+    window: ExactWindowSettings = section()
 
 
 class LayoutSettings(Section):
@@ -281,10 +290,10 @@ class NearSettings(Section):
     blocks: Auto = setting(
         _NEAR.blocks, "hamming: parts of a fingerprint; tables = C(blocks, k); auto: k + 2", expert=True
     )
-    signature: SignatureSettings = Field(default_factory=SignatureSettings)
-    window: WindowSettings = Field(default_factory=WindowSettings)
-    limits: LimitSettings = Field(default_factory=LimitSettings)
-    layout: LayoutSettings = Field(default_factory=LayoutSettings)
+    signature: SignatureSettings = section()
+    window: WindowSettings = section()
+    limits: LimitSettings = section()
+    layout: LayoutSettings = section()
 
 
 class TimeSettings(Section):
@@ -410,7 +419,7 @@ class KafkaSettings(Section):
     idle_report_ms: DurationMs = setting(
         1_000, "how soon an idle worker reports its progress", alias="idle_report", expert=True
     )
-    security: SecuritySettings = Field(default_factory=SecuritySettings)
+    security: SecuritySettings = section()
 
     @property
     def heartbeat_ms(self) -> int:
@@ -505,19 +514,19 @@ class Settings(Section):
     scope: tuple[Text, ...] = setting(
         (), "fields: messages that differ in them never meet, as [tenant]; see exact.fields"
     )
-    text: TextSettings = Field(default_factory=TextSettings)
-    features: FeatureSettings = Field(default_factory=FeatureSettings)
-    digest: DigestSettings = Field(default_factory=DigestSettings)
-    exact: ExactSettings = Field(default_factory=ExactSettings)
-    near: NearSettings = Field(default_factory=NearSettings)
-    time: TimeSettings = Field(default_factory=TimeSettings)
-    input: InputSettings = Field(default_factory=InputSettings)
-    output: OutputSettings = Field(default_factory=OutputSettings)
-    kafka: KafkaSettings = Field(default_factory=KafkaSettings)
-    topics: TopicSettings = Field(default_factory=TopicSettings)
-    state: StateSettings = Field(default_factory=StateSettings)
-    http: HttpSettings = Field(default_factory=HttpSettings)
-    log: LogSettings = Field(default_factory=LogSettings)
+    text: TextSettings = section()
+    features: FeatureSettings = section()
+    digest: DigestSettings = section()
+    exact: ExactSettings = section()
+    near: NearSettings = section()
+    time: TimeSettings = section()
+    input: InputSettings = section()
+    output: OutputSettings = section()
+    kafka: KafkaSettings = section()
+    topics: TopicSettings = section()
+    state: StateSettings = section()
+    http: HttpSettings = section()
+    log: LogSettings = section()
 
     def passes_null_text(self, *, on_files: bool) -> bool:
         """Whether a message whose text is null or missing is kept; if not, it counts as unreadable."""
@@ -527,22 +536,16 @@ class Settings(Section):
         return said != "dead_letter"
 
 
-MICROBLOG_LIMITS = LimitSettings.model_validate(
-    {
-        "short": 20,
-        "replaced_short": 200,
-        "replaced": 200,
-        "only_short": 1000,
-        "longest": 10,
-        "places": 1,
-        "own": 30,
-    }
+# `model_construct` checks no values, which tests/settings/test_profiles.py does: pydantic would build a
+# validator of its own for each class, at every start.
+MICROBLOG_LIMITS = LimitSettings.model_construct(
+    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30
 )
-LOW_FLOOR_LAYOUT = LayoutSettings(bands=38)
+LOW_FLOOR_LAYOUT = LayoutSettings.model_construct(bands=38)
 """Finds similar texts from a similarity of 0.70 on; takes 76 more bytes for each kept message
 (`python -m bench.floors`)."""
-TITLES_LIMITS = LimitSettings.model_validate({"in_place": 1, "name_places": 2})
-SMS_LIMITS = LimitSettings.model_validate({"places": 512, "inside": 18})
+TITLES_LIMITS = LimitSettings.model_construct(in_place=1, name_places=2)
+SMS_LIMITS = LimitSettings.model_construct(places=512, inside=18)
 PROFILES: dict[str, dict[str, object]] = {
     "default": {},
     "microblog": {

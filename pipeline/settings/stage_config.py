@@ -118,7 +118,7 @@ def _field_lines(settings: Settings) -> FieldLines | None:
 
 def band_layout(settings: Settings) -> BandLayout:
     """Shape of the candidate index."""
-    return BandLayout(**settings.near.layout.model_dump())
+    return BandLayout(**dict(settings.near.layout))
 
 
 def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
@@ -134,13 +134,13 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
             distances=tuple(sorted(near.distances.items())),
             distances_by_field=tuple(near.distances_by_field[name] for name in compared_fields(settings)),
             shards=near.shards or os.cpu_count() or 1,
-            differences=Differences(LEVELS.index(near.differences), **near.limits.model_dump()),
+            differences=Differences(LEVELS.index(near.differences), **dict(near.limits)),
             words=_words(near.words_file),
             details=settings.output.kept_apart_header,
             parts=signature.parts if signature is not None else 0,
             share=near.signature.share or 1,
         ),
-        time=TimeConfig(**settings.time.model_dump()),
+        time=TimeConfig(**dict(settings.time)),
         layout=band_layout(settings),
         scheme_id=scheme_id,
         scoped=bool(settings.scope),

@@ -9,7 +9,7 @@ import pytest
 from tests.calling import Run
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, load_settings
-from twinsieve.pipeline.settings.model import NearSettings
+from twinsieve.pipeline.settings.model import PROFILES, NearSettings, Section
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.stages.contract import FULL, Differences
 
@@ -41,6 +41,21 @@ def test_a_profile_that_is_written_says_where_alike_begins(
 ) -> None:
     near = near_of(tmp_path, text)
     assert (near.similarity, near.differences) == (similarity, differences)
+
+
+@pytest.mark.parametrize(
+    ("profile", "name"),
+    [(profile, name) for profile, own in PROFILES.items() for name in own],
+)
+def test_a_user_may_write_what_a_profile_has(profile: str, name: str) -> None:
+    value = PROFILES[profile][name]
+    if isinstance(value, Section):
+        written = {key: getattr(value, key) for key in value.model_fields_set}
+        assert written
+        assert type(value).model_validate(written) == value
+    assert NearSettings.model_validate({name: value}).model_copy() == NearSettings().model_copy(
+        update={name: value}
+    )
 
 
 def test_it_is_written_wherever_it_stands(tmp_path: Path) -> None:
