@@ -4,8 +4,8 @@ A batch flows `list[str]` → `Bodies` → `Fingerprints` → `Batch` → `Verdi
 gives its dtype and the shape of one entry; the text below gives its meaning (stages/columns.py).
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: `Columns` reads annotations at each start, and Python takes long to
+# make them of text.
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 from typing import Annotated, Literal, NamedTuple

@@ -232,7 +232,15 @@ def _classes() -> NDArray[np.uint32]:
     frozen = database()
     properties = np.zeros(CODE_POINTS + 1, dtype=np.uint32)
     every = properties[:CODE_POINTS]
-    every[:] = np.repeat(_bits_of_kinds()[frozen["kind_values"]], frozen["kind_lengths"])
+    bits, lengths = _bits_of_kinds()[frozen["kind_values"]], frozen["kind_lengths"]
+    # Nearly all runs are in the first planes. The few behind them are long, and are filled as slices.
+    ends = np.cumsum(lengths)
+    short = int(np.searchsorted(ends, SPECIAL_PLANES))
+    first = int(ends[short - 1])
+    every[:first] = np.repeat(bits[:short], lengths[:short])
+    for run_bits, end in zip(bits[short:].tolist(), ends[short:].tolist(), strict=True):
+        every[first:end] = run_bits
+        first = end
     every[_TAG_CHARACTERS] = SYMBOL
     every[list(_IGNORED_MARKS)] = JOINER
     every[_ZERO_WIDTH_SPACE] = 0

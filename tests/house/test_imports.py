@@ -59,8 +59,9 @@ _KEPT_FROM: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] = 
     "one module keeps kernels on disk": (
         ("stages",),
         frozenset({"twinsieve.stages.compiled"}),
-        # Tables of words take half a second to make, and lie with the kernels.
-        frozenset({"stages/kernel.py", "stages/differ/word_lists.py"}),
+        # Tables of words take half a second to make, and the Unicode database is read at each start; both lie
+        # with the kernels.
+        frozenset({"stages/kernel.py", "stages/differ/word_lists.py", "stages/text/unicode.py"}),
     ),
     "what keeps kernels knows nothing of ours but what Numba keeps private": (
         ("stages/compiled.py",),

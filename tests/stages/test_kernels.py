@@ -53,6 +53,7 @@ def test_nothing_is_left_to_compile_after_the_warm_up(used: dict[str, int]) -> N
 def test_each_kernel_has_one_signature(cache: Path, used: dict[str, int]) -> None:
     """Also where processes compiled at the same time, and after all of them were used."""
     files = Counter(path.name.rpartition("-")[0] for path in cache.glob("*.kernel"))
-    # Tables of words lie beside the kernels.
+    # Tables of words and the Unicode database lie beside the kernels.
     assert files.pop("twinsieve.stages.differ.word_lists") == 1
+    assert files.pop("twinsieve.stages.text.unicode") == 1
     assert files == dict.fromkeys((f"twinsieve.{name}" for name in used), 1)
