@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import re
 
+# The patterns that are not compiled here would take a part of every start, and few names are addresses.
 _SCHEME = r"[a-z][a-z0-9+.-]*"
-_ADDRESS = re.compile(rf"(?:{_SCHEME}::)*{_SCHEME}://", re.IGNORECASE)
+_ADDRESS = rf"(?:{_SCHEME}::)*{_SCHEME}://"
 _BEGIN = rf"(?:{_SCHEME}::){{0,8}}{_SCHEME}(?<=..):/+"
 """How an address begins, even if a path function has shortened `//` to `/`. A scheme has at least two
 characters, so that a Windows drive (`C:/`) is not an address."""
-_SHOWN = re.compile(_BEGIN, re.IGNORECASE)
-_IN_TEXT = re.compile(rf"(?:{_BEGIN}|://)[^\s'\"]*", re.IGNORECASE)
+_IN_TEXT = rf"(?:{_BEGIN}|://)[^\s'\"]*"
 _PLACE = re.compile(r"([^:\[\]]*|\[[0-9a-f:.]+\])(:\d*)?", re.IGNORECASE)
 _ENDS_PATH = re.compile(r"[?#;]")
 _ENCODED = re.compile(r"%(?:25)*(?:40|3f|23|3b|3a)", re.IGNORECASE)
@@ -38,7 +38,7 @@ def is_address(name: str) -> bool:
     >>> is_address("s3://bucket/a.csv"), is_address("simplecache::s3://bucket/a.csv"), is_address("C:/a.csv")
     (True, True, False)
     """
-    return _ADDRESS.match(name) is not None
+    return "://" in name and re.match(_ADDRESS, name, re.IGNORECASE) is not None
 
 
 def shown(name: str) -> str:
@@ -53,7 +53,7 @@ def shown(name: str) -> str:
     >>> shown("https://me:sec/ret@host/posts.csv"), shown("s3://key%3Asecret%40bucket/x"), shown("az://c/sig=secret/x")
     ('https://…', 's3://…', 'az://…')
     """
-    match = _SHOWN.match(name)
+    match = re.match(_BEGIN, name, re.IGNORECASE) if ":/" in name else None
     if match is None:
         return name
     rest = name[match.end() :]
@@ -77,7 +77,7 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("cannot read 's3://key:secret@bucket/x': denied")
     "cannot read 's3://bucket/x': denied"
     """
-    return _IN_TEXT.sub(_shown_in_text, text) if ":/" in text else text
+    return re.sub(_IN_TEXT, _shown_in_text, text, flags=re.IGNORECASE) if ":/" in text else text
 
 
 def _shown_in_text(match: re.Match[str]) -> str:

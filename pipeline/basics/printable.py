@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 _LINES = frozenset({"\u2028", "\u2029"})
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
@@ -39,8 +39,7 @@ def beginning(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A part of two texts. same: whether both have it alike; else each has its own, perhaps an empty one."""
 
     left: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -35,8 +35,7 @@ _ON_KAFKA = "twinsieve.pipeline.commands.kafka.topic_drops"
 """Imported when it is needed: the commands for Kafka stand above the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reports:
+class Reports(NamedTuple):
     """Where to write; None: not written. csv, parquet: the drops; html: the page"""
 
     csv: str | None
@@ -48,8 +47,7 @@ class Reports:
         return {"--csv": self.csv, "--parquet": self.parquet, "--html": self.html}
 
 
-@dataclass(frozen=True, slots=True)
-class TopicFlags:
+class TopicFlags(NamedTuple):
     """Which drops of a topic to read; None if not given."""
 
     since: str | None

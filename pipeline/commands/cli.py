@@ -7,7 +7,6 @@ early, as `head` does, the process ends by SIGPIPE and prints nothing, like othe
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import signal
@@ -57,7 +56,6 @@ _OPTIONS_ELSEWHERE = {
 }
 """Options of other tools, each with the option that does the same here."""
 
-_OBJECTS_A_COLLECTION = 100_000
 _SWITCH_S = 0.001
 """Interval in seconds after which Python may switch to another thread. With the default of 5 ms a thread may
 wait that long after each kernel, and after each call to a broker. On Kafka, at low rates, this is longer than
@@ -145,9 +143,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of the command. An error is printed on stderr as one line, or as one line for each problem of
     the settings."""
     _let_stdout_take_any_text()
-    # Imports make many objects that stay, but no garbage. With the default threshold the search for
-    # garbage took a tenth of the start.
-    gc.set_threshold(_OBJECTS_A_COLLECTION)
     sys.setswitchinterval(_SWITCH_S)
     try:
         result = cli.main(

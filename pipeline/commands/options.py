@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.types import StringParamType
@@ -41,7 +40,7 @@ _Command = Callable[..., Any]
 def gathered(
     name: str, kind: type[Any], *options: Callable[[_Command], _Command]
 ) -> Callable[[_Command], _Command]:
-    """Decorator: add options to a command, and pass those that are fields of the dataclass `kind` as one
+    """Decorator: add options to a command, and pass those that are fields of the named tuple `kind` as one
     argument of that type.
 
     name: of the argument
@@ -50,7 +49,7 @@ def gathered(
     def add(command: _Command) -> _Command:
         @wraps(command)
         def called(*args: Any, **given: Any) -> Any:
-            taken = {one.name: given.pop(one.name) for one in fields(kind)}
+            taken = {field: given.pop(field) for field in kind._fields}
             return command(*args, **given, **{name: kind(**taken)})
 
         added: _Command = called
@@ -115,8 +114,7 @@ def _once(*names: str, **more: Any) -> Callable[[_Command], _Command]:
     return click.option(*names, multiple=True, callback=_one_word, **more)
 
 
-@dataclass(frozen=True, slots=True)
-class FormatFlags:
+class FormatFlags(NamedTuple):
     """The values of --format, --delimiter and --encoding; None if not given."""
 
     form: str | None
@@ -157,8 +155,7 @@ def _as_list(_context: click.Context, _option: click.Parameter, names: tuple[str
     return json.dumps(names, ensure_ascii=False) if names else None
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFlags:
+class SettingsFlags(NamedTuple):
     """The values of -c, --set and the flags of often used keys; None if not given."""
 
     config: str | None
@@ -173,7 +170,7 @@ class SettingsFlags:
     @property
     def any_given(self) -> bool:
         """Whether any of these options is given."""
-        return any(getattr(self, one.name) for one in fields(self))
+        return any(self)
 
     @property
     def names_app(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from twinsieve.pipeline.commands.options import (
@@ -45,7 +43,7 @@ def command(
         inputs,
         output,
         spelt,
-        replace(flags, pairs=pairs),
+        flags._replace(pairs=pairs),
         holds="lines of features and weights",
         allowed=("text", "tsv"),
     )

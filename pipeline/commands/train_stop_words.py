@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from twinsieve.pipeline.commands.options import (
@@ -58,7 +56,7 @@ def command(
         inputs,
         output,
         spelt,
-        replace(flags, pairs=pairs),
+        flags._replace(pairs=pairs),
         holds="lines of words",
         allowed=("text",),
     )

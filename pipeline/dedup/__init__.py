@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Keep = Literal["first", "last", "longest"]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """The outputs that the user requested. Defined here so that `--help` needs no larger module.
 
     output, duplicates, dead_letter, clusters, kept_apart, stats: path of each output file, `-` for stdout,

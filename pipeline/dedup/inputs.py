@@ -11,12 +11,11 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from time import perf_counter, thread_time
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from twinsieve.pipeline.basics.processors import cores
 from twinsieve.pipeline.dedup.ahead import Ahead
@@ -39,8 +38,7 @@ _PREPARING = ("read", "text", "fingerprints")
 """The steps whose times `Prepared` has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A chunk that can be judged, with the bodies and fingerprints of its messages.
 
     seconds: processor time that it took to decode it, to make the bodies, and to make the fingerprints

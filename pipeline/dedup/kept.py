@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
 from twinsieve.pipeline.dedup.marked import Marker, marks_of
@@ -126,7 +127,7 @@ class KeptByInput:
     raises: FileError if an output or its folder cannot be made
     """
 
-    def __init__(self, inputs: list[str], outputs: list[str], reader: InputReader, *, mark: bool) -> None:
+    def __init__(self, inputs: list[str], outputs: Sequence[str], reader: InputReader, *, mark: bool) -> None:
         self._inputs = inputs
         self._outputs = outputs
         self._reader = reader

@@ -17,9 +17,8 @@ import tempfile
 import zlib
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,7 @@ from twinsieve.stages.errors import NEW_STATE, StateError
 _ENTRY = np.dtype([("position", "<i8"), ("end", "<i8"), ("sum", "<u4")])
 
 
-@dataclass(frozen=True, slots=True)
-class Leader:
+class Leader(NamedTuple):
     """A kept message.
 
     id: as in `MessageColumns.ids`; text: as in the input

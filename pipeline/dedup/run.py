@@ -12,13 +12,14 @@ If the kept rows go to a stream, they are written before the end: see `saves.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -65,8 +66,7 @@ from twinsieve.stages.contract import Batch, SieveStats, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What a run reads and writes.
 
     inputs: paths or addresses, `-` for stdin; dialect: their format; wanted: the requested outputs
@@ -81,7 +81,7 @@ class Job:
     wanted: Wanted
     settings_file: str | None = None
     max_unreadable: float | None = None
-    outputs: list[str] = field(default_factory=list)
+    outputs: Sequence[str] = ()
 
 
 OnProgress = Callable[[int, int, float | None], None]
@@ -94,8 +94,7 @@ _TELLING_ROWS = 10_000
 """Rows that were pushed out of the index are counted from this many kept rows on: that reads all of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Outputs:
+class _Outputs(NamedTuple):
     """The opened outputs of a run.
 
     sinks: receive the judged chunks; the first one is the sink of kept rows
@@ -222,9 +221,11 @@ class Dedup:
     def warm_up(self) -> None:
         """Compile or load the kernels, so that this time does not count for the first rows.
 
-        Of few rows, only those that all runs need. While others compile them, it does nothing.
+        For few rows only those that all runs need, and none if the rows are there: loading them takes less
+        time than a first judgement. While others compile them, it does nothing.
         """
-        if self._inputs.compiling is not None:
+        few = self._least_rows <= FIRST_ROWS
+        if self._inputs.compiling is not None or (few and all(map(os.path.isfile, self._job.inputs))):
             return
         config = self._sieve.config
         small = Window(min(config.near.window.messages, 64))
@@ -236,7 +237,7 @@ class Dedup:
         batch = replace(Batch.blank(len(texts)), bodies=bodies, fingerprints=fingerprints)
         sieve = BatchSieve(tiny)
         sieve.judge(batch)
-        if self._least_rows <= FIRST_ROWS:
+        if few:
             return
         # Now they are compared with messages that were kept before.
         sieve.judge(batch)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from twinsieve.pipeline.files import FORMATS
 from twinsieve.pipeline.files.encoding import encoding_named
@@ -20,8 +19,7 @@ TABLES: tuple[Format, ...] = ("parquet", "arrow")
 """Binary formats that store columns, not lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(NamedTuple):
     """A format with its delimiter and encoding.
 
     delimiter: the ASCII character between the columns of CSV

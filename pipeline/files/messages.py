@@ -162,8 +162,8 @@ class InputReader:
         blank = len(rows.rows) - len(filled)
         columns = self._columns(rows.only(filled) if blank else rows)
         if blank:
-            unreadable = [replace(bad, row=filled[bad.row]) for bad in columns.unreadable]
-            no_text = [replace(bad, row=filled[bad.row]) for bad in columns.no_text]
+            unreadable = [bad._replace(row=filled[bad.row]) for bad in columns.unreadable]
+            no_text = [bad._replace(row=filled[bad.row]) for bad in columns.no_text]
             numbers = [filled[row] for row in columns.rows]
             columns = replace(columns, rows=numbers, unreadable=unreadable, no_text=no_text)
         return replace(chunk, columns=columns, blank=blank)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from math import ceil
+from typing import NamedTuple
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files.messages import RowChunk
@@ -32,8 +33,7 @@ ALLOWED_ROWS = 9
 more."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstUnreadable:
+class FirstUnreadable(NamedTuple):
     """The first row that could not be read, or that has no text.
 
     where: name of the input and line number; bad: the reason

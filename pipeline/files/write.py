@@ -17,9 +17,8 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, Self, cast
+from typing import BinaryIO, NamedTuple, Protocol, Self, cast
 
 import zstandard
 
@@ -411,8 +410,7 @@ _SHARED_BY_NOBODY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFIFO)
 """File types (regular file, folder, pipe) that two uses must not share, because their rows would be mixed."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileUse:
+class FileUse(NamedTuple):
     """A file that a command reads or writes.
 
     use: the file's purpose in error texts: `an input`, a flag, or a settings key

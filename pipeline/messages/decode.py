@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -23,8 +22,7 @@ _TEXT = re.compile(rb'"[^"]*"')
 _BRACKET = re.compile(rb"[\[\]{}]")
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """A message that cannot be judged.
 
     row: its index among the rows that were read together

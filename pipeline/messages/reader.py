@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 import mmh3
@@ -257,7 +257,7 @@ class MessageReader:
                     pass
             found: dict[int, Unreadable] = {place: bad[row] for place, row in enumerate(rows) if row in bad}
             documents = decode_rows([messages[row] for row in rows], decode_json, found)
-            bad.update({rows[place]: replace(each, row=rows[place]) for place, each in found.items()})
+            bad.update({rows[place]: each._replace(row=rows[place]) for place, each in found.items()})
             return documents
 
         if len(messages) < WORTH_SCANNING:

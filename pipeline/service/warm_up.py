@@ -17,18 +17,25 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Self, TextIO
+from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
 
 from twinsieve.pipeline.basics.processors import cores
 from twinsieve.stages import compiled
-from twinsieve.stages.judge.kernel_parts import PARTS, Part
 from twinsieve.stages.kernel import interpret
+
+if TYPE_CHECKING:
+    from twinsieve.stages.judge.kernel_parts import Part
 
 _PACKAGE = Path(compiled.__file__).resolve().parent.parent
 _POLL_S = 0.2
 
 LAST_PART = "verdicts"
 """Name of the part that depends on most other parts."""
+
+
+_ALL_PARTS = "all"
+"""The folder of kernels is marked with this name once it has all parts, so that a start need not import
+them."""
 
 
 class CompileProgress(NamedTuple):
@@ -58,6 +65,10 @@ def _never() -> bool:
 
 def missing_parts() -> list[Part]:
     """The parts that are not compiled yet for this version of the sources and this CPU."""
+    if compiled.kept_in(_ALL_PARTS) is not None:
+        return []
+    from twinsieve.stages.judge.kernel_parts import PARTS
+
     return [part for part in PARTS if compiled.kept_in(part.name) is None]
 
 
@@ -75,6 +86,7 @@ def warm_up(
     """
     missing = missing_parts()
     if not missing:
+        _mark_all()
         return True
     count = min(processes or cores(), len(missing))
     report(CompileProgress(0, len(missing), "", 0.0, count))
@@ -82,7 +94,17 @@ def warm_up(
         _compile_in(count, missing, report, stopped)
     else:
         _compile_here(missing, report, stopped)
-    return not missing_parts()
+    if missing_parts():
+        return False
+    _mark_all()
+    return True
+
+
+def _mark_all() -> None:
+    """Mark the folder for new kernels, if it has all parts; one in the package was marked when made."""
+    is_there = compiled.kept_in(LAST_PART) == compiled.folders().write
+    if is_there and compiled.kept_in(_ALL_PARTS) is None:
+        compiled.mark_as_ready(_ALL_PARTS)
 
 
 class Compiling:
@@ -146,6 +168,8 @@ def compile_part(part: Part) -> None:
 def serve(requests: TextIO, answers: TextIO) -> None:
     """Compile each part whose name is a line of `requests`, then write its name to `answers`; return at the
     end of `requests`."""
+    from twinsieve.stages.judge.kernel_parts import PARTS
+
     parts = {part.name: part for part in PARTS}
     for line in requests:
         compile_part(parts[line.strip()])

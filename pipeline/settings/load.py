@@ -8,10 +8,9 @@ file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -31,8 +30,7 @@ from twinsieve.stages.errors import shown
 _PREFIX = "TWINSIEVE_"
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """A value from outside the file. key: dotted key; source: the variable or flag that sets it"""
 
     key: str

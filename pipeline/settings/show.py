@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -16,8 +16,7 @@ from twinsieve.stages.contract import SIMILARITY_SCALE
 from twinsieve.stages.errors import shown, without_secrets
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """One setting.
 
     value: as it may be written in a file

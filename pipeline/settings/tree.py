@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from twinsieve.stages.errors import without_secrets
 
@@ -11,8 +12,7 @@ KeyPath = tuple[str | int, ...]
 Raw = str | None | list["Raw"] | dict[str, "Raw"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Location:
+class Location(NamedTuple):
     """Where a setting was written. source: a file (line and column count from 1), or a variable or flag"""
 
     source: str
@@ -23,8 +23,7 @@ class Location:
         return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class Finding(NamedTuple):
     """One problem of the settings and its place."""
 
     place: Location

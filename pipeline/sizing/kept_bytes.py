@@ -7,7 +7,7 @@ bodies are log-normal, so that their mean alone says how many are long.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from twinsieve.pipeline.sizing import MEAN_CHARACTERS
 from twinsieve.stages.contract import SKETCH_FROM, STORED_LENGTH, SieveConfig
@@ -27,8 +27,7 @@ _UNIT = 2
 """Bytes of a unit of the arena."""
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(NamedTuple):
     """Bodies of a mean length. characters: the mean, above 0"""
 
     characters: float = MEAN_CHARACTERS

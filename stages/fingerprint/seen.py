@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from twinsieve.stages.fingerprint.simhash import LANE_BITS, add_bits, bits_of
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFeature:
+class SeenFeature(NamedTuple):
     """One feature: its text, its weight, and the 64 bits of its hash, of which each adds to one sum."""
 
     text: str
@@ -19,8 +18,7 @@ class SeenFeature:
     hashed: int
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFingerprint:
+class SeenFingerprint(NamedTuple):
     """The 64-bit SimHash of one text and what it is made of.
 
     features: in the order of their first occurrence; empty: there is no fingerprint

@@ -19,8 +19,8 @@ from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import fixed_point
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures
 
-_SENTENCE_END = re.compile(r"[。！？!?\n\r]|\.(?=[ \t\n\r\v\f\u3000]|\Z)")
-_LINE_END = re.compile(r"[\n\r]")
+_SENTENCE_END = r"[。！？!?\n\r]|\.(?=[ \t\n\r\v\f\u3000]|\Z)"
+_LINE_END = r"[\n\r]"
 
 
 class Signer:
@@ -99,9 +99,7 @@ class Signer:
         for sentences in self._cut(bodies, texts, end):
             yield [self._hash(content) for content in _grouped(sentences, count)]
 
-    def _cut(
-        self, bodies: Bodies, texts: Sequence[str], end: re.Pattern[str]
-    ) -> Iterator[list[tuple[int, bytes]]]:
+    def _cut(self, bodies: Bodies, texts: Sequence[str], end: str) -> Iterator[list[tuple[int, bytes]]]:
         """The sentences of each row, each normalised by itself: (characters of its body, its key text)."""
         cut = [
             [] if exact_only else _pieces(text, end)
@@ -125,13 +123,13 @@ class Signer:
         return int.from_bytes(digest, "little") or 1
 
 
-def _pieces(text: str, end: re.Pattern[str]) -> list[str]:
+def _pieces(text: str, end: str) -> list[str]:
     """The text between ends, without them and without pieces that are empty.
 
     >>> _pieces("一。二！！ It costs 3.50. Yes", _SENTENCE_END)
     ['一', '二', ' It costs 3.50', ' Yes']
     """
-    return [piece for piece in end.split(text) if piece]
+    return [piece for piece in re.split(end, text) if piece]
 
 
 def _content(chars: NDArray[np.uint32]) -> bytes:

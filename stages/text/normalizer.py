@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import unescape
-from html.entities import html5
 from itertools import pairwise
 
 import numpy as np
@@ -59,6 +57,10 @@ def _utf8_of(entity: re.Match[bytes]) -> bytes:
 
 def _characters(spelling: str) -> str:
     """The characters for which an entity stands."""
+    # Only now, because few streams have entities, and the list of all names takes a part of each start.
+    from html import unescape
+    from html.entities import html5
+
     if spelling[1] != "#":
         return html5.get(spelling[1:], spelling)
     digits, base = (spelling[3:-1], 16) if spelling[2] in "xX" else (spelling[2:-1], 10)

@@ -12,6 +12,7 @@ from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.service import warm_up
 from twinsieve.pipeline.service.warm_up import CompileProgress
 from twinsieve.stages import compiled
+from twinsieve.stages.judge import kernel_parts
 from twinsieve.stages.judge.kernel_parts import PARTS, Part
 
 _ECHO = "import sys\nfor line in sys.stdin: print(line.strip(), flush=True)"
@@ -85,7 +86,7 @@ def _compiles_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """One part that is missing, and compiled by this process."""
     done: list[str] = []
     part = Part("text", (), lambda: done.append("text"))
-    monkeypatch.setattr(warm_up, "PARTS", (part,))
+    monkeypatch.setattr(kernel_parts, "PARTS", (part,))
     monkeypatch.setattr(compiled, "kept_in", lambda name: Path("somewhere") if name in done else None)
     monkeypatch.setattr(compiled, "mark_as_ready", lambda _part: None)
     return done
@@ -99,6 +100,27 @@ def test_one_core_or_no_folder_compiles_in_this_process(
     monkeypatch.setattr(compiled, "writable", lambda: writable)
     assert warm_up.warm_up(processes=8)
     assert done == ["text"]
+
+
+@pytest.mark.parametrize("mine", [True, False])
+@pytest.mark.parametrize("there", [True, False])
+def test_the_folder_for_new_kernels_is_marked_once_it_has_all_parts(
+    monkeypatch: pytest.MonkeyPatch, mine: bool, there: bool
+) -> None:
+    """After that a start does not look for each part. A folder in the package is not written to."""
+    _compiles_here(monkeypatch)
+    marked: list[str] = ["text"] if there else []
+    folder = compiled.folders().write if mine else Path("package")
+    monkeypatch.setattr(warm_up, "LAST_PART", "text")
+    monkeypatch.setattr(compiled, "kept_in", lambda name: folder if name in marked else None)
+    monkeypatch.setattr(compiled, "mark_as_ready", marked.append)
+    assert warm_up.warm_up(processes=1)
+    assert marked == (["text", "all"] if mine else ["text"])
+    monkeypatch.setattr(kernel_parts, "PARTS", None)
+    if mine:
+        assert not warm_up.missing_parts()
+        assert warm_up.warm_up()
+        assert marked == ["text", "all"]
 
 
 @pytest.mark.parametrize(("flags", "lines"), [([], 1), (["-q"], 0)])
