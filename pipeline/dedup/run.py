@@ -19,7 +19,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -36,11 +36,11 @@ from twinsieve.pipeline.dedup.inputs import (
 from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.leaders import LeaderBook
 from twinsieve.pipeline.dedup.marked import Marker, refuse_unmarked
+from twinsieve.pipeline.dedup.progress import first_progress
 from twinsieve.pipeline.dedup.report import Examples, Reaches, Summary
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup.second_pass import SecondPass, refuse_keep
 from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, KeptApart, Sink, entered
-from twinsieve.pipeline.dedup.state import RunState, first_progress, run_state, state_place
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import TABLES, Dialect
 from twinsieve.pipeline.files.messages import InputReader, RowChunk
@@ -57,13 +57,16 @@ from twinsieve.pipeline.files.unreadable import (
 )
 from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_clashes
 from twinsieve.pipeline.messages.reader import load_kernels, make_batch
-from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.show import near_in_force
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.stages.contract import Batch, SieveStats, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.chunk_judge import segment_count
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.dedup.state import RunState
 
 
 class Job(NamedTuple):
@@ -131,7 +134,12 @@ class Dedup:
         if wanted.mark:
             refuse_unmarked(job.dialect.format)
         refuse_keep(wanted, job.inputs)
-        places = [state_place(wanted.state)] if wanted.state is not None else []
+        places = []
+        if wanted.state is not None:
+            # Only now, because most runs have no state, and a start should not wait for what writes one.
+            from twinsieve.pipeline.dedup.state import run_state, state_place
+
+            places = [state_place(wanted.state)]
         refuse_clashes(
             job.inputs,
             self._named_outputs(job),
@@ -190,6 +198,10 @@ class Dedup:
         if self._saved is not None:
             self._saved.seal_segments(warn)
             return
+        if segment_count(self._sieve.config) == 1:
+            return
+        from twinsieve.pipeline.pieces.segment_files import ScratchSegments
+
         scratch = ScratchSegments(self._scheme.scheme_id, self._scratch, warn)
         stack.callback(scratch.close)
         self._sieve.seal_into(scratch.write)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from twinsieve.pipeline.dedup.leaders import book_files
+from twinsieve.pipeline.dedup.progress import Progress
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import FileUse, Output
 from twinsieve.pipeline.pieces import UnreadableError
@@ -22,7 +22,6 @@ from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.state_folder import StateFolder
-from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.header import StateHeader
@@ -30,35 +29,6 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _HEADER = StateHeader(b"twinsieve files\n", (4,), "a state of `twinsieve dedup`", NEW_STATE)
 """Versions 2 and 3 were single files."""
-_KEPT_DIGESTS = 10_000
-"""Number of inputs that a state remembers; the oldest ones are forgotten first."""
-
-
-@dataclass(slots=True)
-class Progress:
-    """The progress of all runs on one state, from which a later run continues.
-
-    fields: the fields that are keys and scopes, by settings key. A run with other fields is refused, because
-        old and new keys would never be equal, or messages of different scopes would be compared
-    rows: number of rows read by all runs; the next row has position rows + 1
-    leaders: marks of the leader book, empty if there is no book
-    inputs: content digests of the inputs that were read to their end
-    """
-
-    fields: dict[str, list[str]]
-    rows: int = 0
-    leaders: list[list[int]] = field(default_factory=list)
-    inputs: list[str] = field(default_factory=list)
-
-    def remember(self, digests: list[str | None]) -> None:
-        """Add the digests of inputs that were read to their end; None, for no digest, is skipped."""
-        inputs = dict.fromkeys([*self.inputs, *filter(None, digests)])
-        self.inputs = list(inputs)[-_KEPT_DIGESTS:]
-
-
-def first_progress(settings: Settings) -> Progress:
-    """The progress before the first run."""
-    return Progress({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
 
 
 class RunState:

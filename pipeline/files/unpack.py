@@ -13,8 +13,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-import zstandard
-
 BLOCK_BYTES = 1 << 20
 
 PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
@@ -71,12 +69,15 @@ def unpacked(raw: io.BufferedReader, name: str) -> Iterator[bytes]:
             )
         else:
             yield from reads
-    except (zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
-        if "emory" in str(error):  # zstandard and lzma have no special error class for too little memory
-            raise PackedError(
-                "needs more memory to decompress than is allowed; decompress it first"
-            ) from error
-        raise _damaged(error) from error
+    except (zlib.error, lzma.LZMAError) as error:
+        raise _refused(error) from error
+
+
+def _refused(error: Exception) -> PackedError:
+    """What the error of a library means."""
+    if "emory" in str(error):  # zstandard and lzma have no special error class for too little memory
+        return PackedError("needs more memory to decompress than is allowed; decompress it first")
+    return _damaged(error)
 
 
 def _damaged(error: Exception) -> PackedError:
@@ -111,6 +112,9 @@ def _is_skippable(head: bytes) -> bool:
 
 
 def _zstd_blocks(reads: Iterator[bytes]) -> Iterator[bytes]:
+    # Only now, because its import takes a part of each start.
+    import zstandard
+
     unpacker = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     frame = None
     for packed in reads:
@@ -120,7 +124,10 @@ def _zstd_blocks(reads: Iterator[bytes]) -> Iterator[bytes]:
             piece = packed[start : start + _ZSTD_SLICE]
             while piece:
                 frame = frame or unpacker.decompressobj()
-                pieces.append(frame.decompress(piece))
+                try:
+                    pieces.append(frame.decompress(piece))
+                except zstandard.ZstdError as error:
+                    raise _refused(error) from error
                 size += len(pieces[-1])
                 piece = frame.unused_data if frame.eof else b""
                 if frame.eof:

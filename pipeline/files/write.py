@@ -20,8 +20,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, Self, cast
 
-import zstandard
-
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import named_files
@@ -329,6 +327,9 @@ def _packer(name: str, plain: _Plain) -> _Packer:
     if name.endswith(".gz"):
         return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0)
     if name.endswith(".zst"):
+        # Only now, because its import takes a part of each start.
+        import zstandard
+
         packer = zstandard.ZstdCompressor(level=3, write_checksum=True)
         return packer.stream_writer(stream, closefd=False)
     if name.endswith(".bz2"):

@@ -1,0 +1,37 @@
+"""The progress of the runs on one state, and that of a run without a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from twinsieve.pipeline.settings.model import Settings
+
+_KEPT_DIGESTS = 10_000
+"""Number of inputs that a state remembers; the oldest ones are forgotten first."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """The progress of all runs on one state, from which a later run continues.
+
+    fields: the fields that are keys and scopes, by settings key. A run with other fields is refused, because
+        old and new keys would never be equal, or messages of different scopes would be compared
+    rows: number of rows read by all runs; the next row has position rows + 1
+    leaders: marks of the leader book, empty if there is no book
+    inputs: content digests of the inputs that were read to their end
+    """
+
+    fields: dict[str, list[str]]
+    rows: int = 0
+    leaders: list[list[int]] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+
+    def remember(self, digests: list[str | None]) -> None:
+        """Add the digests of inputs that were read to their end; None, for no digest, is skipped."""
+        inputs = dict.fromkeys([*self.inputs, *filter(None, digests)])
+        self.inputs = list(inputs)[-_KEPT_DIGESTS:]
+
+
+def first_progress(settings: Settings) -> Progress:
+    """The progress before the first run."""
+    return Progress({"exact.fields": list(settings.exact.fields), "scope": list(settings.scope)})
