@@ -43,8 +43,10 @@ class Asked(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Records of one session that are read together with others. size: at least their `bytes_held`
-    refused: rows that the output does not accept; foreign: by row, removed headers that look like ours
+    """Records of one session that are read together with others.
+
+    size: at least their `bytes_held`; refused: rows that the output does not accept, with the reason
+    foreign: by row, number of removed headers that look like ours
     """
 
     session: Session

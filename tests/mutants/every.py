@@ -13,6 +13,8 @@ OPENINGS = "pipeline/worker/openings.py"
 OUTBOX = "pipeline/worker/outbox.py"
 ANSWERS = "pipeline/worker/answers.py"
 EMIT = "pipeline/worker/emit.py"
+VERDICT_HEADERS = "pipeline/worker/verdict_headers.py"
+LIMITS = "pipeline/kafka/limits.py"
 TOPICS = "pipeline/worker/topics.py"
 LEDGER = "pipeline/index/ledger.py"
 STATE = "pipeline/index/state.py"
@@ -250,6 +252,27 @@ WORKERS = (
         "rows = np.flatnonzero(kinds == Kind.UNIQUE)",
         "rows = np.flatnonzero((kinds == Kind.UNIQUE) | (kinds == Kind.REPLAYED))",
         EDGES,
+    ),
+    Mutant(
+        "a message is refused for the longer headers of another",
+        EMIT,
+        "return transactor.unsendable(config.output, _uniques(records, rows, origin=config.origin_header))",
+        "return transactor.unsendable(config.output, longest)",
+        ("tests/worker/test_dead_letters.py",),
+    ),
+    Mutant(
+        "the first look at a duplicate's headers leaves its leader out",
+        VERDICT_HEADERS,
+        '(LEADER, f"{topic}[{MAX_PARTITIONS}]@{MAX_OFFSETS}".encode()),',
+        '(LEADER, b""),',
+        ("tests/wire/test_headers.py",),
+    ),
+    Mutant(
+        "headers that messages share count once",
+        LIMITS,
+        "lists = {id(headers): headers for headers in messages.headers}.values()",
+        "lists = messages.headers[:1]",
+        ("tests/broker/test_limits.py",),
     ),
     Mutant(
         "messages of a block come out in reverse order",

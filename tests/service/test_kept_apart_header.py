@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
+from tests.room_for import RoomFor
 from tests.service.test_changed_settings import IN, base, deployment, posts, with_section
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
-from twinsieve.pipeline.broker.records import Messages, Records
+from twinsieve.pipeline.broker.records import Records
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.headers import KEPT_APART
 from twinsieve.pipeline.wire.ruling import Result, Ruling
@@ -98,19 +98,3 @@ def test_a_message_that_has_no_room_for_the_header_comes_out_without_it() -> Non
     Emitter(config, {}, transactor).add(emission, PendingBlock(0, 2, records, {}, 5, {}), ruling)
     [messages] = emission.outgoing.values()
     assert messages.headers == [(), ((KEPT_APART, b"number"),)]
-
-
-@dataclass
-class RoomFor:
-    """Refuses what has more bytes, headers counted."""
-
-    size: int
-
-    def unsendable(self, _topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
-        bytes_ = [
-            len(value or b"") + sum(len(name) + len(held or b"") for name, held in headers)
-            for value, headers in zip(messages.values, messages.headers, strict=True)
-        ]
-        return {
-            row: DeadLetterReason.TOO_LARGE_FOR_TOPIC for row, each in enumerate(bytes_) if each > self.size
-        }

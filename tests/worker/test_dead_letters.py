@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.configs import emit_config
+from tests.room_for import RoomFor
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition, Records
@@ -110,21 +111,6 @@ def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
     assert [dict(headers)[ORIGIN] for headers in dead.headers] == [b"posts[3]@5", b"posts[3]@6"]
 
 
-class _RoomFor:
-    """Stands for a client of topics that take messages of so many bytes, names and headers counted."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def unsendable(self, _topic: str, messages: Messages) -> dict[int, DeadLetterReason]:
-        rows = zip(messages.values, messages.headers, strict=True)
-        return {
-            row: DeadLetterReason.TOO_LARGE_FOR_TOPIC
-            for row, (value, headers) in enumerate(rows)
-            if len(value or b"") + sum(len(name) + len(held or b"") for name, held in headers) > self._size
-        }
-
-
 @pytest.mark.parametrize("spare", [0, -1])
 def test_only_what_does_not_fit_with_its_own_headers_is_refused(spare: int) -> None:
     """Other messages of the block have longer headers, and a first look is at the longest that there may be."""
@@ -132,13 +118,13 @@ def test_only_what_does_not_fit_with_its_own_headers_is_refused(spare: int) -> N
     records = Records(_SOURCE, [5, 100_000], [17, 17], [None, None], [first, b"v"], [_HEADERS, ()])
     room = len(first) + len("trace1") + len(ORIGIN) + len("posts[3]@5")
     config = emit_config("posts.unique", duplicates="posts.duplicates", dead_letter="posts.dead")
-    transactor = cast(TransactionalProducer, _RoomFor(room + spare))
+    transactor = cast(TransactionalProducer, RoomFor(room + spare))
     refused = unsendable(config, records, transactor)
     assert refused == ({0: DeadLetterReason.TOO_LARGE_FOR_TOPIC} if spare else {})
     # As duplicates they have a header more.
     verdicts = Verdicts.blank(2, fill={"kinds": Kind.EXACT})
     ruling = Ruling(7, 1, Result.JUDGED, 5, 100_001, np.zeros(2, np.uint8), verdicts)
-    transactor = cast(TransactionalProducer, _RoomFor(room + len(STAGE) + len("exact") + spare))
+    transactor = cast(TransactionalProducer, RoomFor(room + len(STAGE) + len("exact") + spare))
     emission = Emission()
     Emitter(config, {}, transactor).add(emission, PendingBlock(5, 100_001, records), ruling)
     written = {topic: messages for (topic, _), messages in emission.outgoing.items()}

@@ -86,7 +86,7 @@ def positional_produce(producer: Producer) -> Callable[[str, Value, Value, int, 
     name of that callback), timestamp in ms (0: now), list of headers or None.
 
     A call with names takes longer, as it compares each of them, and there is one for each message. The
-    documentation gives the names alone; the places are the same from 0.11.4 to 2.16. Under a release with
+    documentation gives the names alone; the places are the same from 2.5 to 2.16. Under a release with
     others the first message raises TypeError, and nothing is sent. Upstream issue: none found.
     """
     produce: Callable[[str, Value, Value, int, Any, None, int, Any], None] = producer.produce
