@@ -849,8 +849,8 @@ OPERATED = (
     Mutant(
         "headers that a producer forged reach the outputs",
         ASKS,
-        "            records, foreign = without_foreign(original)\n",
-        "            records, foreign = original, without_foreign(original)[1]\n",
+        "            records, foreign = without_foreign(part.records)\n",
+        "            records, foreign = part.records, without_foreign(part.records)[1]\n",
         ("tests/worker/test_foreign_headers.py",),
     ),
     Mutant(
