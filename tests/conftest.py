@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
@@ -19,10 +18,6 @@ from tests.calling import run as run
 from tests.calling import started as started
 
 _ROOT = Path(__file__).resolve().parent.parent
-
-# As in the program (`twinsieve/__main__.py`). With the default threshold Python searches the many objects of a
-# test process for garbage again and again.
-gc.set_threshold(100_000)
 
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True, print_blob=True)
