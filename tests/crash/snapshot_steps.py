@@ -54,6 +54,7 @@ class Killed:
         self._nth = nth
         self._victim: Index | None = None
         self._storages: list[Storage] = []
+        self._files: list[NewFile] = []
         self.is_dead = False
         self.counts: Counter[SnapshotStep] = Counter()
         self._patch(monkeypatch, Journal, "_write", lambda *_: SnapshotStep.RECORD)
@@ -89,6 +90,8 @@ class Killed:
                 return plain(*args, **kwargs)
             self.check()
             result = plain(*args, **kwargs)
+            if isinstance(result, NewFile):
+                self._files.append(result)
             step = step_of(*args)
             if step is not None:
                 self.counts[step] += 1
@@ -108,6 +111,9 @@ class Killed:
         victim, self._victim = self._victim, None
         assert victim is not None
         let_go(victim)
+        # Also of a file that only a frame of its error holds: when that is found is up to the interpreter.
+        for file in self._files:
+            file.release()
 
 
 def let_go(index: Index) -> None:
