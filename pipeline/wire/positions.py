@@ -66,11 +66,7 @@ def pack_positions(topic_number: int, partition: int, offsets: NDArray[np.int64]
 
 def unpack_position(packed: int) -> Position:
     """The parts of this packed position."""
-    return Position(
-        packed >> (_OFFSET_BITS + _PARTITION_BITS),
-        packed >> _OFFSET_BITS & (MAX_PARTITIONS - 1),
-        packed & (MAX_OFFSETS - 1),
-    )
+    return Position(*source_parts(packed >> _OFFSET_BITS), packed & (MAX_OFFSETS - 1))
 
 
 def sources_and_offsets(packed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
