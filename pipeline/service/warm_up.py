@@ -85,25 +85,23 @@ def warm_up(
     A part whose process ends early is compiled later, by the first process that needs its kernels.
     """
     missing = missing_parts()
-    if not missing:
-        _mark_all()
-        return True
-    count = min(processes or cores(), len(missing))
-    report(CompileProgress(0, len(missing), "", 0.0, count))
-    if _others_compile(len(missing), processes):
-        _compile_in(count, missing, report, stopped)
-    else:
-        _compile_here(missing, report, stopped)
-    if missing_parts():
-        return False
+    if missing:
+        count = min(processes or cores(), len(missing))
+        report(CompileProgress(0, len(missing), "", 0.0, count))
+        if _others_compile(len(missing), processes):
+            _compile_in(count, missing, report, stopped)
+        else:
+            _compile_here(missing, report, stopped)
+        if missing_parts():
+            return False
     _mark_all()
     return True
 
 
 def _mark_all() -> None:
     """Mark the folder for new kernels, if it has all parts; one in the package was marked when made."""
-    is_there = compiled.kept_in(LAST_PART) == compiled.folders().write
-    if is_there and compiled.kept_in(_ALL_PARTS) is None:
+    is_marked = compiled.kept_in(_ALL_PARTS) is not None
+    if not is_marked and compiled.kept_in(LAST_PART) == compiled.folders().write:
         compiled.mark_as_ready(_ALL_PARTS)
 
 
