@@ -4,7 +4,7 @@ or nothing."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import itemgetter
@@ -123,10 +123,34 @@ def unsendable(
     rows = range(len(records))
     # Offsets ascend, so the last origin is one of the longest.
     more = [_origin_header(records, rows[-1])] if config.origin_header else []
-    longest = _messages(records, rows, [(*own, *more) if own else more for own in records.headers])
-    if not transactor.unsendable(config.output, longest):
-        return {}
-    return transactor.unsendable(config.output, _uniques(records, rows, origin=config.origin_header))
+    plain = _messages(records, rows, records.headers)
+    return _refused(
+        transactor,
+        config.output,
+        plain,
+        more,
+        lambda: _uniques(records, rows, origin=config.origin_header),
+    )
+
+
+def _refused(
+    transactor: TransactionalProducer,
+    topic: str,
+    plain: Messages,
+    more: Sequence[Header],
+    whole: Callable[[], Messages],
+) -> dict[int, DeadLetterReason]:
+    """Rows that the topic would refuse, with the reason.
+
+    The topic is asked about each message with all of `more` first, because `more` is one object for all
+    rows. Only if it refuses one, the messages as they would be sent count.
+
+    plain: the messages with their original headers alone
+    more: at least as many headers, and bytes of them, as `whole` adds to any message
+    whole: returns the messages as they would be sent
+    """
+    longest = replace(plain, headers=[(*own, *more) if own else more for own in plain.headers])
+    return transactor.unsendable(topic, whole()) if transactor.unsendable(topic, longest) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +238,8 @@ class Emitter:
             headers = [[*own, *why] for own, why in zip(original, explained, strict=True)]
         messages = _messages(records, rows, headers)
         more = [*longest_explanation(ruling), _origin_header(records, rows[-1])]
-        longest = replace(messages, headers=[(*own, *more) if own else more for own in original])
-        refused: dict[int, DeadLetterReason] = {}
-        if self.transactor.unsendable(topic, longest):
-            refused = self.transactor.unsendable(topic, messages)
+        plain = replace(messages, headers=original)
+        refused = _refused(self.transactor, topic, plain, more, lambda: messages)
         if refused:
             kept = [place for place in range(len(rows)) if place not in refused]
             messages = _messages(records, [rows[place] for place in kept], [headers[place] for place in kept])

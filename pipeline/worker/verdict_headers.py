@@ -27,10 +27,8 @@ _NOTES = {
     flags: b",".join((flag.name or "").lower().encode() for flag in _NOTED if flags & flag)
     for flags in range(256)
 }
-
-
 _LONGEST_NUMBER = b"9" * 20
-"""Of an int64, or a similarity."""
+"""No int64 and no similarity has more digits."""
 
 
 def explain_rows(ruling: Ruling, rows: Sequence[int]) -> list[list[Header]]:

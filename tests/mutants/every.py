@@ -256,8 +256,8 @@ WORKERS = (
     Mutant(
         "a message is refused for the longer headers of another",
         EMIT,
-        "return transactor.unsendable(config.output, _uniques(records, rows, origin=config.origin_header))",
-        "return transactor.unsendable(config.output, longest)",
+        "return transactor.unsendable(topic, whole()) if transactor.unsendable(topic, longest) else {}",
+        "return transactor.unsendable(topic, longest)",
         ("tests/worker/test_dead_letters.py",),
     ),
     Mutant(
