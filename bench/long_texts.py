@@ -84,7 +84,7 @@ CHANGES: dict[str, tuple[bool, Change]] = {
     "a number replaced": (False, _other_number),
     "a negation added": (False, _negation),
 }
-"""By name: whether a reader calls the copy the same, and the change of the posts behind what is stored."""
+"""By name: whether the copy still says the same, and the change of the posts behind what is stored."""
 
 
 def pairs(count: int, change: Change) -> list[str]:
@@ -115,9 +115,7 @@ def main() -> None:
     console.print(machine_line())
     count = int(sys.argv[1]) if sys.argv[1:] else 200
     scheme = Scheme(SchemeConfig(TextConfig("plain")))
-    table = Table(
-        "behind 512 characters", "a reader says", "pairs", "dropped, off", "dropped, guards", "by tail"
-    )
+    table = Table("behind 512 characters", "meaning", "pairs", "dropped, off", "dropped, guards", "by tail")
     for name, (same, change) in CHANGES.items():
         batch = batch_of(*scheme.read(pairs(count, change)))
         off, guards = judged(batch, "off"), judged(batch, "guards")

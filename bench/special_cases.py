@@ -2,7 +2,7 @@
 
     python -m bench.special_cases
 
-The rules in plain Python (tests/stages/differ/plain_differences.py) judge every pair that readers judged
+The rules in plain Python (tests/stages/differ/plain_differences.py) judge every labelled pair
 and every hard pair that is alike enough, under the profile of its set, once as they are and once without
 each special case. A case helps where a pair is right with it and wrong without it; it harms where it is the
 other way round. Pairs labelled `unsure`, and hard pairs without a wish, do not count. Of a body beyond what
@@ -56,7 +56,7 @@ class Case(NamedTuple):
     hard: bool
 
     def right(self) -> bool:
-        """Whether the rules say what readers said."""
+        """Whether the rules agree with the label."""
         return (plain.reason(*self.later, *self.earlier, self.differences) == Rule.NONE) == self.same
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="How many rows from the first PAIRS covers (up to the last row it names).",
 )
-@click.option("--judged", type=FILE_NAME, help="Pairs that readers labelled, in place of PAIRS.")
+@click.option("--judged", type=FILE_NAME, help="Pairs with labels, in place of PAIRS.")
 @click.option("--wrong", type=FILE_NAME, help="Rows wrongly kept or dropped, JSON lines.")
 @click.option("--stats", type=FILE_NAME, help="The report as JSON.")
 @format_options("Format of INPUT (by file name).")
@@ -70,11 +70,11 @@ def command(
     The ideal result drops a row if an earlier kept row is similar enough. Pairs with an id that is not among
     the first rows of INPUT are ignored, and so are rows after the last one that PAIRS names (see --rows).
 
-    --judged compares with the labels of readers: FILE has a header and the columns later_id, earlier_id,
-    label (same, different or unsure) and optionally set, separated by tabs. The report of `tune` makes such a
-    file. A row without an id is named by its number: row:17. Each pair is judged alone under the settings.
-    The tables show precision and recall with 95 % intervals, by set and by similarity, and the labels of the
-    pairs that were kept apart, by reason.
+    --judged compares with labels: FILE has a header and the columns later_id, earlier_id, label (same,
+    different or unsure) and optionally set, separated by tabs. The report of `tune` makes such a file. A row
+    without an id is named by its number: row:17. Each pair is judged alone under the settings. The tables
+    show precision (pairs labelled unsure are left out) and recall with 95 % intervals, by set and by
+    similarity, and the labels of the pairs that were kept apart, by reason.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.evaluate import run_evaluate

@@ -94,8 +94,9 @@ def command(
 
     The report also shows how similar the pairs are, clusters, reasons, windows and costs. In it you label
     pairs (same, different, unsure) and download the labels. With --judged each point then shows precision
-    (the share of the dropped pairs that readers call the same) and recall, and a profile and a similarity are
-    recommended, or the reason why not is said. The report holds messages: it is readable for you alone.
+    (the share of the dropped pairs that you labelled same; pairs labelled unsure are left out) and recall,
+    and a profile and a similarity are recommended, or the reason why not. The report holds messages: it is
+    readable for you alone.
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.judged import names_in, read_judged

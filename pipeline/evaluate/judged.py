@@ -1,5 +1,4 @@
-"""Compare the sieve with labels that readers gave to pairs: precision and recall by set, by similarity and by
-reason."""
+"""Compare the sieve with the labels of pairs: precision and recall by set, by similarity and by reason."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _BANDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """The names of two rows (`row_names`), and the label that a reader gave the pair (one of LABELS).
+    """The names of two rows (`row_names`), and the label of the pair (one of LABELS).
 
     set: name of the group of pairs to which it belongs; "" for none
     """
@@ -78,6 +77,8 @@ class Share:
         return wilson(self.value, self.of, level)
 
     def __str__(self) -> str:
+        if not self.of:
+            return "–"
         low, high = self.interval
         return f"{self.value:.3f} ({low:.2f}-{high:.2f})"
 

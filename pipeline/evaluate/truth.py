@@ -51,7 +51,7 @@ def read_pairs(path: Path) -> list[Pair]:
     lines = read_lines(path)
     if not lines or lines[0] != HEADER:
         names = ", ".join(HEADER.split())
-        labels = "; labels of readers are given with --judged FILE" if lines and "label" in lines[0] else ""
+        labels = "; give labels with --judged FILE" if lines and "label" in lines[0] else ""
         raise UsageError(
             f"{path}:1: is not a file of pairs; its first line must name the columns {names}, "
             f"with tabs between{labels}"

@@ -1,4 +1,4 @@
-"""Draw pairs of similar messages for a reader to label, evenly over similarity and length."""
+"""Draw pairs of similar messages to label, evenly over similarity and length."""
 
 from __future__ import annotations
 

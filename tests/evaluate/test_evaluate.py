@@ -142,6 +142,7 @@ def test_an_interval_holds_the_share_and_narrows_with_the_number() -> None:
     wide, narrow = Share(9, 10).interval, Share(900, 1000).interval
     assert wide[0] < narrow[0] < 0.9 < narrow[1] < wide[1] < 1.0
     assert (Share(0, 0).interval, Share(10, 10).interval[1]) == ((0.0, 1.0), pytest.approx(1.0))
+    assert (str(Share(0, 0)), str(Share(9, 10))) == ("–", "0.900 (0.60-0.98)")
 
 
 def test_judged_pairs_without_text_or_with_another_label_are_refused(tmp_path: Path) -> None:

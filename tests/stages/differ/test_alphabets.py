@@ -1,4 +1,4 @@
-"""Words, names, sums, times and dates of alphabets: pairs that a reader calls the same, and pairs that he does not."""
+"""Words, names, sums, times and dates of alphabets: pairs that say the same, and pairs that do not."""
 
 from __future__ import annotations
 
