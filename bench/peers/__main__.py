@@ -23,6 +23,7 @@ from bench.peers.installation import Installation, installed
 from bench.peers.latency import Latency, latencies
 from bench.peers.programs import WORKERS, medians
 from bench.peers.throughput import Result, results
+from twinsieve.pipeline.evaluate.judged import Share
 from twinsieve.pipeline.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +69,7 @@ def _files(peers: Installation, rows: int, times: int, *, plots: bool) -> dict[s
     print(markdown(head, table), flush=True)
     _print_errors(errors)
     if plots:
-        labels = {each.name: f"{each.score.near:.0%} of edited ones found" for each in found}
+        labels = {each.name: f"{each.score.near.value:.0%} of edited ones found" for each in found}
         _bars({each.name: each.rate(rows) for each in found}, labels, "posts a second", "peers-files.svg")
     runs = {
         each.name: {"runs": [run._asdict() for run in each.runs], "score": each.score._asdict()}
@@ -86,10 +87,15 @@ def _row_of_file(each: Contestant, rows: int) -> list[str]:
         f"{rates[0]:,.0f}, {rates[-1]:,.0f}",
         f"{middle.cpu:.1f}",
         f"{middle.mib:,.0f}",
-        f"{each.score.exact:.1%}",
-        f"{each.score.near:.1%}",
-        f"{each.score.lost:.2%}",
+        f"{each.score.exact.value:.1%}",
+        _percent(each.score.near, 1),
+        _percent(each.score.lost, 2),
     ]
+
+
+def _percent(share: Share, digits: int) -> str:
+    low, high = share.interval
+    return f"{share.value:.{digits}%} ({low * 100:.{digits}f}–{high * 100:.{digits}f})"
 
 
 def _kafka(peers: Installation, messages: int, times: int, *, plots: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import orjson
 
 from bench.peers.installation import Installation
+from twinsieve.pipeline.evaluate.judged import Share
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = (sys.executable, "-m", "twinsieve", "dedup", "-q")
@@ -36,9 +37,9 @@ class Score(NamedTuple):
     lost: share of posts, without short ones, of which neither the post nor anything made from it is left
     """
 
-    exact: float
-    near: float
-    lost: float
+    exact: Share
+    near: Share
+    lost: Share
 
 
 class Run(NamedTuple):
@@ -108,13 +109,14 @@ def score_of(truth: list[Mapping[str, str]], output: Path) -> Score:
     return Score(
         _dropped([rows for group in texts.values() for rows in group.values()]),
         _dropped(groups),
-        sum(not any(group) for group in groups) / len(groups),
+        Share(sum(not any(group) for group in groups), len(groups)),
     )
 
 
-def _dropped(groups: list[list[bool]]) -> float:
+def _dropped(groups: list[list[bool]]) -> Share:
     """Share dropped of what need not be kept: all but one of each group. groups: whether each is kept"""
-    return sum(len(group) - max(1, sum(group)) for group in groups) / sum(len(group) - 1 for group in groups)
+    dropped = sum(len(group) - max(1, sum(group)) for group in groups)
+    return Share(dropped, sum(len(group) - 1 for group in groups))
 
 
 def _run(command: list[str | Path]) -> Run | str:
