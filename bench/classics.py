@@ -5,7 +5,7 @@
 Recipes: config/classic-*.yaml and the default, under the profile of the set. Sets: generated posts and
 articles, and real ones where TWINSIEVE_DATA names their folder. A threshold (similarity, bits, or shared
 hashes) is the best one by near F1 over the rows of the first half of a set; the scores are those of the rows
-of the second half. Of the pairs that readers labelled, every second one chooses the threshold, by F½, and the
+of the second half. Of the labelled pairs, every second one chooses the threshold, by F½, and the
 others are judged. The famous pair is judged by the settings of the file. The tables replace those of the page
 (a set that is not there leaves its table as it was). Two runs differ in their times alone.
 """
@@ -54,7 +54,7 @@ HEAD = (
     "precision",
     "recall",
     "near F1",
-    "readers: threshold",
+    "labels: threshold",
     "precision",
     "recall",
     "µs",
@@ -161,7 +161,7 @@ class Measured:
         stats = sieve.stats()
         return seconds / len(batch) * 1e6, stats.bytes_used / stats.held
 
-    def readers(self, thresholds: Sequence[Threshold]) -> tuple[str, str, str]:
+    def by_labels(self, thresholds: Sequence[Threshold]) -> tuple[str, str, str]:
         """(threshold, precision, recall) of every second labelled pair; the others choose the threshold."""
         if not self._pairs:
             return "–", "–", "–"
@@ -217,7 +217,7 @@ def row(recipe: Recipe, rows: Rows) -> list[str]:
         f"{scores.every.precision:.3f}",
         f"{scores.every.recall:.3f}",
         f"{scores.near.f1:.3f}",
-        *measured.readers(thresholds),
+        *measured.by_labels(thresholds),
         f"{micros:,.0f}",
         f"{held:,.0f}",
         "dropped" if _drops_pair(thresholds[0]) else "kept",
@@ -226,7 +226,7 @@ def row(recipe: Recipe, rows: Rows) -> list[str]:
 
 @cache
 def labelled() -> dict[str, list[JudgedPair]]:
-    """Pairs that readers labelled, by set."""
+    """The labelled pairs, by set."""
     by_set: dict[str, list[JudgedPair]] = {}
     for pair in judged_pairs() if named_dir() is not None else []:
         by_set.setdefault(pair.set, []).append(pair)

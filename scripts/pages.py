@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from scripts import label_tables
 from scripts.settings_text import all_keys, example
 from twinsieve.pipeline.service.cost_lines import proposal_lines
 from twinsieve.pipeline.service.cover import Asked, settings_to_cover
@@ -44,7 +45,12 @@ def projection() -> str:
     return "\n".join(["```", f"$ {command} {flags}", *lines, "```"]) + "\n"
 
 
-PARTS: dict[str, Callable[[], str]] = {"projection": projection, "rules": rules_table, "settings": all_keys}
+PARTS: dict[str, Callable[[], str]] = {
+    "projection": projection,
+    "rules": rules_table,
+    "settings": all_keys,
+    **label_tables.PARTS,
+}
 """What each part holds, by its name."""
 
 

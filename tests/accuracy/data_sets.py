@@ -30,13 +30,9 @@ def data_dir() -> Path:
 
 def missing_files(folder: Path) -> list[str]:
     """Names of the files that the data sets consist of and the folder lacks."""
-    names = [
-        "body.py",
-        "judged_dev.tsv",
-        "judged3_dev.tsv",
-        "articles_dev.jsonl.gz",
-        "articles_dev.truth.tsv",
-    ]
+    names = ["body.py", "hard_dev.jsonl", "articles_dev.jsonl.gz", "articles_dev.truth.tsv"]
+    names += [f"{name}_dev.tsv" for name in ("judged", "judged2", "judged3", "judged5", "drops")]
+    names += [f"{name}_dev.jsonl.gz" for name in MORE_LANGUAGES]
     for data in (WEIBO, *POOLED, *ALPHABETS):
         names += [f"{data.name}_dev.jsonl.gz", f"{data.name}_dev.pairs.tsv.gz"]
     return [name for name in names if not (folder / name).is_file()]
@@ -68,6 +64,8 @@ POOLED = (
 )
 ALPHABETS = (DataSet("world", 14_241, "plain"), DataSet("headlines", 19_999, "plain"))
 """Tweets of 13 events in many languages, and headlines in English."""
+MORE_LANGUAGES = ("th_posts", "ko_comments", "ar_tweets", "id_products", "ja_reviews", "ja_tweets")
+"""Sets without a file of true pairs."""
 ARTICLES = DataSet("articles", 1_000, "plain")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.accuracy.data_sets import POOLED, WEIBO
-from tests.accuracy.labels import PROFILES, hard_labels, judged_labels
+from tests.accuracy.labels import hard_labels
 from tests.accuracy.quality import (
     NO_GUARD,
     article_pairs,
@@ -20,7 +20,6 @@ from twinsieve.pipeline.evaluate.evaluate import (
     EvaluationReport,
     Variant,
 )
-from twinsieve.pipeline.evaluate.judged import JudgedVerdict, precision, recall
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
@@ -95,22 +94,6 @@ def test_articles_lead_to_the_planted_pairs_and_to_nothing_else() -> None:
         found, planted = article_pairs(at)
         assert len(planted) == 10
         assert found == planted
-
-
-@pytest.fixture(scope="module")
-def judged() -> list[JudgedVerdict]:
-    return judged_labels()
-
-
-def test_of_what_readers_call_the_same_most_is_dropped_and_little_else(judged: list[JudgedVerdict]) -> None:
-    assert precision(judged).value >= 0.97
-    assert recall(judged).value >= 0.70
-    microblogs = [one for one in judged if PROFILES[one.pair.set] == "microblog"]
-    assert precision(microblogs).value >= 0.98
-    assert recall(microblogs).value >= 0.83
-    titles = [one for one in judged if one.pair.set == "titles_dev"]
-    assert precision(titles).value >= 0.92
-    assert recall(titles).value >= 0.50
 
 
 def test_hard_pairs_get_the_wanted_verdict() -> None:

@@ -1,0 +1,95 @@
+"""The tables of README.md and docs/BENCHMARKS.md on labelled pairs, from the counts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tests.accuracy.label_counts import GUARD, NONE, OTHERS, PROFILE, WHOLE_RUN, Counts, stored
+from tests.accuracy.labels import configured
+from tests.accuracy.whole_runs import RUN_PROFILES
+from twinsieve.pipeline.evaluate.judged import Share
+from twinsieve.stages.contract import SIMILARITY_SCALE
+
+_TEXTS = {
+    "weibo_dev": "Weibo posts",
+    "comments_dev": "comments on Weibo",
+    "tweets_dev": "English tweets",
+    "world_dev": "tweets in many languages",
+    "th_posts_dev": "Thai posts",
+    "ko_comments_dev": "Korean comments",
+    "ar_tweets_dev": "Arabic tweets",
+    "headlines_dev": "English headlines",
+    "titles_dev": "Chinese titles",
+    "id_products_dev": "Indonesian product titles",
+    "sms_dev": "Chinese spam SMS",
+    "ja_reviews_dev": "Japanese hotel reviews",
+    "ja_tweets_dev": "Japanese jokes",
+}
+"""What each set holds, in the order of the tables."""
+
+
+def by_profile() -> str:
+    """For README: what to expect of the profile for each kind of text."""
+    table = stored()
+    rows = [
+        "| your texts | profile | similar from | whole run: right / wrong / unsure | precision "
+        "| pairs: precision | recall |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, texts in _TEXTS.items():
+        run, others = table[WHOLE_RUN].get(name), table[OTHERS].get(name)
+        if run is None:
+            continue
+        similarity = configured(RUN_PROFILES[name])[1].near.similarity / SIMILARITY_SCALE
+        pairs = [shown(others.precision), shown(others.recall)] if others else ["–", "–"]
+        cells = [texts, _profile(name), f"{similarity:.2f}".lstrip("0"), _labels(run), shown(run.precision)]
+        rows.append(f"| {' | '.join([*cells, *pairs])} |")
+    return "\n".join(rows) + "\n"
+
+
+def of_measure(measure: str) -> str:
+    """For BENCHMARKS: the counts and shares of each set. measure: of the stored counts"""
+    with_recall = measure != WHOLE_RUN
+    with_profile = measure in (PROFILE, WHOLE_RUN)
+    head = ["texts", *["profile"] * with_profile, "right / wrong / unsure", "precision", "unsure as wrong"]
+    head += ["recall"] * with_recall
+    rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name in [name for name in _TEXTS if name in stored()[measure]]:
+        counts = stored()[measure][name]
+        cells = [_TEXTS[name], *[_profile(name)] * with_profile, _labels(counts)]
+        cells += [shown(counts.precision), shown(counts.precision_at_worst)]
+        cells += [shown(counts.recall)] * with_recall
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def shown(share: Share) -> str:
+    """A share and its 95 % interval in percent.
+
+    >>> shown(Share(51, 72)), shown(Share(0, 0))
+    ('70.8 % (59–80)', '–')
+    """
+    if not share.of:
+        return "–"
+    low, high = share.interval
+    return f"{share.value * 100:.1f} % ({low * 100:.0f}–{high * 100:.0f})"
+
+
+def _profile(name: str) -> str:
+    profile = RUN_PROFILES[name]
+    return "none" if profile == "default" else f"`{profile}`"
+
+
+def _labels(counts: Counts) -> str:
+    return f"{counts.right} / {counts.wrong} / {counts.unsure}"
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "labels by profile": by_profile,
+    "labels of whole runs": partial(of_measure, WHOLE_RUN),
+    "labels of pairs": partial(of_measure, PROFILE),
+    "labels left out": partial(of_measure, OTHERS),
+    "labels without a profile": partial(of_measure, NONE),
+    "labels with guards": partial(of_measure, GUARD),
+}
