@@ -33,9 +33,10 @@ _CERTAIN = {
         "answers in another protocol; kafka.security.protocol is {protocol}, try ssl or sasl_ssl"
     ),
 }
+_CLOSED = "socket disconnected|connection reset"
 _MAY_PASS = {
     "dns|name or service not known|name resolution": ("the host name is not known; check kafka.bootstrap"),
-    "socket disconnected|connection reset": "closes the connection at {step}",
+    _CLOSED: "closes the connection at {step}",
     "refused": "nothing listens there; start the broker or correct kafka.bootstrap",
 }
 
@@ -59,9 +60,20 @@ def unreachable(settings: KafkaSettings, reports: Sequence[str]) -> BrokerError:
         if "sasl" in security.protocol
         else "once; check kafka.security.protocol",
     }
-    low = " | ".join(reports).lower()
-    for signs, advice in (_CERTAIN | _MAY_PASS).items():
-        if re.search(signs, low):
-            return BrokerError(f"{where}: {advice.format(**words)}", retryable=signs in _MAY_PASS)
+    signs = _signs_in(reports)
+    if signs is not None:
+        advice = (_CERTAIN | _MAY_PASS)[signs]
+        return BrokerError(f"{where}: {advice.format(**words)}", retryable=signs in _MAY_PASS)
     last = " ".join(reports[-1].split())[:200] if reports else "no answer"
     return BrokerError(f"{where}: cannot be reached ({last}); check kafka.bootstrap", retryable=True)
+
+
+def is_plain(reports: Sequence[str]) -> bool:
+    """Whether these reports name a cause that a few more seconds seldom remove. A broker that is starting may
+    close connections for a while, so a closed connection does not count."""
+    return _signs_in(reports) not in (None, _CLOSED)
+
+
+def _signs_in(reports: Sequence[str]) -> str | None:
+    low = " | ".join(reports).lower()
+    return next((signs for signs in _CERTAIN | _MAY_PASS if re.search(signs, low)), None)

@@ -87,7 +87,7 @@ def run_service(
     stop = stop or threading.Event()
     scheme_config(settings)  # raises for problems of the settings before the slow steps begin
     metrics = Metrics(clock)
-    status = _Status(metrics)
+    status = _Status(metrics, settings.kafka.bootstrap)
     metrics.set_info(settings.app, role)
     with ExitStack() as stack:
         if settings.http.address is not None:
@@ -147,10 +147,10 @@ def run_service(
 class _Status:
     """The state of the process, for its HTTP pages and its metric."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, bootstrap: str) -> None:
         self._metrics = metrics
         self._loops: list[Loop] = []
-        self.go(ProcessPhase.WAITING)
+        self.go(ProcessPhase.WAITING, bootstrap)
 
     def go(self, phase: ProcessPhase, why: str = "") -> None:
         self._start_line = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")

@@ -7,8 +7,17 @@ import re
 from collections import Counter
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 
-from twinsieve.pipeline.kafka.kafka_python.log_filters import _MAX_KINDS, OneLineAtATime, quieten
+from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.kafka.kafka_python.log_filters import (
+    _MAX_KINDS,
+    ConnectionFailures,
+    OneLineAtATime,
+    quieten,
+)
+from twinsieve.pipeline.kafka.kafka_python.options import connected
+from twinsieve.pipeline.settings.model import KafkaSettings
 
 
 class Log:
@@ -115,3 +124,34 @@ def test_the_service_s_own_lines_are_never_held_back(caplog: pytest.LogCaptureFi
     said = Counter(record.name for record in caplog.records)
     assert said["twinsieve"] == 100
     assert 1 <= said["kafka.test_noise"] < 100
+
+
+@pytest.mark.parametrize(("failed", "tries"), [(("0", "1"), 1), (("0", "0"), 2)])
+def test_a_plain_cause_ends_the_tries_only_if_every_address_has_it(
+    failed: tuple[str, ...], tries: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("kafka.net.manager")
+    limits_ms = []
+
+    def make(*, bootstrap_timeout_ms: int, **_: object) -> None:
+        limits_ms.append(bootstrap_timeout_ms)
+        for number in failed:
+            log.warning("Bootstrap connection to %s failed: 111 ECONNREFUSED", f"bootstrap-{number}")
+        raise KafkaTimeoutError("Unable to bootstrap")
+
+    settings = KafkaSettings(bootstrap="127.0.0.1:1,127.0.0.1:2")
+    options = {"bootstrap_servers": settings.bootstrap.split(","), "bootstrap_timeout_ms": 15_000}
+    with pytest.raises(BrokerError, match="nothing listens there"):
+        connected(settings, make, **options)
+    assert len(limits_ms) == tries
+    assert tries == 1 or sum(limits_ms) == 15_000
+    assert not caplog.records, "the error says it"
+    log.warning(f"line {'of ' * tries}another client")  # of a new kind, which no filter suppresses
+    assert len(caplog.records) == 1
+
+
+def test_lines_of_other_clients_pass_while_one_connects(caplog: pytest.LogCaptureFixture) -> None:
+    failures = ConnectionFailures(lambda: {-1})
+    with failures.collecting():
+        logging.getLogger("kafka.net.manager").warning("of a client that works")
+    assert (failures.reasons, len(caplog.records)) == ([], 1)

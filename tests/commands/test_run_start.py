@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.calling import setting
+from tests.calling import Run, setting
 from tests.logfmt import last_words, read_line
 
 _DEADLINE_S = 120.0
@@ -71,8 +71,13 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
                 assert time.monotonic() < until_s, "no page"
                 time.sleep(0.1)
             assert _page(port, "/healthz") == (200, "ok\n")
-            status, why = _page(port, "/readyz")
-            assert (status, why.startswith("waiting for broker")) == (503, True)
+            cause = "nothing listens there" if kind == "closed" else ""
+            while cause not in (page := _page(port, "/readyz"))[1]:
+                assert time.monotonic() < until_s, page
+                time.sleep(0.1)
+            assert page[0] == 503
+            assert page[1].startswith("waiting for broker")
+            assert bootstrap in page[1]
             assert 'twinsieve_process_phase="waiting_for_broker"} 1.0' in _page(port, "/metrics")[1]
             process.send_signal(signal.SIGTERM)
             assert process.wait(_DEADLINE_S) == 0
@@ -81,7 +86,28 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
             process.wait()
     said = (tmp_path / "log").read_text()
     assert last_words(said) == []
-    assert "run: SIGTERM, stopping" in [read_line(line)["msg"] for line in said.splitlines()]
+    records = [read_line(line) for line in said.splitlines()]
+    assert {record["logger"] for record in records} == {"twinsieve"}, "lines of a client hide ours"
+    warnings = [record["msg"] for record in records if record["level"] == "warning"]
+    assert len(warnings) == (1 if kind == "closed" else 0)
+    assert all(bootstrap in line and cause in line for line in warnings)
+
+
+_COMMANDS = {
+    "status": ("status",),
+    "topics check": ("topics", "check"),
+    "reset": ("reset", "--to", "latest"),
+    "why": ("why", "posts[0]@3"),
+}
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_a_command_without_a_broker_prints_one_line_that_names_it(run: Run, name: str) -> None:
+    with _broker("closed") as bootstrap:
+        ran = run(*_COMMANDS[name], *setting(f"kafka.bootstrap={bootstrap}", "app=one"))
+    assert (ran.code, ran.out) == (1, "")
+    (line,) = ran.err.splitlines()
+    assert f"broker {bootstrap}: nothing listens there" in line
 
 
 @pytest.mark.parametrize("key", ["http.listen", "http.pages"])

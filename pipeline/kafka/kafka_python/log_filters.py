@@ -11,11 +11,13 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 _EVERY_S = 5.0
 _QUIET_S = 60.0
 _MAX_KINDS = 1_000
+_FAILED_ADDRESS = re.compile(r"Bootstrap connection to (\S+) failed")
 
 _Kind = tuple[str, str]
 """Name of the logger, and message template with every number replaced by 0, because some templates already
@@ -77,20 +79,43 @@ class OneLineAtATime(logging.Filter):
 
 
 class ConnectionFailures(logging.Filter):
-    """Collects the log lines that say why kafka-python could not connect.
+    """Collects the warnings and errors of a client that is connecting, and lets none of them pass.
 
     The constructors of kafka-python raise the same "Unable to bootstrap" for a refused connection, a wrong
-    password and an expired certificate; only the log contains the cause.
+    password and an expired certificate; only the log contains the cause. Our own error names it in one line.
+
+    threads: returns the ids of the threads that work for this client; lines of other clients pass
     """
 
-    def __init__(self) -> None:
+    def __init__(self, threads: Callable[[], Collection[int | None]]) -> None:
         super().__init__()
+        self._threads = threads
         self.reasons: list[str] = []
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.thread not in self._threads():
+            return True
         if record.levelno >= logging.WARNING and len(self.reasons) < _MAX_KINDS:
             self.reasons.append(record.getMessage())
-        return True
+        return False
+
+    @property
+    def failed_addresses(self) -> set[str]:
+        """kafka-python's names of the bootstrap addresses that failed at least once."""
+        return {name for text in self.reasons for name in _FAILED_ADDRESS.findall(text)}
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Context manager: collect until the end of the block."""
+        loggers = _kafka_loggers()
+        for logger in loggers:
+            # Insert this filter first: behind the filter that suppresses repeated lines, it would miss those.
+            logger.filters.insert(0, self)
+        try:
+            yield
+        finally:
+            for logger in loggers:
+                logger.removeFilter(self)
 
 
 _thinned = OneLineAtATime()
@@ -104,10 +129,14 @@ def quieten() -> None:
         root.setLevel(logging.WARNING)
     # This logger warns about a busy process at every large transaction; our metrics show the load already.
     logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)
-    # A filter acts only on its own logger, not on child loggers, so add it to each of them.
-    for name in [name for name in logging.root.manager.loggerDict if name.startswith("kafka.")]:
-        logger = logging.getLogger(name)
+    for logger in _kafka_loggers():
         if logger.level and logger.level < logging.WARNING:
             logger.setLevel(logging.WARNING)
         if _thinned not in logger.filters:
             logger.addFilter(_thinned)
+
+
+def _kafka_loggers() -> list[logging.Logger]:
+    """All loggers of kafka-python. A filter acts only on its own logger, not on child loggers."""
+    names = list(logging.root.manager.loggerDict)
+    return [logging.getLogger(name) for name in names if name.startswith("kafka.")]

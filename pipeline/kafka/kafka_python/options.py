@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import selectors
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,10 +16,11 @@ from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
 from twinsieve.pipeline.kafka.kafka_python.patches import require_version
 from twinsieve.pipeline.kafka.security import handshake_problem, secret_text, tls_context
-from twinsieve.pipeline.kafka.unreachable import unreachable
+from twinsieve.pipeline.kafka.unreachable import is_plain, unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 _REQUEST_TIMEOUT_MS = 30_000
+_FIRST_TRY_MS = 2_000
 _MOVED_ON = (errors.IllegalGenerationError, errors.UnknownMemberIdError, errors.RebalanceInProgressError)
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -146,26 +148,35 @@ def _names(error: Exception) -> str:
 def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) -> _T:
     """The client that `make` builds with these options; it has reached a broker.
 
+    While it connects, kafka-python's lines do not reach the log: the error has their cause. If every address
+    fails within _FIRST_TRY_MS and the cause is plain, there is no second try.
+
     raises: BrokerError in one line: unreachable, wrong password, certificate not accepted
     """
-    failures = ConnectionFailures()
-    log = logging.getLogger("kafka.net.manager")
-    # Insert this filter first: after the filter that suppresses repeated lines, it would not see those lines.
-    log.filters.insert(0, failures)
     networks: list[KafkaNetClient] = []
+    caller = threading.get_ident()
 
     def network(**client_options: Any) -> KafkaNetClient:
         networks.append(KafkaNetClient(**client_options))
         return networks[-1]
 
-    try:
-        return make(kafka_client=network, **options)
-    except errors.KafkaError as error:
-        # If a constructor fails, its network thread continues to run and to connect, so close it.
-        for client in networks:
-            client.close()
-        raise unreachable(
-            settings, [*handshake_problem(settings), *failures.reasons, reason(error)]
-        ) from error
-    finally:
-        log.removeFilter(failures)
+    def threads() -> set[int | None]:
+        return {caller, *(thread.ident for client in networks if (thread := client._net._io_thread))}
+
+    addresses, limit_ms = options["bootstrap_servers"], options["bootstrap_timeout_ms"]
+    first_ms = min(_FIRST_TRY_MS, limit_ms)
+    failures = ConnectionFailures(threads)
+    with failures.collecting():
+        for timeout_ms in (first_ms, limit_ms - first_ms):
+            try:
+                return make(**{**options, "kafka_client": network, "bootstrap_timeout_ms": timeout_ms})
+            except errors.KafkaError as error:
+                # If a constructor fails, its network thread continues to run and to connect, so close it.
+                for client in networks:
+                    client.close()
+                reports = [*handshake_problem(settings), *failures.reasons, reason(error)]
+                refusal = unreachable(settings, reports)
+                refusal.__cause__ = error
+            if is_plain(reports) and len(failures.failed_addresses) >= len(addresses):
+                break
+    raise refusal
