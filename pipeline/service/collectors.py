@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,46 @@ class OptionalGauge(Collector):
         family = self._family()
         for labels, value in self._values.items() if self._is_available() else ():
             family.add_metric(labels, value() if callable(value) else value)
+        return [family]
+
+    def _family(self) -> GaugeMetricFamily:
+        name, text, labels = self._description
+        return GaugeMetricFamily(name, text, labels=labels)
+
+
+class PhaseGauge(Collector):
+    """A gauge with one series for each phase, in its label `phase`: 1 for the current phase, 0 for the others.
+
+    `Enum` of prometheus_client is the same, but its label has the name of the metric.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        name: str,
+        text: str,
+        phases: Collection[str],
+        labels: Sequence[str] = (),
+    ) -> None:
+        self._description = name, text, (*labels, "phase")
+        self._phases = tuple(phases)
+        self._current: dict[tuple[str, ...], str] = {}
+        registry.register(self)
+
+    def enter(self, phase: str, *labels: str) -> None:
+        """Set the current phase. labels: values of the labels before `phase`"""
+        self._current[labels] = phase
+
+    def describe(self) -> list[Metric]:
+        """The metric without series, from which the registry reads the name."""
+        return [self._family()]
+
+    def collect(self) -> list[Metric]:
+        """The metric with the series of every `enter`."""
+        family = self._family()
+        for labels, current in list(self._current.items()):
+            for phase in self._phases:
+                family.add_metric((*labels, phase), float(phase == current))
         return [family]
 
     def _family(self) -> GaugeMetricFamily:

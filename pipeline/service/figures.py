@@ -32,7 +32,6 @@ def series(metric: _Metric) -> dict[tuple[str, ...], float]:
         tuple(sample.labels.values()): sample.value
         for family in metric.collect()
         for sample in family.samples
-        if not sample.name.endswith("_created")
     }
 
 
@@ -47,7 +46,7 @@ def _by_label(metric: _Metric) -> dict[str, float]:
 
 
 def _state(metric: _Metric, *labels: str) -> str | None:
-    """The current state of an `Enum` metric."""
+    """The current phase of a `PhaseGauge`."""
     states = series(metric).items()
     return next((str(found[-1]) for found, value in states if found[:-1] == labels and value), None)
 

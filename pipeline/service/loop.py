@@ -112,7 +112,7 @@ class Loop(ABC):
         self._queries = LagQueries(clock)
         self._timer = StepTimer(metrics, clock, name, self._on_step)
         self.phase = Machine(LOOP_WAYS, LoopPhase.STARTING)
-        metrics.role.labels(name).state(LoopPhase.STARTING)
+        metrics.role.enter(LoopPhase.STARTING, name)
         metrics.begin(name, lambda: self.is_answered)
         self._is_ready = False
         self.error: BaseException | None = None
@@ -200,7 +200,7 @@ class Loop(ABC):
         self.phase.go(phase)
         for entered in self.phase.changes():
             _log.info("%s: state is now %s", self.name, entered)
-        self._metrics.role.labels(self.name).state(phase)
+        self._metrics.role.enter(phase, self.name)
 
     def _worked(self) -> None:
         """Record that the role has emitted, judged or stood by."""

@@ -8,7 +8,14 @@ from enum import StrEnum
 from functools import partial
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Enum, Gauge, Histogram, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.program import program_version
@@ -18,7 +25,7 @@ from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.pieces import Moved
-from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, OptionalGauge
+from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, OptionalGauge, PhaseGauge
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
@@ -62,10 +69,12 @@ class Metrics:
         self._answered_s: dict[str, float] = {}
         self._ahead_s: dict[str, float | None] = {}
         self._judges = False
+        # The time at which a counter was created is of no use: every counter is as old as its process.
+        disable_created_metrics()
         self.registry = registry = CollectorRegistry()
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry)
-        enum = partial(Enum, registry=registry)
+        phase = partial(PhaseGauge, registry)
         optional = partial(OptionalGauge, registry)
         in_worker, in_index = partial(self._is_answered, "worker"), partial(self._is_answered, "index")
         self.info = optional(
@@ -73,11 +82,12 @@ class Metrics:
             "1 beside what this process is; joins other metrics to their app.",
             ["app", "role", "version", "scheme"],
         )
-        self.process = enum(
+        self.process = phase(
             "twinsieve_process_phase",
             "How far the start of this process is. Alert on anything but running for minutes.",
-            states=list(ProcessPhase),
+            list(ProcessPhase),
         )
+        self.process.enter(ProcessPhase.WAITING)
         self.messages = counter(
             "twinsieve_messages",
             "Messages by verdict, counted when their transaction is committed. replayed: came out before; "
@@ -169,11 +179,11 @@ class Metrics:
             buckets=_STEP_BOUNDS_S,
             registry=registry,
         )
-        self.role = enum(
+        self.role = phase(
             "twinsieve_role_phase",
             "What this process does with a role: starting, working, retrying or stopping.",
+            ["starting", "working", "retrying", "stopping"],
             ["role"],
-            states=["starting", "working", "retrying", "stopping"],
         )
         self.live = gauge(
             "twinsieve_index_live",
@@ -185,11 +195,12 @@ class Metrics:
             "Times the index of this process left its group after failures in a row, so that another one may "
             "judge. Alert on any.",
         )
-        self.phase = enum(
+        self.phase = phase(
             "twinsieve_index_phase",
             "Phase of the index of this process; none in a process without one.",
-            states=[_NO_INDEX, *IndexPhase],
+            [_NO_INDEX, *IndexPhase],
         )
+        self.phase.enter(_NO_INDEX)
         self.restore_bytes = optional(
             "twinsieve_restore_bytes", "Size of the snapshot that is being read; no series at other times."
         )
@@ -395,7 +406,7 @@ class Metrics:
     def set_judging(self, index: Index | None) -> None:
         """Set the gauges of an index that need no query to a broker. index: None if it is not made yet"""
         self._judges = index is not None and index.live
-        self.phase.state(index.phase.now if index is not None else IndexPhase.RESTORING)
+        self.phase.enter(index.phase.now if index is not None else IndexPhase.RESTORING)
         if index is None:
             self.log_lag.set({})
         since_s = index.snapshots.since_s if index is not None and index.live else None

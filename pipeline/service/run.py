@@ -154,7 +154,7 @@ class _Status:
 
     def go(self, phase: ProcessPhase, why: str = "") -> None:
         self._start_line = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
-        self._metrics.process.state(phase)
+        self._metrics.process.enter(phase)
 
     def runs(self, loops: list[Loop]) -> None:
         self._loops = loops

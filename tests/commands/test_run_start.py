@@ -78,7 +78,7 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
             assert page[0] == 503
             assert page[1].startswith("waiting for broker")
             assert bootstrap in page[1]
-            assert 'twinsieve_process_phase="waiting_for_broker"} 1.0' in _page(port, "/metrics")[1]
+            assert 'twinsieve_process_phase{phase="waiting_for_broker"} 1.0' in _page(port, "/metrics")[1]
             process.send_signal(signal.SIGTERM)
             assert process.wait(_DEADLINE_S) == 0
         finally:

@@ -42,9 +42,16 @@ def test_the_metric_of_a_loop_knows_every_state() -> None:
     clock = ManualClock()
     metrics = Metrics(clock)
     for phase in LoopPhase:
-        metrics.role.labels("worker").state(phase)
+        metrics.role.enter(phase, "worker")
         found = {
-            one: metrics.registry.get_sample_value(_METRIC, {"role": "worker", _METRIC: one})
+            one: metrics.registry.get_sample_value(_METRIC, {"role": "worker", "phase": one})
             for one in LoopPhase
         }
         assert found == {one: float(one is phase) for one in LoopPhase}
+
+
+def test_no_series_repeats_a_name_as_label_or_says_when_it_was_made() -> None:
+    metrics = Metrics(ManualClock())
+    metrics.messages.labels("unique").inc()
+    samples = [sample for family in metrics.registry.collect() for sample in family.samples]
+    assert [one for one in samples if one.name in one.labels or one.name.endswith("_created")] == []

@@ -94,7 +94,7 @@ def test_a_process_whose_broker_is_silent_answers_is_healthy_and_not_ready(start
     assert gate.asked.wait(60)
     running.clock.sleep(10_000.0)
     assert running.page("/healthz") == (200, "ok\n")
-    assert running.page("/readyz") == (503, "waiting for broker\n")
+    assert running.page("/readyz") == (503, "waiting for broker: localhost:9092\n")
     assert _phase(running) == "waiting_for_broker"
     assert running.metrics()["info"] == {("t-shadow", "index", "", program_version()): 1.0}
 

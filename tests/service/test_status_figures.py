@@ -161,10 +161,10 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each metric a value that no other has."""
     numbers = iter(range(1_001, 9_999, 7))
     metrics.set_info("weibo", "both", "scheme-1")
-    metrics.process.state(ProcessPhase.RUNNING)
+    metrics.process.enter(ProcessPhase.RUNNING)
     for role, state in (("worker", "working"), ("index", "retrying")):
         metrics.begin(role, lambda: True)
-        metrics.role.labels(role).state(state)
+        metrics.role.enter(state, role)
     for counter, labels in (
         (metrics.messages, VERDICTS),
         (metrics.dead_letters, list(DeadLetterReason)),
@@ -199,7 +199,7 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     for topic, number in PARTITIONS:
         metrics.pending.labels(topic, str(number)).set(next(numbers))
     metrics.live.set_function(lambda: 1.0)
-    metrics.phase.state(IndexPhase.LIVE)
+    metrics.phase.enter(IndexPhase.LIVE)
     _fix_program(metrics, monkeypatch)
 
 
