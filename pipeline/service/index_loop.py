@@ -43,7 +43,8 @@ class IndexLoop(Loop):
         self._seen_block = 0
         self._seen_s = 0.0
         self._moved_from: tuple[int, float] | None = None
-        """Bytes and time of the last log line about reading or writing a snapshot; None before the first."""
+        """Bytes and time of the last log line about reading or writing a snapshot, or of its first part; None
+        while no snapshot is read or written."""
         self._pace = Pace(MAX_BLOCKS)
         self._refused = 0
         """Number of failures in a row; does not count a failure because another index took over."""
@@ -140,9 +141,11 @@ class IndexLoop(Loop):
             self._metrics.set_restore(moved)
             if moved.done == moved.size:
                 self._turned_s += _LOAD_S * moved.size / 2**30
-        before, before_s = self._moved_from or (moved.done, now_s)
-        if self._moved_from is None or now_s - before_s >= _LOG_EVERY_S:
-            rate = (moved.done - before) / max(now_s - before_s, 0.001)
+        if self._moved_from is None:
+            self._moved_from = moved.done, now_s
+        before, before_s = self._moved_from
+        if now_s - before_s >= _LOG_EVERY_S:
+            rate = (moved.done - before) / (now_s - before_s)
             _log.info(
                 "index: %s a snapshot, byte %d of %s, %.0f bytes a second, %s left",
                 *(moved.doing, moved.done, moved.size or "unknown", rate),

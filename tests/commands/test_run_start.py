@@ -91,6 +91,7 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
     warnings = [record["msg"] for record in records if record["level"] == "warning"]
     assert len(warnings) == (1 if kind == "closed" else 0)
     assert all(bootstrap in line and cause in line for line in warnings)
+    assert records[-1]["msg"] == "run: stopped"
 
 
 _COMMANDS = {

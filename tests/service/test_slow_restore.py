@@ -234,3 +234,18 @@ def test_filling_the_sieve_may_take_a_while_and_a_missing_byte_may_not(
         assert roles.index.alive
         roles.clock.sleep(20.0)
         assert not roles.index.alive
+
+
+def test_a_snapshot_that_takes_no_time_has_no_line_of_progress(
+    settings: Settings, scheme: Scheme, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "twinsieve")
+    roles = _process(settings, scheme, background=Later(1_000))
+    roles.world.produce(posts(1, 9))
+    roles.run_until(roles.world.done, 30.0)
+    caplog.clear()
+    roles.index.stop()
+    roles.index.run()
+    lines = [line for line in caplog.messages if "snapshot" in line]
+    assert lines
+    assert all(line.startswith("index: snapshot stored at block") for line in lines)

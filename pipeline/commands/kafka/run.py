@@ -86,3 +86,4 @@ def command(
                 without_snapshots=without_snapshots,
                 stop=stop,
             )
+        logging.getLogger("twinsieve").info("run: stopped")
