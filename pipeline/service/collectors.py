@@ -56,7 +56,7 @@ class OptionalGauge(Collector):
 
 
 class PhaseGauge(Collector):
-    """A gauge with one series for each phase, in its label `phase`: 1 for the current phase, 0 for the others.
+    """A gauge with a series for each phase, in the label `phase`: 1 for the current phase, 0 for the others.
 
     `Enum` of prometheus_client is the same, but its label has the name of the metric.
     """

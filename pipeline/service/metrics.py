@@ -70,7 +70,7 @@ class Metrics:
         self._ahead_s: dict[str, float | None] = {}
         self._judges = False
         # The time at which a counter was created is of no use: every counter is as old as its process.
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry)
