@@ -141,7 +141,12 @@ def command(
     from twinsieve.pipeline.service.cost import cost_of
     from twinsieve.pipeline.service.cost_lines import cost_lines
     from twinsieve.pipeline.service.cover import Asked, machine_bytes
-    from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka
+    from twinsieve.pipeline.settings.checks import (
+        missing_secrets,
+        open_doors,
+        open_pages,
+        refused_on_kafka,
+    )
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.show import settings_in_force
     from twinsieve.pipeline.sizing.kept_bytes import Texts
@@ -195,7 +200,7 @@ def command(
         )
     for key, problem in refused_on_kafka(settings):
         click.echo(f"refused on Kafka: {key} {problem}")
-    for key, problem in open_doors(settings):
+    for key, problem in open_doors(settings) + open_pages(settings):
         click.echo(printable(f"warning: {key} {problem}"))
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")

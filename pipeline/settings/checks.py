@@ -342,8 +342,8 @@ def missing_secrets(settings: Settings) -> list[Problem]:
 
 
 def open_doors(settings: Settings) -> list[Problem]:
-    """Problems with settings that work, but let strangers in or let them read data. Shown as warnings by lint
-    and by each command that connects."""
+    """Problems with settings that work, but let strangers in or let them read data: those of connections.
+    Shown as warnings by lint and by each command that connects."""
     security, said = settings.kafka.security, []
     if security.protocol == "sasl_plaintext" and security.mechanism == "plain":
         advice = "use sasl_ssl, or scram-sha-512 at least"
@@ -356,6 +356,12 @@ def open_doors(settings: Settings) -> list[Problem]:
                 f"is false: any holder of a certificate may pose as a broker; {advice}",
             )
         )
+    return said + open_secret_files(settings)
+
+
+def open_pages(settings: Settings) -> list[Problem]:
+    """The same for the pages of a process. Shown by lint and by `run`, which alone has pages."""
+    said = []
     if settings.http.address is not None and settings.http.address[0] in _ALL_ADDRESSES:
         advice = "without login; let the monitoring alone reach it"
         said.append(
@@ -368,11 +374,11 @@ def open_doors(settings: Settings) -> list[Problem]:
         said.append(
             (
                 "http.texts",
-                f"is true: every user of this machine can read posts at http://{settings.http.pages}; set it "
-                "to false where that is too much",
+                f"is true: every user of this machine can read posts at http://{settings.http.pages}; "
+                "if that is too much, set it to false",
             )
         )
-    return said + open_secret_files(settings)
+    return said
 
 
 def refused_on_kafka(settings: Settings) -> list[Problem]:

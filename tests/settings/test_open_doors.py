@@ -10,14 +10,14 @@ import pytest
 
 from tests.calling import Run
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
-from twinsieve.pipeline.settings.checks import open_doors
+from twinsieve.pipeline.settings.checks import open_doors, open_pages
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import Settings
 
 
 def _keys(security: dict[str, object] | None = None, listen: str = "127.0.0.1:8080") -> list[str]:
     settings = Settings.model_validate({"kafka": {"security": security or {}}, "http": {"listen": listen}})
-    return [key for key, _ in open_doors(settings)]
+    return [key for key, _ in open_doors(settings) + open_pages(settings)]
 
 
 def test_the_defaults_are_closed() -> None:
@@ -61,13 +61,10 @@ def test_pages_on_all_addresses_are_told(listen: str, warned: bool) -> None:
 
 def test_texts_for_every_user_of_the_machine_are_told() -> None:
     http = {"pages": "127.0.0.1:8081", "texts": True}
-    (found,) = open_doors(Settings.model_validate({"http": http}))
-    assert found == (
-        "http.texts",
-        "is true: every user of this machine can read posts at http://127.0.0.1:8081; set it to false where "
-        "that is too much",
-    )
-    assert open_doors(Settings.model_validate({"http": http | {"texts": False}})) == []
+    ((key, problem),) = open_pages(Settings.model_validate({"http": http}))
+    assert key == "http.texts"
+    assert "http://127.0.0.1:8081" in problem
+    assert open_pages(Settings.model_validate({"http": http | {"texts": False}})) == []
 
 
 @pytest.mark.parametrize(
@@ -109,8 +106,9 @@ def test_a_secret_by_a_pipe_is_nobodys(tmp_path: Path) -> None:
     assert open_doors(settings) == []
 
 
+@pytest.mark.parametrize("has_pages", [True, False])
 def test_lint_and_run_warn_and_go_on(
-    tmp_path: Path, run: Run, capfd: pytest.CaptureFixture[str], log_as_before: None
+    tmp_path: Path, run: Run, capfd: pytest.CaptureFixture[str], log_as_before: None, has_pages: bool
 ) -> None:
     (tmp_path / "secret").write_text("s3cret\n")
     (tmp_path / "secret").chmod(0o666)
@@ -122,12 +120,12 @@ def test_lint_and_run_warn_and_go_on(
     )
     ran = run("lint", tmp_path / "my.yaml")
     warned = [line.split()[1] for line in ran.out.splitlines() if line.startswith("warning: ")]
-    expected = ["kafka.security.mechanism", "http.listen", "kafka.security.password_file"]
-    assert (ran.code, warned, "s3cret" in ran.out) == (0, expected, False)
+    doors, pages = ["kafka.security.mechanism", "kafka.security.password_file"], ["http.listen"]
+    assert (ran.code, warned, "s3cret" in ran.out) == (0, doors + pages, False)
 
-    settings_to_connect(_Flags(tmp_path / "my.yaml"))  # type: ignore[arg-type]
+    settings_to_connect(_Flags(tmp_path / "my.yaml"), has_pages=has_pages)  # type: ignore[arg-type]
     said = capfd.readouterr().err
-    assert [key for key in expected if key in said] == expected
+    assert [key for key in doors + pages if key in said] == doors + pages * has_pages
     assert "s3cret" not in said
 
 

@@ -17,20 +17,27 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
 
 
-def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False) -> Settings:
+def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False, has_pages: bool = False) -> Settings:
     """The settings, with every secret that connecting needs. Afterwards log records go to stderr.
 
     dry_run: whether log records name the shadow app (`<app>-shadow`)
+    has_pages: whether the process opens the pages of the section `http`
     raises: ConfigError
     """
-    from twinsieve.pipeline.settings.checks import missing_secrets, open_doors, refused_on_kafka, shadow
+    from twinsieve.pipeline.settings.checks import (
+        missing_secrets,
+        open_doors,
+        open_pages,
+        refused_on_kafka,
+        shadow,
+    )
 
     settings = flags.settings(on_files=False)
     problems = missing_secrets(settings) + refused_on_kafka(settings)
     if problems:
         raise ConfigError([f"settings: {key} {problem}" for key, problem in problems])
     log_to_stderr(settings, (shadow(settings) if dry_run else settings).app)
-    for key, problem in open_doors(settings):
+    for key, problem in open_doors(settings) + (open_pages(settings) if has_pages else []):
         logging.getLogger("twinsieve").warning("settings: %s %s", key, problem)
     return settings
 
@@ -70,7 +77,7 @@ def command(
 
     Exit codes: 0 stopped, 1 start it again, 2 misused, 3 an operator must act on the last log line.
     """
-    settings = settings_to_connect(flags, dry_run=dry_run)
+    settings = settings_to_connect(flags, dry_run=dry_run, has_pages=True)
     with ends_logged():
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
         from twinsieve.pipeline.service.run import run_service
