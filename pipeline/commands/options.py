@@ -38,12 +38,12 @@ _Command = Callable[..., Any]
 
 
 def gathered(
-    name: str, kind: type[Any], *options: Callable[[_Command], _Command]
+    name: str, kind: type[Any], *options: Callable[[_Command], _Command], is_shared: bool = False
 ) -> Callable[[_Command], _Command]:
     """Decorator: add options to a command, and pass those that are fields of the named tuple `kind` as one
     argument of that type.
 
-    name: of the argument
+    name: of the argument; is_shared: whether help lists them after the command's own options
     """
 
     def add(command: _Command) -> _Command:
@@ -52,10 +52,15 @@ def gathered(
             taken = {field: given.pop(field) for field in kind._fields}
             return command(*args, **given, **{name: kind(**taken)})
 
-        added: _Command = called
+        added: Any = called
+        own = getattr(command, "__click_params__", [])
+        added.__click_params__ = [] if is_shared else own
         for option in reversed(options):
             added = option(added)
-        return added
+        if is_shared:
+            # click appends each option to this list, and help has the reverse order.
+            added.__click_params__ += own
+        return added  # type: ignore[no-any-return]
 
     return add
 
@@ -147,6 +152,7 @@ def format_options(of: str) -> Callable[[_Command], _Command]:
             metavar="NAME",
             help="Encoding of text that is not UTF-8, as gb18030 or utf-16; outputs keep it.",
         ),
+        is_shared=True,
     )
 
 
@@ -225,5 +231,6 @@ settings_options = gathered(
     _setting("--similarity", "SHARE"),
     _setting("--threads", "N"),
     click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."),
+    is_shared=True,
 )
 """Decorator: add -c, --set and flags of often used keys, which the command gets as its argument `flags`."""

@@ -15,6 +15,7 @@ import pytest
 
 from tests.calling import Run
 from twinsieve.pipeline.commands.cli import cli, main
+from twinsieve.pipeline.commands.options import FormatFlags, SettingsFlags
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.examples import example_bytes
@@ -54,6 +55,24 @@ def test_no_help_loads_a_kernel(root: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def _all_commands(group: click.Group = cli) -> Iterator[click.Command]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _all_commands(command)
+        else:
+            yield command
+
+
+@pytest.mark.parametrize("command", list(_all_commands()), ids=lambda command: command.name)
+def test_options_of_one_command_stand_before_those_of_many(command: click.Command) -> None:
+    shared = {*SettingsFlags._fields, *FormatFlags._fields}
+    is_shared = [param.name in shared for param in command.params if isinstance(param, click.Option)]
+    assert is_shared == sorted(is_shared)
 
 
 def _examples(run: Run, name: str) -> list[str]:
