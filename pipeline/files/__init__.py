@@ -3,6 +3,9 @@ outputs that get their name only when they are complete."""
 
 from __future__ import annotations
 
+import os
+import shlex
+
 from twinsieve.stages.errors import SieveError
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
@@ -11,6 +14,17 @@ FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
 
 class FileError(SieveError):
     """A file or stream cannot be read or written; the text names it and says what happened to the output."""
+
+
+def refused_output(shown: str, error: OSError, folder: str) -> FileError:
+    """The error for an output that cannot be opened or made.
+
+    shown: its name; folder: the folder that has to be there already
+    """
+    cause = error.strerror
+    if isinstance(error, FileNotFoundError) and folder and not os.path.lexists(folder):
+        cause = f"there is no folder {folder}; make it: mkdir -p {shlex.quote(folder)}"
+    return FileError(f"{shown}: cannot be written: {cause}")
 
 
 class MissingFileError(FileError):

@@ -29,6 +29,7 @@ from twinsieve.pipeline.files.source import InputSource, is_stream
 from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_rows, too_large
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
+from twinsieve.pipeline.messages.unseen import closest
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import UsageError
 
@@ -267,7 +268,11 @@ class InputReader:
             advice = f"its columns look separated by {delimiter}: add --delimiter {delimiter}"
             raise UsageError(f"{where}: has no column {text_fields}; {advice}")
         listed = ", ".join(repr(name) for name in names[:20])
-        raise UsageError(f"{where}: has no column {text_fields} but {listed}; name one with --text-field")
+        meant = " or ".join(repr(close) for name in wanted if (close := closest(name, names)) is not None)
+        advice = f"did you mean {meant}? " if meant else ""
+        raise UsageError(
+            f"{where}: has no column {text_fields} but {listed}; {advice}name one with --text-field"
+        )
 
     def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:
         limit = self._settings.input.max_bytes

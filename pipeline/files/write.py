@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, Self, cast
 
-from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files import FileError, refused_output
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import named_files
 from twinsieve.stages.errors import UsageError, is_address, shown
@@ -67,7 +67,7 @@ class Output:
         try:
             self._raw = self._open()
         except OSError as error:
-            raise FileError(f"{self._shown}: cannot be written: {error.strerror}") from error
+            raise refused_output(self._shown, error, os.path.dirname(name)) from error
         self.is_stream = self._part is None
         self._plain = _Plain(self._raw)
         try:

@@ -73,6 +73,17 @@ def but_these(names: Sequence[str]) -> str:
     return f" but {shown}{more}" if shown else ""
 
 
+def closest(name: str, names: Sequence[str]) -> str | None:
+    """The one of these names that was probably meant, or None. Case does not count.
+
+    >>> closest("Text", ["id", "text"]), closest("body", ["id", "text"])
+    ('text', None)
+    """
+    by_lower = {each.lower(): each for each in reversed(names)}
+    close = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    return by_lower[close[0]] if close else None
+
+
 def _shown(name: str) -> str:
     """The name cut short, quoted and escaped, because names in messages from outside may hold anything."""
     return repr(name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…")
@@ -132,14 +143,11 @@ class FieldWatch:
         A member whose name is the whole path, with its dots, comes first: the user probably meant that one.
         """
         written = ".".join(map(str, path))
-        names = {
-            self._name(candidate).lower(): self._name(candidate) for candidate in reversed(paths[:_MAX_NAMES])
-        }
         if (written,) in paths:
             return self._name((written,))
-        close = get_close_matches(self._name(path).lower(), list(names), n=1, cutoff=0.6)
-        if close:
-            return names[close[0]]
+        close = closest(self._name(path), [self._name(candidate) for candidate in paths[:_MAX_NAMES]])
+        if close is not None:
+            return close
         leaves = [candidate for candidate in paths if candidate[-1] == path[-1]]
         return self._name(leaves[0]) if leaves else None
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO
 
-from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files import FileError, refused_output
 from twinsieve.pipeline.files.write import Output, followed
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.errors import StateError
@@ -144,17 +144,15 @@ class StateFolder:
                 f"{self.name}: another process is using it; let it end, or name another folder"
             ) from error
         except OSError as error:
-            raise FileError(f"{self.name}: cannot be written: {error.strerror}") from error
+            raise refused_output(self.name, error, os.path.dirname(self.path)) from error
 
     def _make(self) -> bool:
-        """Make the folder and put its name on disk; False if it exists. raises: FileError, OSError"""
+        """Make the folder and put its name on disk; False if it exists. raises: OSError"""
         parent = os.path.dirname(self.path)
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
             return False
-        except FileNotFoundError as error:
-            raise FileError(f"{self.name}: there is no folder {parent}; make it first") from error
         with ExitStack() as undo:
             undo.callback(os.rmdir, self.path)
             descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

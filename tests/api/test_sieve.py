@@ -782,7 +782,7 @@ def test_files_of_others_are_refused_with_what_to_do(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     with pytest.raises(FileError, match="cannot be read: No such file"):
         Sieve.load(tmp_path / "none")
-    with pytest.raises(FileError, match=r"there is no folder .*/no; make it first"):
+    with pytest.raises(FileError, match=r"there is no folder .*/no; make it: mkdir"):
         Sieve(window=9).save(tmp_path / "no" / "folder")
     with pytest.raises(UsageError, match="path is '-'"):
         Sieve(window=9).save("-")

@@ -53,13 +53,18 @@ def test_a_spreadsheet_is_to_be_saved_as_csv(tmp_path: Path, run: Run, name: str
     assert "unzip" not in ran.err
 
 
-def test_a_state_in_a_folder_that_is_not_there_names_the_folder(tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize("option", ["-o", "--duplicates", "--state", "--stats"])
+def test_an_output_in_a_folder_that_is_not_there_names_the_folder(
+    tmp_path: Path, run: Run, option: str
+) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"text": "a row"}\n')
-    state = tmp_path / "nope" / "x" / "state"
-    ran = run("dedup", "-q", source, "-o", tmp_path / "out", "--state", state, *SMALL)
-    said = f"twinsieve: {state}: there is no folder {state.parent}; make it first\n"
-    assert (ran.code, ran.err) == (1, said)
+    output = tmp_path / "no such" / "x" / "output"
+    ran = run("dedup", "-q", source, option, output, *SMALL)
+    assert (ran.code, ran.out) == (1, "")
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"twinsieve: {output}: cannot be written: there is no folder {output.parent}; ")
+    assert line.endswith(f"mkdir -p '{output.parent}'")
 
 
 def test_a_key_that_is_indented_wrongly_is_said_in_plain_words(tmp_path: Path, run: Run) -> None:

@@ -71,13 +71,17 @@ def test_a_header_that_looks_like_another_delimiter_says_so(
     )
 
 
-def test_a_header_that_lacks_the_column_names_those_there_are(tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize(("column", "meant"), [("body", ""), ("Text", "did you mean 'Text'? ")])
+def test_a_header_that_lacks_the_column_names_those_there_are(
+    tmp_path: Path, run: Run, column: str, meant: str
+) -> None:
     source = tmp_path / "p.csv"
-    source.write_bytes(b"id,body\n1,a\n")
+    source.write_text(f"id,{column}\n1,a\n")
     ran = run("dedup", "-q", source, *SMALL)
+    advice = f"{meant}name one with --text-field"
     assert (ran.code, ran.err) == (
         2,
-        f"twinsieve: {source}:1: has no column 'text' but 'id', 'body'; name one with --text-field\n",
+        f"twinsieve: {source}:1: has no column 'text' but 'id', {column!r}; {advice}\n",
     )
 
 

@@ -129,6 +129,7 @@ def test_a_missing_column_names_those_there_are(tmp_path: Path, run: Run) -> Non
         2,
         f"twinsieve: {source}: has no column 'text' but 'id', 'raw'; name one with --text-field\n",
     )
+    assert "did you mean 'raw'?" in run("dedup", "-q", source, "--text-field", "Raw", *SMALL).err
 
 
 def test_rows_that_are_no_text_are_counted_and_not_kept(tmp_path: Path, run: Run) -> None:
