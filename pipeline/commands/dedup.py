@@ -170,6 +170,9 @@ def command(
         talk().print(summary_table(summary, dedup.sieve_stats()))
         for line in age_lines(summary):
             say_error(line)
+        if not summary.rows:
+            empty = shown(names[0]) if len(names) == 1 else f"all {len(names):,} inputs"
+            say_error(f"{'stdin' if empty == '-' else empty}: no rows, so nothing was judged")
     for name in dedup.repeated:
         say_error(f"{name}: an earlier run on {wanted.state} read this content; all its rows are dropped")
     if wanted.duplicates is not None and summary.leaders_unknown:

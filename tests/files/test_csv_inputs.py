@@ -25,6 +25,18 @@ def test_an_empty_csv_is_an_input_without_rows(tmp_path: Path, run: Run, empty: 
     assert (tmp_path / "none.csv").read_bytes() == b""
 
 
+def test_an_input_without_rows_is_said_in_a_line(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "none.jsonl").write_bytes(b"")
+    (tmp_path / "one.jsonl").write_text('{"text": "a row"}\n')
+    said = [
+        run("dedup", *(tmp_path / name for name in names), "-o", tmp_path / "out", *SMALL).err
+        for names in (["none.jsonl"], ["none.jsonl", "none.jsonl"], ["one.jsonl"])
+    ]
+    assert said[0].splitlines()[-1].startswith(f"{tmp_path}/none.jsonl: no rows")
+    assert said[1].splitlines()[-1].startswith("all 2 inputs: no rows")
+    assert "no rows" not in said[2]
+
+
 def test_an_empty_line_before_rows_is_no_header(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.csv").write_text("\nid,text\n1,one\n")
     ran = run("dedup", "-q", tmp_path / "a.csv", "-o", tmp_path / "out.csv", *SMALL)
