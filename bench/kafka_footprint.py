@@ -1,0 +1,96 @@
+"""Memory, disk and log of the first process on Kafka, with the settings of the quick start.
+
+    python -m bench.kafka_footprint [--messages 300000]
+
+A broker, an input of PARTITIONS partitions, and one `twinsieve run -c config/kafka.yaml`. Read once when it
+waits for the first message, and once when it has judged this many generated posts (seed 1), which fill its
+near window of 200,000. Beside them what `twinsieve lint` says at worst. Memory is of the whole process,
+Python and its packages included; the peak is Linux's VmHWM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+from bench.kafka_throughput import progress
+from bench.machine import machine_line
+from bench.peers.programs import fill, make_topic
+from tests.broker.cluster import Cluster
+from tests.broker.deployment import poll_until
+from tests.broker.load import PARTITIONS
+from tests.broker.server import free_ports
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.commands.kafka.connect import connect
+from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.settings.model import KafkaSettings
+
+_LIMIT_S = 300.0
+_QUICK_START = Path(__file__).resolve().parents[1] / "config" / "kafka.yaml"
+_PROGRAM = [sys.executable, "-m", "twinsieve"]
+
+
+def _memory_mib(pid: int) -> dict[str, float]:
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = dict(re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB$", status, re.MULTILINE))
+    return {"now": int(found["VmRSS"]) / 1024, "peak": int(found["VmHWM"]) / 1024}
+
+
+def _page(port: int, path: str) -> str:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return ""
+
+
+def _log_bytes(bootstrap: str) -> int:
+    """Bytes of the three internal topics on the broker."""
+    names = Names("sieve")
+    broker = connect(KafkaSettings(bootstrap=bootstrap))
+    found = broker.admin().log_bytes([names.fingerprints, names.decisions, names.verdicts])
+    broker.close()
+    return sum(found.values())
+
+
+def main() -> None:
+    """Print machine, what lint says, and the two readings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--messages", type=int, default=300_000)
+    messages = parser.parse_args().messages
+    print(machine_line())
+    lint = [*_PROGRAM, "lint", str(_QUICK_START), "--partitions", str(PARTITIONS)]
+    told = subprocess.run(lint, capture_output=True, text=True, check=True).stdout
+    print(f"lint, at worst: {re.findall(r'both roles: .*', told)[0]}")
+    with Cluster().start() as cluster, tempfile.TemporaryDirectory() as folder:
+        make_topic(cluster.bootstrap, "posts")
+        (port,) = free_ports(1)
+        own = [f"kafka.bootstrap={cluster.bootstrap}", f"state.dir={folder}", f"http.listen=127.0.0.1:{port}"]
+        words = ["-c", str(_QUICK_START), *(word for pair in own for word in ("--set", pair))]
+        subprocess.run([*_PROGRAM, "topics", "create", *words], check=True, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*_PROGRAM, "run", *words], stderr=subprocess.DEVNULL)
+        try:
+            poll_until(lambda: _page(port, "/readyz").startswith("ok"), _LIMIT_S)
+            print(f"waits for the first message: {_shown(process.pid)}", flush=True)
+            sent = len(fill(cluster.bootstrap, "posts", generate(messages, 1)))
+            progress(cluster.bootstrap, "sieve.workers", "posts", sent, _LIMIT_S)
+            print(f"has judged {sent:,} generated posts: {_shown(process.pid)}")
+            print(f"log on the broker: {_log_bytes(cluster.bootstrap) / sent:.0f} bytes a message")
+        finally:
+            process.terminate()
+            process.wait(60)
+        disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+        print(f"state.dir after its end: {disk / 2**20:.0f} MiB")
+
+
+def _shown(pid: int) -> str:
+    return ", ".join(f"{when} {size:,.0f} MiB" for when, size in _memory_mib(pid).items())
+
+
+if __name__ == "__main__":
+    main()
