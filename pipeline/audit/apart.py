@@ -44,7 +44,7 @@ def read_apart(name: str) -> Iterator[Apart]:
     """
     for place, said in read_objects(name, _WRITER):
         if not isinstance(said, dict) or "apart_from" not in said or not isinstance(said.get("reason"), str):
-            raise UsageError(f"{place}: is no row that was kept apart; give the file that {_WRITER} wrote")
+            raise UsageError(f"{place}: is not a row that was kept apart; give the file that {_WRITER} wrote")
         measure = measure_of(said)
         says, other_says = said.get("says"), said.get("apart_from_says")
         yield Apart(

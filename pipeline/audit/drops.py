@@ -116,7 +116,9 @@ def read_objects(name: str, writer: str) -> Iterator[tuple[str, object]]:
                     try:
                         said = decoded(row)
                     except (ValueError, RecursionError) as error:
-                        raise UsageError(f"{place}: is no JSON; give the file that {writer} wrote") from error
+                        raise UsageError(
+                            f"{place}: is not JSON; give the file that {writer} wrote"
+                        ) from error
                     yield place, said
 
 
@@ -131,7 +133,7 @@ def find_drop(name: str, *, id_: str | None, position: int | None) -> Drop | Non
 def _drop(said: object, place: str) -> Drop:
     known = isinstance(said, dict) and all(key in said for key in _NEEDED) and said["stage"] in _STAGES
     if not known or not isinstance(said, dict):
-        raise UsageError(f"{place}: is no dropped row; give the file that dedup --duplicates wrote")
+        raise UsageError(f"{place}: is not a dropped row; give the file that dedup --duplicates wrote")
     measure = measure_of(said)
     flags = said.get("flags") or []
     if measure is None or not isinstance(flags, list):

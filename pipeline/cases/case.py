@@ -132,7 +132,7 @@ def read_cases(path: Path) -> tuple[Tree, list[Case]]:
 def _case(tree: Tree, written: Raw, path: KeyPath) -> Case | None:
     place, before = tree.places[path], len(tree.findings)
     if not isinstance(written, dict):
-        tree.find(place, "is no case; write one with name, in and out")
+        tree.find(place, "is not a case; write one with name, in and out")
         return None
     _refuse_others(tree, written, path, _KEYS)
     name, why = (_text(tree, written, path, key) for key in ("name", "why"))
@@ -183,7 +183,7 @@ def _messages(tree: Tree, written: list[Raw], path: KeyPath) -> tuple[list[Messa
         if isinstance(item, str):
             messages.append(Message(item, after_ms))
         elif not isinstance(item, dict):
-            tree.find(place, "is no message; write a text, {text: …, id: …}, {raw: …} or {advance: 2h}")
+            tree.find(place, "is not a message; write a text, {text: …, id: …}, {raw: …} or {advance: 2h}")
         elif set(item) == {"advance"}:
             try:
                 after_ms += read_duration_ms(item["advance"])
@@ -209,7 +209,7 @@ def _expected(tree: Tree, written: list[Raw], path: KeyPath) -> Iterator[Said]:
         if match is None:
             tree.find(
                 place,
-                f"is no verdict; write {', '.join(VERDICTS)}, as in 'near of 1' or 'unique of 1: number'",
+                f"is not a verdict; write {', '.join(VERDICTS)}, as in 'near of 1' or 'unique of 1: number'",
             )
             continue
         verdict, of, reason = match.groups()

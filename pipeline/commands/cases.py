@@ -23,7 +23,7 @@ _SHOWN_CHARACTERS = 100
 @click.argument("files", nargs=-1, required=True, type=FILE_NAME, metavar="FILE...")
 @settings_options
 def command(files: tuple[str, ...], flags: SettingsFlags) -> int:
-    """Run cases: messages, and what the sieve shall say of each.
+    """Run test cases: messages and the verdict that is expected for each.
 
     A FILE is YAML: `cases:` is a list, and each case has a name, its messages under `in`, and under `out`
     a verdict on each one, as `unique`, `near of 1` or `unique of 1: number`. docs/SETTINGS.md says more.

@@ -21,7 +21,7 @@ def command() -> None:
 
 @command.command("list")
 def list_examples() -> None:
-    """Print name and purpose of every example, a line each."""
+    """Print the name and purpose of each example, one a line."""
     names = example_names()
     width = max(map(len, names))
     for name in names:

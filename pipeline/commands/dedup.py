@@ -53,30 +53,33 @@ _FORMAT_WORDS = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "l
     "--output",
     default="-",
     type=FILE_NAME,
-    help="Kept rows, byte for byte (stdout); FOLDER/: into a file for each input.",
+    help="Kept rows, unchanged (stdout); FOLDER/ gets one file for each input.",
 )
-@click.option("--duplicates", type=FILE_NAME, help="Dropped messages and their leaders, JSON lines.")
-@click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, JSON lines.")
+@click.option("--duplicates", type=FILE_NAME, help="Dropped rows and their leaders, as JSON lines.")
+@click.option("--dead-letter", type=FILE_NAME, help="Rows that could not be read, as JSON lines.")
 @click.option(
     "--clusters",
     type=FILE_NAME,
-    help="Each kept row with the rows dropped for it, JSON lines; kept in memory until the end.",
+    help="Each kept row with the rows dropped for it, as JSON lines; held in memory until the end.",
 )
 @click.option(
-    "--kept-apart", type=FILE_NAME, help="Rows kept though alike to a kept one, with the reason, JSON lines."
+    "--kept-apart",
+    type=FILE_NAME,
+    help="Rows that are kept although they are similar to a kept row, with the reason, as JSON lines.",
 )
-@click.option("--mark", is_flag=True, help="Write all rows, each with its verdict added.")
+@click.option("--mark", is_flag=True, help="Write all rows, with the verdict added to each.")
 @click.option(
     "--keep",
     type=click.Choice(get_args(Keep)),
     default="first",
-    help="Row of each cluster to write (first); the others read files twice and hold 9 or 13 bytes a row.",
+    help="The row of each cluster to write (first); last and longest read the files twice and need 9 or 13 "
+    "bytes of memory a row.",
 )
-@click.option("--stats", type=FILE_NAME, help="Counts and microseconds by step, JSON.")
+@click.option("--stats", type=FILE_NAME, help="Counts, and microseconds for each step, as JSON.")
 @click.option(
     "--state",
     type=FILE_NAME,
-    help="FOLDER to continue from if it exists; made and written for a later run, with what is new.",
+    help="Continue from the state in this FOLDER, if it exists, and save the new state there.",
 )
 @format_options("Format of inputs and output (by file name).")
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be read.")
@@ -84,14 +87,21 @@ _FORMAT_WORDS = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "l
     "--max-unreadable",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Fail if more of the rows cannot be read, 0 to 1 (0.01 and 9; --dead-letter, --mark: no limit).",
+    help="Fail if a larger share of the rows cannot be read (0.01, or 9 rows if that is more; no limit with "
+    "--dead-letter or --mark).",
 )
-@click.option("--examples", default=0, metavar="N", type=click.IntRange(0, 100), help="Show N dropped pairs.")
+@click.option(
+    "--examples",
+    default=0,
+    metavar="N",
+    type=click.IntRange(0, 100),
+    help="Show N dropped rows beside their leaders.",
+)
 @click.option(
     "-q",
     "--quiet",
     is_flag=True,
-    help="No progress, no summary; unreadable rows and --examples are still shown.",
+    help="Show no progress and no summary; still show unreadable rows and --examples.",
 )
 @gathered("wanted", Wanted)
 def command(
@@ -105,13 +115,13 @@ def command(
 ) -> None:
     """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
 
-    Reads and writes JSON lines, CSV or plain lines. Also reads JSON arrays and indented JSON (.json) and
-    writes them as JSON lines, or as an array if the output is named .json. Inputs may be packed by gzip,
-    zstd, bzip2 or xz; outputs are packed if their names end in .gz, .zst, .bz2 or .xz. Output files get their
-    names when the run is complete; a stream gets each row at once. A folder stands for all files below it
-    with a known ending, and a quoted pattern for all files that match, in name order; hidden files and
-    outputs are left out. Parquet and Arrow keep all columns; they need the extra `arrow`. Addresses such as
-    s3://bucket/posts.jsonl.gz are read through fsspec.
+    Reads and writes JSON lines, CSV and plain text lines. Also reads JSON arrays and indented JSON (.json),
+    and writes them as JSON lines, or as an array if the name of the output ends in .json. Reads files
+    compressed with gzip, zstd, bzip2 or xz; compresses outputs whose names end in .gz, .zst, .bz2 or .xz.
+    Output files appear when the run is complete; a stream gets each row at once. A folder means all files
+    below it whose ending is known, a quoted pattern all files that match, in name order; hidden files and
+    outputs are left out. Parquet and Arrow files keep all columns; they need the extra `arrow`. Addresses
+    such as s3://bucket/posts.jsonl.gz are read with fsspec.
     """
     started = time.perf_counter()
     from twinsieve.pipeline.commands.warm_up import compiling, loading

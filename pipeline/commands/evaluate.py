@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     "--at",
     "least_similarity",
     metavar="SHARE",
-    help="Similarity from which a pair is a duplicate (near.similarity).",
+    help="A pair counts as a duplicate from this similarity on (near.similarity).",
 )
 @click.option(
     "--rows",
     type=click.IntRange(1),
-    help="How many rows from the first PAIRS covers (up to the last row it names).",
+    help="The number of rows, from the first, that PAIRS covers (up to the last row that it names).",
 )
 @click.option("--judged", type=FILE_NAME, help="Pairs with labels, in place of PAIRS.")
-@click.option("--wrong", type=FILE_NAME, help="Rows wrongly kept or dropped, JSON lines.")
+@click.option("--wrong", type=FILE_NAME, help="Rows that were wrongly kept or dropped, as JSON lines.")
 @click.option("--stats", type=FILE_NAME, help="The report as JSON.")
 @format_options("Format of INPUT (by file name).")
 def command(

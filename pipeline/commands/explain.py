@@ -32,7 +32,7 @@ from twinsieve.pipeline.commands.terminal import examples, report
     "source",
     type=FILE_NAME,
     metavar="FILE",
-    help="Take the texts from this file, by --id or --position twice.",
+    help="Read the two texts from this file; name them by --id or --position, twice.",
 )
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Id of a message in --input.")
 @click.option(
@@ -41,12 +41,12 @@ from twinsieve.pipeline.commands.terminal import examples, report
     multiple=True,
     metavar="N",
     type=click.IntRange(1),
-    help="Row of a message in --input, from 1.",
+    help="Row number of a message in --input, from 1.",
 )
 @click.option(
     "--features",
     is_flag=True,
-    help="Show what the SimHash of one or two texts is made of: features, weights, hashes, sums, bits.",
+    help="Show how the SimHash of one or two texts is computed: features, weights, hashes, sums, bits.",
 )
 @format_options("Format of --input (by file name).")
 def command(
@@ -58,7 +58,7 @@ def command(
     spelt: FormatFlags,
     flags: SettingsFlags,
 ) -> None:
-    """Show what each step of the sieve finds for two texts: if EARLIER was kept, is LATER dropped?"""
+    """Show what each step finds for two texts: is LATER dropped if EARLIER was kept?"""
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.explain import (
         Message,

@@ -22,25 +22,34 @@ _ROWS_A_WRITE = 1_024
         "twinsieve generate --articles --messages 100 --truth -o articles.jsonl",
     ),
 )
-@click.option("--articles", is_flag=True, help="News articles of 500 to 3000 characters, not posts.")
+@click.option(
+    "--articles", is_flag=True, help="Generate news articles of 500 to 3000 characters instead of posts."
+)
 @click.option(
     "--messages", default=20_000, type=click.IntRange(0, 10**10), help="Number of messages (20000)."
 )
-@click.option("--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="Same seed, same messages (1).")
-@click.option("--repeats", default=0.28, type=click.FloatRange(0, 0.9), help="Share of repeats (0.28).")
+@click.option(
+    "--seed", default=1, type=click.IntRange(0, 2**63 - 1), help="The same seed gives the same messages (1)."
+)
+@click.option(
+    "--repeats",
+    default=0.28,
+    type=click.FloatRange(0, 0.9),
+    help="Share of messages that repeat an earlier one (0.28).",
+)
 @click.option(
     "--language",
     type=click.Choice(LANGUAGES),
-    help="Posts of one language, as on Twitter (mainly Chinese ones, as on Weibo).",
+    help="Posts in one language, as on Twitter (mainly Chinese posts, as on Weibo).",
 )
-@click.option("--truth", is_flag=True, help="Add to each message its kind and what it was made from.")
+@click.option("--truth", is_flag=True, help="Add to each message its kind and the message it was made from.")
 @click.option(
     "-o",
     "--output",
     default="-",
     type=FILE_NAME,
     metavar="FILE",
-    help="JSON lines, packed if .gz or .zst (stdout).",
+    help="JSON lines, compressed if the name ends in .gz or .zst (stdout).",
 )
 def command(
     articles: bool,
@@ -53,9 +62,9 @@ def command(
 ) -> None:
     """Generate a stream of microblog posts with reposts, edits, chains, polls and reports.
 
-    With --articles: news with title, lead and text, mainly Chinese, some English. Duplicates among them
-    (kind, in --truth): whole, cut, new_title, moved (a paragraph), agency (its line is added). Lookalikes
-    that are not duplicates: numbers (a later report), topic (other sentences on the same topic).
+    With --articles: news with title, lead and text, mainly Chinese, some English. With --truth, the kinds of
+    duplicates are: whole, cut, new_title, moved (a paragraph), agency (the name of an agency is added). Kinds
+    that are similar but not duplicates: numbers (a later report), topic (other sentences on the same topic).
     """
     import orjson
 

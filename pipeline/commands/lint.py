@@ -73,7 +73,7 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     "--partitions",
     default=8,
     type=click.IntRange(min=1, max=100_000),
-    help="Input partitions of one `run` process; all of them if it is the last one (8).",
+    help="Input partitions that one `run` process reads; the last process left reads them all (8).",
 )
 @click.option(
     "--characters",
@@ -81,13 +81,13 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     type=click.FloatRange(min=1, max=100_000),
     callback=_finite,
     metavar="N",
-    help=f"Mean characters of a text that is kept ({MEAN_CHARACTERS}).",
+    help=f"Mean length of kept texts, in characters ({MEAN_CHARACTERS}).",
 )
 @click.option(
     "--cover",
     callback=_amount(read_duration_ms),
     metavar="TIME",
-    help="Print settings whose near window reaches back so far, as 24h.",
+    help="Print settings whose near window reaches back this far, for example 24h.",
 )
 @click.option(
     "--repeats",
@@ -95,24 +95,26 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     type=click.FloatRange(min=0, max=0.99),
     callback=_finite,
     metavar="SHARE",
-    help="With --cover: share of messages that are dropped (0: every message is kept).",
+    help="With --cover: the share of messages that are dropped (0: all are kept).",
 )
 @click.option(
     "--memory",
     "machine",
     callback=_amount(read_size_bytes),
     metavar="SIZE",
-    help="With --cover: memory of the machine, as 64GiB (of this one).",
+    help="With --cover: memory of the machine, for example 64GiB (of this machine).",
 )
 @click.option(
     "--at",
     "kept",
     type=click.IntRange(min=1, max=1 << 40),
     metavar="N",
-    help="With near.method hamming: what each search takes for a message, with N messages kept.",
+    help="With near.method hamming: the cost of each search for one message when N messages are kept.",
 )
 @click.option(
-    "--show", is_flag=True, help="Print every setting in force and its origin instead of the costs."
+    "--show",
+    is_flag=True,
+    help="Print every setting in effect and where it comes from, instead of the costs.",
 )
 @click.pass_context
 def command(

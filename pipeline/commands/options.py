@@ -145,12 +145,12 @@ def format_options(of: str) -> Callable[[_Command], _Command]:
         click.option(
             "--delimiter",
             metavar="CHAR",
-            help="Separator of CSV columns: a character, or tab (comma; .tsv: tab).",
+            help="Separator of CSV columns: one character, or the word tab (comma; .tsv: tab).",
         ),
         click.option(
             "--encoding",
             metavar="NAME",
-            help="Encoding of text that is not UTF-8, as gb18030 or utf-16; outputs keep it.",
+            help="Encoding of the text if it is not UTF-8, for example gb18030 or utf-16; outputs keep it.",
         ),
         is_shared=True,
     )
@@ -222,15 +222,17 @@ settings_options = gathered(
         "--config",
         type=FILE_NAME,
         metavar="FILE",
-        help="Settings, a YAML file; examples: twinsieve config list.",
+        help="Settings file (YAML); for examples see `twinsieve config list`.",
     ),
-    _setting("--text-field", "NAME", callback=_as_list, note="; repeat it to join several"),
+    _setting("--text-field", "NAME", callback=_as_list, note="; repeat the option to join several fields"),
     _setting("--id-field", "NAME"),
     _setting("--time-field", "NAME"),
     _setting("--profile", "NAME"),
     _setting("--similarity", "SHARE"),
     _setting("--threads", "N"),
-    click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, as near.shards=2."),
+    click.option(
+        "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, for example near.shards=2."
+    ),
     is_shared=True,
 )
 """Decorator: add -c, --set and flags of often used keys, which the command gets as its argument `flags`."""

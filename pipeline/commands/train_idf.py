@@ -23,9 +23,11 @@ from twinsieve.pipeline.commands.terminal import examples, say_error
 )
 @click.argument("inputs", nargs=-1, required=True, type=FILE_NAME, metavar="INPUT...")
 @settings_options
-@click.option("-o", "--output", required=True, type=FILE_NAME, help="Lines `feature<TAB>idf`.")
+@click.option("-o", "--output", required=True, type=FILE_NAME, help="The result: lines `feature<TAB>idf`.")
 @format_options("Format of INPUTs (by file name).")
-@click.option("--min-documents", default=2, type=click.IntRange(1), help="Leave rarer features out (2).")
+@click.option(
+    "--min-documents", default=2, type=click.IntRange(1), help="Leave out features of fewer texts (2)."
+)
 def command(
     inputs: tuple[str, ...],
     output: str,

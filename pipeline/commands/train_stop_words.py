@@ -24,13 +24,13 @@ from twinsieve.pipeline.commands.terminal import examples, say_error
 )
 @click.argument("inputs", nargs=-1, required=True, type=FILE_NAME, metavar="INPUT...")
 @settings_options
-@click.option("-o", "--output", required=True, type=FILE_NAME, help="The words, one a line.")
+@click.option("-o", "--output", required=True, type=FILE_NAME, help="The result: one word a line.")
 @format_options("Format of INPUTs (by file name).")
 @click.option(
     "--share",
     default=0.5,
     type=click.FloatRange(0, 1, min_open=True),
-    help="Least share of the texts that a stop word stands in (0.5).",
+    help="A word is a stop word if at least this share of the texts has it (0.5).",
 )
 @click.option(
     "--min-texts",

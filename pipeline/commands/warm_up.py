@@ -27,13 +27,11 @@ _ABOUT = "compiling kernels, once for each version and kind of CPU"
     ),
 )
 @click.option("--processes", type=click.IntRange(1), metavar="N", help="Compile in N processes (all cores).")
-@click.option(
-    "--portable", is_flag=True, help="Compile for other machines too: for x86-64-v3 and for any CPU."
-)
+@click.option("--portable", is_flag=True, help="Compile for other machines too: x86-64-v3 and a generic CPU.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
 @click.option("--serve", is_flag=True, hidden=True)
 def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> int:
-    """Compile all kernels now, so that later starts need not: for images, CI and new hosts.
+    """Compile all kernels now, so that later starts are fast: for images, CI and new hosts.
 
     They are stored in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
     """

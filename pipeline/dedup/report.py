@@ -311,19 +311,19 @@ PUSHED_OUT_SHARE = 0.01
 
 
 def pushed_out_remark(pushed_out: int, held: int) -> str:
-    """A text about kept rows that are hardly found any more; "" if they are few.
+    """A text about kept rows that are seldom found now; "" if they are few.
 
     pushed_out: number of these rows; held: number of kept rows in the window
 
     >>> pushed_out_remark(20, 1000)[:46]
-    '20 (2.0%) are hardly found any more: newer row'
+    '20 (2.0%) are seldom found now: newer rows wit'
     >>> pushed_out_remark(9, 1000)
     ''
     """
     if not pushed_out or pushed_out < held * PUSHED_OUT_SHARE:
         return ""
     return (
-        f"{pushed_out:,} ({pushed_out / held:.1%}) are hardly found any more: newer rows with the same "
+        f"{pushed_out:,} ({pushed_out / held:.1%}) are seldom found now: newer rows with the same "
         "letters took their places in the index; near.layout.grams: by_script or a smaller near.bucket_load "
         "finds more"
     )
@@ -343,7 +343,7 @@ def _remark(name: str, summary: Summary) -> str:
             (flags["cut_short"], f"searched in part: over {MAX_LINKS:,} kept rows share a hash"),
             (sum(summary.kept_apart.values()), f"kept apart ({_counts(summary.kept_apart)})"),
         ],
-        "exact": [(flags["unconfirmed"], "taken at the filter's word")],
+        "exact": [(flags["unconfirmed"], "known from the Bloom filter alone")],
         "near": [(flags["estimated"], "estimated (over 512 characters)")],
         "no text": [(summary.no_text, "kept, compared with nothing")],
         "rows": [

@@ -168,8 +168,8 @@ def too_many_line(
         return None
     enough = ceil(count / rows * 100) / 100
     return (
-        f"{_counted(reasons, rows, first)}; a run loses {ALLOWED_SHARE:.0%} of its rows or {ALLOWED_ROWS} at "
-        f"most: write them to --dead-letter FILE, or raise the limit, as with --max-unreadable {enough:g}"
+        f"{_counted(reasons, rows, first)}; at most {ALLOWED_SHARE:.0%} of the rows may be unreadable, or "
+        f"{ALLOWED_ROWS} rows: write them to --dead-letter FILE, or allow more: --max-unreadable {enough:g}"
     )
 
 

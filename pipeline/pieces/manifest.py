@@ -71,7 +71,7 @@ def leading_segments(files: Sequence[StateFile], oldest: int, end: int) -> list[
 
 def _decoded(name: str, holds: str, size: int, digest: str, part: str, first: int, end: int) -> StateFile:
     if "/" in name or name.startswith("."):
-        raise ValueError(f"{name!r} is no name of a file")
+        raise ValueError(f"{name!r} is not a file name")
     return StateFile(name, Holds(holds), int(size), digest, part, int(first), int(end))
 
 

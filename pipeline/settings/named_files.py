@@ -94,7 +94,7 @@ def open_secret_files(settings: Settings) -> list[tuple[str, str]]:
 def open_regular(file: Path) -> BinaryIO:
     """The opened file. raises: OSError, also for a pipe or a device, because reading it might never end"""
     if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
-        raise OSError(errno.EINVAL, "is no regular file", str(file))
+        raise OSError(errno.EINVAL, "is not a regular file", str(file))
     return file.open("rb")
 
 

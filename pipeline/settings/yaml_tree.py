@@ -83,7 +83,7 @@ def _read_text(text: str, name: str, tree: Tree) -> None:
     if isinstance(node, yaml.MappingNode):
         tree.values = _Walk(name, tree).mapping(node, ())
     elif node is not None:
-        tree.find(_place(name, node.start_mark), "is no mapping; write settings as `key: value` lines")
+        tree.find(_place(name, node.start_mark), "is not a mapping; write settings as `key: value` lines")
 
 
 def _too_much(text: str, name: str) -> Finding | None:
@@ -113,7 +113,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> str:
         return "a tab stands where blanks belong; indent with blanks"
     if "<block end>" in said and "<block mapping start>" in said:
         return "the line is not indented like the others of its section; give keys of one section one indent"
-    return f"is no YAML: {said}; mend the line or the one above"
+    return f"is not YAML: {said}; correct this line or the one above"
 
 
 class _Walk:

@@ -187,10 +187,10 @@ def test_texts_are_shown_escaped_and_cut(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("{", "is no JSON"),
-        ("[1]", "is no dropped row"),
-        ('{"id": 1}', "is no dropped row"),
-        ('{"position": 1, "duplicate_of": 2, "stage": "apart", "text": ""}', "is no dropped row"),
+        ("{", "is not JSON"),
+        ("[1]", "is not a dropped row"),
+        ('{"id": 1}', "is not a dropped row"),
+        ('{"position": 1, "duplicate_of": 2, "stage": "apart", "text": ""}', "is not a dropped row"),
         ('{"position": 1, "duplicate_of": 2, "stage": "near", "text": ""}', "says not how alike"),
         (
             '{"position": 1, "duplicate_of": 2, "stage": "near", "text": "", "similarity": NaN}',
@@ -200,7 +200,7 @@ def test_texts_are_shown_escaped_and_cut(run: Run, tmp_path: Path) -> None:
             '{"position": 1, "duplicate_of": 2, "stage": "near", "text": "", "similarity": true}',
             "says not how",
         ),
-        ('{"position": 1, "duplicate_of": 2, "stage": [], "text": ""}', "is no dropped row"),
+        ('{"position": 1, "duplicate_of": 2, "stage": [], "text": ""}', "is not a dropped row"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_with_its_line(

@@ -212,10 +212,10 @@ def test_summary_shows_rate_and_reasons(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("{", "is no JSON; give the file that dedup --kept-apart wrote"),
-        ("[]", "is no row that was kept apart; give the file that dedup --kept-apart wrote"),
-        ('{"apart_from": 1}', "is no row that was kept apart"),
-        ('{"apart_from": 1, "reason": 3}', "is no row that was kept apart"),
+        ("{", "is not JSON; give the file that dedup --kept-apart wrote"),
+        ("[]", "is not a row that was kept apart; give the file that dedup --kept-apart wrote"),
+        ('{"apart_from": 1}', "is not a row that was kept apart"),
+        ('{"apart_from": 1, "reason": 3}', "is not a row that was kept apart"),
     ],
 )
 def test_kept_apart_of_another_kind_is_refused_with_its_line(

@@ -151,7 +151,7 @@ def test_an_input_that_breaks_leaves_the_old_outputs(run: Run, tmp_path: Path) -
     for flags in ([f"--{name.suffix[1:]}", name] for name in names):
         found = run("audit", path, *flags)
         assert (found.code, found.out) == (2, "")
-        assert "d.jsonl:2: is no dropped row" in found.err
+        assert "d.jsonl:2: is not a dropped row" in found.err
     assert [name.read_bytes() for name in names] == [b"old"] * 3
     assert sorted(one.name for one in tmp_path.iterdir()) == ["d.jsonl", "old.csv", "old.html", "old.parquet"]
 
@@ -226,7 +226,7 @@ def test_parquet_without_pyarrow_is_refused_with_the_package(
         (("--position", ":3"), "--position ':3': name the row by its number"),
         (("--position", "9" * 5_000), "name the row by its number"),
         (("--kept-apart", "none.jsonl"), "none.jsonl: cannot be read"),
-        (("--kept-apart", "d.jsonl"), "d.jsonl:1: is no row that was kept apart"),
+        (("--kept-apart", "d.jsonl"), "d.jsonl:1: is not a row that was kept apart"),
     ],
 )
 def test_misuse_is_said_and_writes_nothing(

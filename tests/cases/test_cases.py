@@ -133,14 +133,14 @@ more: 1
     assert findings(run, path) == [
         "2:10: unknown key 'near.similarty'; did you mean 'similarity'?",
         "5:5: unknown key 'inn'; there are name, why, settings, in, out",
-        "7:11: is no verdict; write unique, exact, near, no_text, unreadable, as in 'near of 1' or "
+        "7:11: is not a verdict; write unique, exact, near, no_text, unreadable, as in 'near of 1' or "
         "'unique of 1: number'",
         "9:18: advance is 'soon', not a duration; write a number and a unit (ms, s, m, h, d, w), as in 24h",
-        "9:35: is no message; write a text, {text: …, id: …}, {raw: …} or {advance: 2h}",
+        "9:35: is not a message; write a text, {text: …, id: …}, {raw: …} or {advance: 2h}",
         "9:40: advance and raw stand alone; a message with such a field is written with raw",
         "10:19: message 2 can only repeat one before it, not message 2",
         "10:30: no reason 'numbr' of unique; did you mean 'number'?",
-        "11:5: is no case; write one with name, in and out",
+        "11:5: is not a case; write one with name, in and out",
         "13:9: 'in' is a list with an item for each message",
         "17:10: 2 verdicts for 1 messages; write one for each",
         "21:1: unknown key 'more'; there are settings, cases",

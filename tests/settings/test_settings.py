@@ -82,7 +82,7 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
     [
         ("near: {similarity: 0.8}\nnear: {similarity: 0.9}\n", "2:1: near is given twice, first in line 1; remove one"),
         ("near:\n\tsimilarity: 1\n", "2:1: a tab stands where blanks belong; indent with blanks"),
-        ("- a\n", "1:1: is no mapping; write settings as `key: value` lines"),
+        ("- a\n", "1:1: is not a mapping; write settings as `key: value` lines"),
         ("near: 5\n", "1:7: near is '5'; it needs keys below it"),
         ("near:\n", "1:6: near has no value; give it one or remove the key"),
         ("scope: tenant\n", "1:8: scope is 'tenant'; it needs a list, as in [a, b]"),
@@ -387,7 +387,7 @@ def test_a_list_of_words_that_never_ends_is_refused(tmp_path: Path, key: str) ->
     for name in ("/dev/zero", str(tmp_path / "pipe")):
         _, found = check_tree(tree_of_file(None), {}, [Override(f"features.{key}", name, "--set")])
         assert [str(one) for one in found] == [
-            f"--set: features.{key} names {name!r}, which cannot be read: is no regular file"
+            f"--set: features.{key} names {name!r}, which cannot be read: is not a regular file"
         ]
 
 

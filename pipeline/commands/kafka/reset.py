@@ -23,9 +23,10 @@ from twinsieve.pipeline.commands.terminal import examples
     "targets",
     multiple=True,
     metavar="TARGET",
-    help="earliest, latest, an offset, a time (2024-05-01T12:00), or topic[p]=one of these; may be repeated.",
+    help="earliest, latest, an offset, a time (2024-05-01T12:00), or topic[partition]=one of these; may be "
+    "repeated.",
 )
-@click.option("--yes", is_flag=True, help="Move the offsets; without --yes only show the changes.")
+@click.option("--yes", is_flag=True, help="Move the offsets; without --yes the changes are only shown.")
 def command(targets: tuple[str, ...], yes: bool, flags: SettingsFlags) -> None:
     """Move the input offsets of a stopped app. Messages that were emitted are not emitted again."""
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings

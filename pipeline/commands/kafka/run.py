@@ -55,16 +55,22 @@ def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False, has_page
     "--role",
     default="both",
     type=click.Choice(["worker", "index", "both"]),
-    help="Roles of this process (both).",
-)
-@click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
-@click.option(
-    "--move-output", is_flag=True, help="Accept that the output of the app has changed, permanently."
+    help="What this process does (both).",
 )
 @click.option(
-    "--without-snapshots", is_flag=True, help="Begin with empty windows where the snapshots are lost."
+    "--member",
+    metavar="NAME",
+    help="A name for this process that stays the same after a restart; no two processes may share it.",
 )
-@click.option("--dry-run", is_flag=True, help="Judge and count beside the running app; emit nothing.")
+@click.option(
+    "--move-output", is_flag=True, help="Accept that the app now writes to another output topic, for good."
+)
+@click.option(
+    "--without-snapshots",
+    is_flag=True,
+    help="Start although the snapshots are lost; messages before the log begins are forgotten.",
+)
+@click.option("--dry-run", is_flag=True, help="Judge and count next to the running app, and emit nothing.")
 def command(
     role: Literal["worker", "index", "both"],
     member: str | None,
@@ -75,7 +81,8 @@ def command(
 ) -> None:
     """Run the sieve on Kafka. Start one process or twenty; SIGTERM stops a process cleanly.
 
-    Exit codes: 0 stopped, 1 start it again, 2 misused, 3 an operator must act on the last log line.
+    Exit codes: 0 stopped; 1 start it again; 2 wrong usage or settings; 3 an operator must act, see the last
+    line of the log.
     """
     settings = settings_to_connect(flags, dry_run=dry_run, has_pages=True)
     with ends_logged():

@@ -18,11 +18,19 @@ from twinsieve.pipeline.commands.terminal import examples
     ),
 )
 @settings_options
-@click.option("--topic", required=True, metavar="NAME", help="The existing output, as posts.unique.")
 @click.option(
-    "--since", metavar="TIME", help="Start at this message time, as 2024-05-01T12:00 (start of the topic)."
+    "--topic", required=True, metavar="NAME", help="The existing output topic, for example posts.unique."
 )
-@click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Start at this message time, for example 2024-05-01T12:00 (start of the topic).",
+)
+@click.option(
+    "--member",
+    metavar="NAME",
+    help="A name for this process that stays the same after a restart; no two processes may share it.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -32,7 +40,9 @@ def command(
     member: str | None,
     flags: SettingsFlags,
 ) -> None:
-    """Fill the windows from an existing output, before going live. Emits nothing; a second run continues."""
+    """Fill the windows from an existing output before the app goes live. Emits nothing. Run it again
+    after a stop: it continues.
+    """
     from twinsieve.pipeline.settings.values import moment_ms
 
     since_ms = moment_ms(since) if since is not None else None

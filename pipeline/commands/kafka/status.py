@@ -27,16 +27,19 @@ _PROBLEM = 3
     ),
 )
 @settings_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
-    "--max-waiting", type=click.IntRange(0), metavar="N", help="It is a problem if more messages wait."
+    "--max-waiting",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Report a problem if more than N messages wait.",
 )
 def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int:
-    """Show who judges, which worker has which partition, and what waits since when.
+    """Show which process judges, which worker reads which partition, and how many messages wait since when.
 
-    The broker alone is asked, so it also answers when no process of this app runs. It joins no group and
-    changes nothing. The exit code is 0 if nothing is wrong, 3 if nobody judges, a partition has no worker, an
-    input topic was created again, or too much waits; 1 if the broker does not answer.
+    It asks only the broker, so it works when no process of this app runs; it joins no group and changes
+    nothing. The exit code is 0 if nothing is wrong; 3 if no process judges, a partition has no worker, an
+    input topic was created again, or too many messages wait; 1 if the broker does not answer.
     """
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.messages.spelling import to_json

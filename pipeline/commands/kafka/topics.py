@@ -36,9 +36,9 @@ def command() -> None:
 @settings_options
 @click.pass_context
 def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
-    """Show every problem of the topics, one line each; exit code 1 if there is one.
+    """Show the problems of the topics, one a line; the exit code is 1 if there is one.
 
-    Topics that grow without limit because the settings ask for it are shown too, but are not a problem.
+    Topics that grow without limit because the settings ask for it are shown too, but do not count.
     """
     from twinsieve.pipeline.operate.topic_checks import Severity, check
 
@@ -51,7 +51,7 @@ def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
 @command.command("create")
 @settings_options
 def create_topics(flags: SettingsFlags) -> None:
-    """Create missing output and internal topics; never an input topic."""
+    """Create missing output and internal topics. Create input topics yourself."""
     from twinsieve.pipeline.operate.topic_checks import create, endless
 
     created = _answer_of(flags, create)
@@ -68,20 +68,24 @@ def create_topics(flags: SettingsFlags) -> None:
     "--principal",
     default="User:twinsieve",
     metavar="NAME",
-    help="Principal of the processes (User:twinsieve).",
+    help="The principal that the processes log in as (User:twinsieve).",
 )
 @click.option(
     "--command-config",
     default="admin.properties",
     type=FILE_NAME,
-    help="Client properties for kafka-acls.sh, if the connection is not plaintext (admin.properties).",
+    help="File of client properties for kafka-acls.sh if the connection is not plaintext (admin.properties).",
 )
-@click.option("--dry-run", is_flag=True, help="The rights of `run --dry-run` instead: it writes no output.")
-@click.option("--read-only", is_flag=True, help="The rights of why, audit and status: they write nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the permissions for `run --dry-run`, which writes no output."
+)
+@click.option(
+    "--read-only", is_flag=True, help="Print the permissions for why, audit and status, which write nothing."
+)
 def show_acls(
     principal: str, command_config: str, dry_run: bool, read_only: bool, flags: SettingsFlags
 ) -> None:
-    """Print the commands that grant the rights `run` needs, and no others. Needs no broker."""
+    """Print commands that grant the permissions `run` needs, and no others. Needs no broker."""
     from twinsieve.pipeline.operate.acls import acls
 
     if dry_run and read_only:

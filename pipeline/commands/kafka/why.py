@@ -35,9 +35,9 @@ _GIVE = "the settings of the app, by -c"
 @click.argument("at", required=False, metavar="[TOPIC[PARTITION]@OFFSET]")
 @click.option("--id", "id_", metavar="ID", help="Id of the message.")
 @click.option(
-    "--position", type=click.IntRange(1), metavar="N", help="Row of the message in the run, from 1."
+    "--position", type=click.IntRange(1), metavar="N", help="Row number of the message in that run, from 1."
 )
-@click.option("--duplicates", type=FILE_NAME, help="What `dedup --duplicates` wrote; it holds the texts.")
+@click.option("--duplicates", type=FILE_NAME, help="The file that `dedup --duplicates` wrote.")
 @click.option("--since", metavar="24h|TIME", help="With --id on Kafka, only drops from this time on.")
 @click.option(
     "--read-at-most",
@@ -46,7 +46,7 @@ _GIVE = "the settings of the app, by -c"
     metavar="N",
     help="On Kafka, read at most N records (20000; with --id 100000).",
 )
-@click.option("--json", "as_json", is_flag=True, help="On Kafka, one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="On Kafka, print one JSON object.")
 @settings_options
 def command(
     at: str | None,
