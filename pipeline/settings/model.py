@@ -252,7 +252,9 @@ class NearSettings(Section):
         "text: compares texts; hamming: bits of SimHash, recall guaranteed; signatures: hashes of parts in "
         "common",
     )
-    similarity: Similarity = setting(8_000, "alike from here on, 0.5 to 1, or the profile's")
+    similarity: Similarity = setting(
+        8_000, "near duplicates are at least this similar, 0.5 to 1, or as the profile says"
+    )
     differences: Literal["off", "guards", "full"] = setting(
         "full",
         "guards: numbers, days, opposites, cards … keep two apart; full: all rules; or the profile's",
@@ -266,7 +268,7 @@ class NearSettings(Section):
         "index: bands and tables, whose recall is measured for text, and full for hamming; scan: compares "
         "with all",
     )
-    shards: Auto = setting(0, "threads that compare; auto: one a core, half of them in dedup")
+    shards: Auto = setting(0, "threads that compare; auto: one for each core, half as many in dedup")
     distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=MAX_SCAN_DISTANCE)]] = (
         setting(
             dict(_NEAR.distances),
@@ -321,11 +323,12 @@ class InputSettings(Section):
     encoding: Literal["json", "text"] = setting("json", "json: objects; text: the message is the text")
     part: Literal["value", "key"] = setting("value", "where the object or text is")
     text_field: Names = setting(
-        ("text",), "path of the text: status.text, entities[0].text, or several as [title, body]"
+        ("text",), "field of the text, as a path: status.text, entities[0].text; several: [title, body]"
     )
-    id_field: OptionalText = setting("id", "path of the id; none: there is none")
+    id_field: OptionalText = setting("id", "field of the id, as a path; none: messages have no id")
     time_field: OptionalText = setting(
-        "created_at", "path of the time: ISO 8601, seconds, milliseconds; none: when it came into Kafka"
+        "created_at",
+        "field of the time (ISO 8601, seconds, milliseconds), as a path; none: Kafka's timestamp",
     )
     max_bytes: SizeBytes = setting(4 << 20, "larger messages are dead letters")
     null_value: Literal["pass", "drop", "dead_letter"] = setting("pass", "what becomes of tombstones")
