@@ -14,7 +14,7 @@ from kafka.net.compat import KafkaNetClient
 
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
-from twinsieve.pipeline.kafka.kafka_python.patches import require_version
+from twinsieve.pipeline.kafka.kafka_python.patches import network_thread, require_version
 from twinsieve.pipeline.kafka.security import handshake_problem, secret_text, tls_context
 from twinsieve.pipeline.kafka.unreachable import is_plain, unreachable
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -161,7 +161,7 @@ def connected(settings: KafkaSettings, make: Callable[..., _T], **options: Any) 
         return networks[-1]
 
     def threads() -> set[int | None]:
-        return {caller, *(thread.ident for client in networks if (thread := client._net._io_thread))}
+        return {caller, *map(network_thread, networks)}
 
     addresses, limit_ms = options["bootstrap_servers"], options["bootstrap_timeout_ms"]
     first_ms = min(_FIRST_TRY_MS, limit_ms)

@@ -14,6 +14,7 @@ from typing import Any
 import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, errors
 from kafka.consumer.fetcher import Fetcher
+from kafka.net.compat import KafkaNetClient
 from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.default_records import DefaultRecordBatch
@@ -41,6 +42,12 @@ def require_version() -> None:
                 "install 'kafka-python>=3.0.12,<3.1'"
             ]
         )
+
+
+def network_thread(client: KafkaNetClient) -> int | None:
+    """The id of the thread in which this client sends and receives; None if it has no thread of its own."""
+    thread = client._net._io_thread
+    return None if thread is None else thread.ident
 
 
 def keep_finished_joins(consumer: KafkaConsumer) -> None:
