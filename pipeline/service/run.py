@@ -103,6 +103,7 @@ def run_service(
         watch = stack.enter_context(watched(settings, figures, clock, connect))
         slot, background = stack.enter_context(process(settings, member))
         figures.member = slot
+        _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
         until_answered(
             lambda: check_topics(
                 settings,

@@ -88,6 +88,7 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
     assert last_words(said) == []
     records = [read_line(line) for line in said.splitlines()]
     assert {record["logger"] for record in records} == {"twinsieve"}, "lines of a client hide ours"
+    assert bootstrap in records[0]["msg"]
     warnings = [record["msg"] for record in records if record["level"] == "warning"]
     assert len(warnings) == (1 if kind == "closed" else 0)
     assert all(bootstrap in line and cause in line for line in warnings)
