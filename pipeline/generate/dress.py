@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from twinsieve.pipeline.generate.edits import edited, retold
 from twinsieve.pipeline.generate.grammar import Grammar
 
 DRAWS = 14
@@ -19,6 +20,9 @@ class Dress(Protocol):
 
     def dress(self, body: str, draws: Sequence[float]) -> str:
         """The body, sometimes with things that do not count as words when texts are compared."""
+
+    def edited(self, body: str, draws: Sequence[float], other: str) -> str:
+        """The body with small changes. other: a text that new characters may come from"""
 
     def chain(self, body: str, draws: Sequence[float]) -> str:
         """A repost of the body."""
@@ -57,6 +61,10 @@ class Dresser:
             text = f"{text} L{_pick(self._names, draws[8] / 0.06)}的微博视频"
         return text
 
+    def edited(self, body: str, draws: Sequence[float], other: str) -> str:
+        """The body with one to six characters changed; see `edits.edited`."""
+        return edited(body, draws, other)
+
     def short(self, draws: Sequence[float]) -> str:
         """A short reaction: a word, or one or two emoji. There are so few that the same one comes often."""
         if draws[2] < 0.3:
@@ -81,6 +89,7 @@ class TweetDresser:
     def __init__(self, grammar: Grammar, emoji: Sequence[str]) -> None:
         words = {word for slot in grammar.slots.values() for word in slot if word.isalpha() and len(word) > 3}
         self._words, self._emoji = sorted(words), emoji
+        self._remarks = grammar.slots.get("REMARK", [])
 
     def dress(self, body: str, draws: Sequence[float]) -> str:
         """The body, sometimes with a link, an @name or emoji."""
@@ -94,6 +103,10 @@ class TweetDresser:
         if draws[6] < 0.12 and len(body) >= 12:
             text += " " + _pick(self._emoji, draws[6] / 0.12) * (1 + int(draws[7] * 3))
         return text
+
+    def edited(self, body: str, draws: Sequence[float], other: str) -> str:
+        """The body with a remark or with typing errors; see `retold`."""
+        return retold(body, draws, self._remarks)
 
     def chain(self, body: str, draws: Sequence[float]) -> str:
         """The body behind RT and the name of its author."""

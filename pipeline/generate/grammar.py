@@ -15,10 +15,11 @@ class Grammar:
     """The word lists ("slots") and sentence patterns of one language, as arrays to choose from.
 
     A pattern is a list of slot names and literal words; each slot name is replaced by a word of the slot.
-    The slot NUM (numbers) exists in every language, so the data files have no digits. Words at the beginning
-    of a slot are chosen more often.
+    The slot NUM (numbers from 2 to 399) exists in every language. Words at the beginning of a slot are chosen
+    more often.
 
-    form: `generate` (sentences of posts), `article` or `title`; the last two use the slots of posts as well
+    form: `generate` (sentences of posts), `tweet`, `article` or `title`; the last three also use the slots of
+        `generate`
     slots: words by name of the slot; glue: what is put between two words
     """
 

@@ -6,7 +6,7 @@ is used. For each repeat the source is known, so that dropped posts can be check
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from enum import IntEnum
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.generate.dress import DRAWS, Dress, Dresser, TweetDresser
-from twinsieve.pipeline.generate.edits import edited
+from twinsieve.pipeline.generate.edits import renumbered
 from twinsieve.pipeline.generate.grammar import Grammar
 from twinsieve.pipeline.generate.languages import LANGUAGES
 from twinsieve.pipeline.generate.series import Series
@@ -46,7 +46,7 @@ class Origin(IntEnum):
     EDIT (1 to 6 characters changed, and other tags), CHAIN (a repost chain: few own words before the source),
     SHORT (a short reaction; a duplicate if the same text came before).
     Not duplicates: FRESH (a new text), POLL (own words before the shared text of a poll), REPORT (a report
-    with new numbers).
+    with new numbers; in one language, an earlier post with another number).
     """
 
     FRESH = 0
@@ -139,7 +139,7 @@ def generate_columns(
 
     repeats: share of posts that repeat an earlier post (COPY, DRESSED, EDIT and CHAIN), 0 to 0.9
     rate: average number of posts per second, by the times of the posts
-    language: of all posts, one of LANGUAGES: without Chinese tags and chains, reactions, polls and reports.
+    language: of all posts, one of LANGUAGES: without Chinese tags and chains, reactions and polls.
         None: mainly Chinese
     raises: ValueError for values out of range
     """
@@ -166,9 +166,12 @@ class _Stream:
         if language is not None:
             chosen = LANGUAGES.index(language)
             self._languages = np.eye(len(LANGUAGES))[chosen]
+            if language == "en":
+                # Mixed streams keep their English sentences, because measured figures rest on these streams.
+                self._grammars[chosen] = Grammar(language, "tweet")
             self._dresser = TweetDresser(self._grammars[chosen], self._grammars[0].slots["EMOJI"])
-            others = {}
-        self._series = Series(self._grammars[0], self._random)
+            others = {Origin.REPORT: OTHER_SHARES[Origin.REPORT]}
+        self._series = Series(self._grammars[0], self._random) if language is None else None
         self._sources: list[tuple[int, str, str]] = []
         self._shorts: dict[str, int] = {}
         shares = {origin: share * repeats for origin, share in REPEAT_SHARES.items()} | others
@@ -196,7 +199,8 @@ class _Stream:
         sources = np.full(size, -1, dtype=np.int64)
         for row, origin in enumerate(origins.tolist()[:size]):
             number, draws = first + row, luck[row]
-            if origin in REPEAT_SHARES and not self._sources:
+            report = self._report(draws, ages[row]) if origin == Origin.REPORT else ""
+            if report is None or (origin in REPEAT_SHARES and not self._sources):
                 origins[row] = origin = int(Origin.FRESH)
             if origin == Origin.FRESH:
                 text = self._dresser.dress(bodies[row], draws)
@@ -206,21 +210,32 @@ class _Stream:
                 sources[row] = self._shorts.setdefault(text, number)
                 if sources[row] == number:
                     sources[row] = -1
-            elif origin == Origin.POLL:
+            elif origin == Origin.POLL and self._series is not None:
                 text = self._series.poll(bodies[row], draws)
-            elif origin == Origin.REPORT:
-                text = self._series.report(draws)
+            elif report:
+                text = report
             else:
-                source, body, text = self._sources[-1 - ages[row] % len(self._sources)]
+                source, body, text = self._source(ages[row])
                 sources[row] = source
                 if origin == Origin.DRESSED:
                     text = self._dresser.dress(body, draws)
                 elif origin == Origin.EDIT:
-                    text = self._dresser.dress(edited(body, draws, bodies[row]), draws)
+                    text = self._dresser.dress(self._dresser.edited(body, draws, bodies[row]), draws)
                 elif origin == Origin.CHAIN:
                     text = self._dresser.chain(body, draws)
             texts.append(text)
         return Posts(texts, created[:size].astype(np.int64), origins[:size].astype(np.uint8), sources, first)
+
+    def _source(self, age: int) -> tuple[int, str, str]:
+        """Number, body and text of an earlier original post; age: how many original posts ago it came."""
+        return self._sources[-1 - age % len(self._sources)]
+
+    def _report(self, draws: Sequence[float], age: int) -> str | None:
+        """A report whose numbers are new; None if it would repeat a post that has no number."""
+        if self._series is not None:
+            return self._series.report(draws)
+        body = renumbered(self._source(age)[1], draws) if self._sources else None
+        return None if body is None else self._dresser.dress(body, draws)
 
     def _remember(self, number: int, body: str, text: str) -> None:
         self._sources.append((number, body, text))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.oracle import Oracle, Row, indel, is_near
+from twinsieve import Sieve
 from twinsieve.pipeline.generate.stream import CHUNK, Origin, generate, generate_columns, post_id
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
@@ -116,9 +117,19 @@ def test_posts_of_one_language_repeat_each_other_as_the_truth_says() -> None:
     posts = list(generate(3_000, 2, truth=True, language="en"))
     texts = {post["id"]: post["text"] for post in posts}
     assert not any("\u4e00" <= char <= "\u9fff" for text in texts.values() for char in text)
-    assert {post["kind"] for post in posts} == {"fresh", "copy", "dressed", "edit", "chain"}
+    assert {post["kind"] for post in posts} == {"fresh", "copy", "dressed", "edit", "chain", "report"}
     bodies = Normalizer(TextConfig(profile="plain")).bodies(list(texts.values()))
     body = {id_: bodies.text(row) for row, id_ in enumerate(texts)}
     same = [post for post in posts if post["kind"] in ("copy", "dressed", "chain")]
     assert len(same) > 300
     assert [post["id"] for post in same if body[post["id"]] != body[post["duplicate_of"]]] == []
+
+
+def test_english_posts_are_dropped_where_they_repeat_another_and_hardly_elsewhere() -> None:
+    """Sentences of few patterns would be near duplicates of each other, and reports of the posts they renumber."""
+    posts = list(generate(5_000, 3, truth=True, language="en"))
+    kept = Sieve(profile="plain").judge([post["text"] for post in posts]).kept.tolist()
+    others = [keeps for keeps, post in zip(kept, posts, strict=True) if "duplicate_of" not in post]
+    repeats = [keeps for keeps, post in zip(kept, posts, strict=True) if "duplicate_of" in post]
+    assert others.count(False) < 0.005 * len(others)
+    assert repeats.count(False) > 0.95 * len(repeats)
