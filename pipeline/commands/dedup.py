@@ -95,7 +95,7 @@ _FORMAT_WORDS = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "l
     default=0,
     metavar="N",
     type=click.IntRange(0, 100),
-    help="Show N dropped rows beside their leaders.",
+    help="Show N dropped rows beside their leaders; with --kept-apart also one row that was kept apart.",
 )
 @click.option(
     "-q",
@@ -169,11 +169,13 @@ def command(
         with _progress(quiet or typed) as progress:
             summary = dedup.run(progress, before_placing=signals.no_more, stop=signals.stop, warn=say_error)
     if wanted.examples:
-        from twinsieve.pipeline.commands.terminal import pair_panel
+        from twinsieve.pipeline.commands.terminal import apart_panel, dropped_panel
 
         console = talk()
         for example in summary.examples.chosen():
-            console.print(pair_panel(example), soft_wrap=True)
+            console.print(dropped_panel(example), soft_wrap=True)
+        for example in summary.examples.apart(summary.kept_apart):
+            console.print(apart_panel(example), soft_wrap=True)
     if not quiet:
         from twinsieve.pipeline.dedup.report import age_lines, summary_table
 

@@ -51,27 +51,47 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def pair_panel(entry: Mapping[str, Any]) -> Group:
+_AROUND = 40
+"""Characters that an example shows at each end of a long part that two texts have in common."""
+
+
+def dropped_panel(entry: Mapping[str, Any]) -> Group:
     """A dropped message and its leader, with differences in colour. entry: a row of the duplicates file"""
+    named = f"#{entry['position']} ({entry['id']})"
+    leader = f"#{entry['duplicate_of']} ({entry['duplicate_of_id']})"
+    degree = "equal but for what the profile drops" if entry["stage"] == "exact" else _degree(entry)
+    flags = f", {', '.join(entry['flags'])}" if entry.get("flags") else ""
+    head = f"{entry['stage']}: {named} repeats {leader}, {degree}{flags}"
+    return _panel(head, ("kept", entry["leader_text"]), ("dropped", entry["text"]))
+
+
+def apart_panel(entry: Mapping[str, Any]) -> Group:
+    """Two similar messages that were both kept, and the reason. entry: a row of --kept-apart"""
+    named = f"#{entry['position']} ({entry['id']})"
+    other = f"#{entry['apart_from']} ({entry['apart_from_id']})"
+    words = f" {entry['apart_from_says']}/{entry['says']}" if entry["says"] is not None else ""
+    head = f"kept apart: {named} and {other}, {_degree(entry)}, {entry['reason']}{words}"
+    return _panel(head, ("kept", entry["apart_from_text"]), ("kept too", entry["text"]))
+
+
+def _degree(entry: Mapping[str, Any]) -> str:
+    """How alike the two messages of an entry are, in words."""
+    from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
+
+    for measure in ("distance", "shared"):
+        if measure in entry:
+            return f"{entry[measure]} {LIKENESS_WORDS[measure]}"
+    return f"{entry['similarity']:.2%} alike"
+
+
+def _panel(head: str, earlier: tuple[str, str], later: tuple[str, str]) -> Group:
+    """A head line, then both texts behind their names, each a (name, text)."""
     from rich.console import Group
     from rich.text import Text
 
-    from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
-
-    counted = next((measure for measure in ("distance", "shared") if measure in entry), None)
-    if counted is not None:
-        degree = f"{entry[counted]} {LIKENESS_WORDS[counted]}"
-    elif entry["stage"] == "exact":
-        degree = "equal but for what the profile drops"
-    else:
-        degree = f"{entry['similarity']:.2%} alike"
-    named = f"#{entry['position']} ({entry['id']})"
-    leader = f"#{entry['duplicate_of']} ({entry['duplicate_of_id']})"
-    flags = f", {', '.join(entry['flags'])}" if entry.get("flags") else ""
-
-    head = Text(printable(f"{entry['stage']}: {named} repeats {leader}, {degree}{flags}"), style="bold")
-    kept, dropped = diff(entry["leader_text"], entry["text"], around=16)
-    return Group(head, Text("  kept     ") + kept, Text("  dropped  ") + dropped, Text(""))
+    texts = diff(earlier[1], later[1], around=_AROUND)
+    lines = [Text(f"  {name:<9}") + text for (name, _), text in zip((earlier, later), texts, strict=True)]
+    return Group(Text(printable(head), style="bold"), *lines, Text(""))
 
 
 def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Text]:

@@ -15,7 +15,7 @@ class Wanted(NamedTuple):
     state: folder of the state, which is read first if it exists; None for no state
     mark: write all rows, each with its verdict
     keep: which row of a cluster is written
-    examples: number of dropped rows to show
+    examples: number of dropped rows to show; with `kept_apart` also one pair that was kept apart
     """
 
     output: str

@@ -98,14 +98,15 @@ class Reaches:
 class Examples:
     """Collects example pairs, preferring pairs that are alike in different ways (see `_kind`).
 
-    An example has the same fields as a line of the duplicates.
-    wanted: greatest number of examples
+    An example has the same fields as a line of the duplicates, or of --kept-apart.
+    wanted: greatest number of examples of dropped rows
     """
 
     def __init__(self, wanted: int = 0) -> None:
         self._first: dict[tuple[str, int], dict[str, Any]] = {}
         self._others: list[dict[str, Any]] = []
         self._copies: list[dict[str, Any]] = []
+        self._apart: dict[str, dict[str, Any]] = {}
         self.wanted = wanted
 
     def offer(self, entry: dict[str, Any]) -> None:
@@ -118,6 +119,14 @@ class Examples:
                 self._first[kind] = entry
         elif len(self._others) < self.wanted:
             self._others.append(entry)
+
+    def offer_apart(self, entry: dict[str, Any]) -> None:
+        """Take the first pair that was kept apart for each reason."""
+        self._apart.setdefault(entry["reason"], entry)
+
+    def apart(self, reasons: Counter[str]) -> list[dict[str, Any]]:
+        """The pair that was kept apart for the most frequent of these reasons; empty if there is none."""
+        return [self._apart[reason] for reason, _ in reasons.most_common(1) if reason in self._apart]
 
     def chosen(self) -> list[dict[str, Any]]:
         """The examples to show, at most `wanted`: first one of each kind, then others, then exact copies.

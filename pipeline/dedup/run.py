@@ -364,7 +364,7 @@ class Dedup:
             kept = None if second is None else second.kept
             sinks.append(DroppedRows(self.summary, files, kept=kept))
         if "--kept-apart" in files:
-            sinks.append(KeptApart(files["--kept-apart"], self._scheme, self._sieve.config))
+            sinks.append(KeptApart(self.summary, files["--kept-apart"], self._scheme, self._sieve.config))
         if "--dead-letter" in files:
             sinks.append(DeadLetters(files["--dead-letter"], reader.codec))
         self._streams = not job.outputs and files["-o"].is_stream

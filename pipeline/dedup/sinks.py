@@ -196,10 +196,12 @@ class DeadLetters:
 class KeptApart:
     """Writes the rows that were kept although an earlier kept row is similar, with the reason (--kept-apart).
 
+    summary: receives the examples
     scheme: makes bodies and fingerprints; config: configuration of the sieve of the run
     """
 
-    def __init__(self, output: ByteSink, scheme: Scheme, config: SieveConfig) -> None:
+    def __init__(self, summary: Summary, output: ByteSink, scheme: Scheme, config: SieveConfig) -> None:
+        self._examples = summary.examples
         self._output = output
         self._scheme = scheme
         self._config = config
@@ -229,6 +231,8 @@ class KeptApart:
                 "apart_from_text": None if other is None else other.text,
             }
             lines.append(to_json(entry) + b"\n")
+            if other is not None:
+                self._examples.offer_apart(entry)
         self._output.write(b"".join(lines))
 
     def _likeness(self, pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:

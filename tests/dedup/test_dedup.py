@@ -238,6 +238,28 @@ def test_examples_say_how_many_hashes_are_in_common(tmp_path: Path, run: Run) ->
     assert (ran.code, ran.err.splitlines()[0]) == (0, shown)
 
 
+def test_with_kept_apart_the_examples_end_with_a_pair_of_the_most_frequent_reason(
+    tmp_path: Path, run: Run
+) -> None:
+    texts = [
+        "The mountain road to the village is open again this evening",
+        "The mountain road to the village is closed again this evening",
+        "The ferry to the island leaves the old harbour at 9:15 today",
+        "The ferry to the island leaves the old harbour at 9:45 today",
+        "The ferry to the island leaves the old harbour at 9:55 today",
+    ]
+    source = write_rows(tmp_path / "in.jsonl", [{"id": n, "text": text} for n, text in enumerate(texts)])
+    outputs = ("-o", tmp_path / "out", "--kept-apart", tmp_path / "apart")
+    ran = run("dedup", source, "-q", *outputs, "--examples", "1", *SMALL)
+    similarity = read_lines(tmp_path / "apart")[1]["similarity"]
+    assert ran.err.splitlines() == [
+        f"kept apart: #4 (3) and #3 (2), {similarity:.2%} alike, number 9:15/9:45",
+        f"  kept     {texts[2]}",
+        f"  kept too {texts[3]}",
+        "",
+    ]
+
+
 def test_scopes_never_meet_and_fields_decide(tmp_path: Path, run: Run) -> None:
     rows = [
         {"id": 1, "text": _POST, "u": {"t": "a"}},
