@@ -1,4 +1,4 @@
-# `make demo`, `make check` and `make test` need a Python with venv and nothing else. Tests that take Java 17, Maven
+# `make demo`, `make check` and `make test` need a Python with venv, and a network for packages. Tests that take Java 17, Maven
 # and OpenSSL, or real posts, are skipped where those are missing and cannot be installed; the end of the run counts them.
 # VENV and PYTHON may be given.
 PYTHON ?= python3
@@ -13,7 +13,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # `bench` is a folder, too.
 .PHONY: bench map demo test long check lint types tests coverage checked nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock screenshots clean
 
-demo: $(VENV)/.installed
+demo:
+	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
+	@$(MAKE) --no-print-directory $(VENV)/.installed
 	@$(BIN)/twinsieve warm-up || true
 	@scripts/demo $(BIN) $(MESSAGES)
 
@@ -143,7 +145,8 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
 	@echo "installing the packages of requirements.lock into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@# Twice quiet: pip 23 warns for each package without a wheel.
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 

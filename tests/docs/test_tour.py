@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,18 +38,22 @@ def test_commands_print_what_the_page_shows(
         _require(shown, printed)
 
 
-def test_the_demo_prints_what_the_readme_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_prints_what_the_readme_shows(tmp_path: Path) -> None:
     shown = re.search(r"^```\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert shown is not None
-    monkeypatch.setenv("COLUMNS", "160")
-    posts, settings = str(tmp_path / "posts.jsonl.gz"), str(ROOT / "config" / "microblog.yaml")
-    assert main(["generate", "--messages", "20000", "--seed", "7", "-o", posts]) == 0
-    outputs = ["-o", str(tmp_path / "unique.jsonl"), "--duplicates", str(tmp_path / "dropped.jsonl")]
-    assert main(["dedup", posts, "-c", settings, *outputs, "--examples", "5"]) == 0
-    printed = capfd.readouterr()
-    _require(shown[1], printed.out + printed.err)
+    program = tmp_path / "twinsieve"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m twinsieve "$@"\n')
+    program.chmod(0o700)
+    done = subprocess.run(
+        [ROOT / "scripts" / "demo", tmp_path, "20000"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    _require(shown[1], done.stdout)
 
 
 def _require(shown: str, printed: str) -> None:
