@@ -19,6 +19,7 @@ from twinsieve.pipeline.operate.topic_plan import (
     FRAME_BYTES,
     Need,
     Plan,
+    input_topic,
     internal_topic,
     log_bytes_a_day,
     output_topic,
@@ -34,7 +35,10 @@ _LEAST_BYTES = 1024
 _FOREVER = -1
 _HOUR_MS = 3_600_000
 _STAMPED_BY = "message.timestamp.type"
-_NO_INPUT = "input topic does not exist; create it, or correct input.topics"
+_NO_INPUT = (
+    "input topic does not exist; correct input.topics, or create it: "
+    "twinsieve topics create --input-partitions N"
+)
 _NOT_THERE = "does not exist; run: twinsieve topics create"
 
 
@@ -98,17 +102,23 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     return findings
 
 
-def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]:
-    """Create all missing topics except input topics; returns the names of the created topics.
+def create(
+    settings: Settings, admin: Admin, *, emits: bool = True, input_partitions: int | None = None
+) -> list[str]:
+    """Create all missing topics; returns the names of the created topics.
 
     emits: False if the process never writes to the outputs; then outputs are not created
-    raises: BrokerError if an input topic is missing, or if the broker refuses
+    input_partitions: partitions of each missing input topic; None: no input topic is created
+    raises: BrokerError if an input topic is missing and not created, or if the broker refuses
     """
     plan = plan_of(settings, emits=emits)
     infos = admin.topics(plan.names, settings=True)
-    for name in plan.inputs:
-        if infos[name] is None:
+    missing = [name for name in plan.inputs if infos[name] is None]
+    for name in missing:
+        if input_partitions is None:
             raise BrokerError(f"{name}: {_NO_INPUT}", retryable=False)
+        admin.create_topic(input_topic(settings, name, input_partitions))
+    infos |= admin.topics(missing, settings=True)
     inputs = [info for name in plan.inputs if (info := infos[name]) is not None]
     partitions = max(info.partitions for info in inputs)
     largest = max(info.message_bytes for info in inputs)
@@ -120,7 +130,7 @@ def create(settings: Settings, admin: Admin, *, emits: bool = True) -> list[str]
     wanted += [internal_topic(settings, need) for need in plan.internal if infos[need.name] is None]
     for topic in wanted:
         admin.create_topic(topic)
-    return [topic.name for topic in wanted]
+    return [*missing, *(topic.name for topic in wanted)]
 
 
 def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:

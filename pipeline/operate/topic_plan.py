@@ -49,7 +49,7 @@ class Need:
 class Plan:
     """All topics of a deployment.
 
-    inputs: topics that must exist already; outputs: topics that workers write to
+    inputs: topics that others write to; outputs: topics that workers write to
     internal: topics of twinsieve's own
     """
 
@@ -158,6 +158,12 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
             "message.timestamp.type": "LogAppendTime",
         },
     )
+
+
+def input_topic(settings: Settings, name: str, partitions: int) -> NewTopic:
+    """The partitions and settings with which to create an input topic; all else is as the broker sets it."""
+    in_sync = {"min.insync.replicas": str(settings.topics.min_in_sync)}
+    return NewTopic(name, partitions, settings.topics.replication, in_sync)
 
 
 def output_topic(settings: Settings, name: str, input_partitions: int, max_bytes: int) -> NewTopic:

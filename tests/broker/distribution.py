@@ -45,8 +45,23 @@ def class_path() -> str:
     with open(cache / "kafka.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not jars.is_dir():
-            _fetch(jars)
+            _fetch(jars, "dependency:copy-dependencies", "-DincludeScope=runtime", "-f", str(_POM))
     return f"{jars}/*"
+
+
+@functools.cache
+def tools_path() -> str:
+    """Java class path of the console tools of Kafka 4.2.0, which a container has as kafka-console-consumer.sh and the like.
+
+    raises: NoBrokerError as `class_path`
+    """
+    broker = class_path()
+    tools = _cache() / f"kafka-tools-{KAFKA_VERSION}"
+    with open(_cache() / "kafka.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not tools.is_dir():
+            _fetch(tools, "dependency:copy", f"-Dartifact=org.apache.kafka:kafka-tools:{KAFKA_VERSION}")
+    return f"{broker}:{tools}/*"
 
 
 @functools.cache
@@ -82,12 +97,12 @@ def _cache() -> Path:
     return cache
 
 
-def _fetch(jars: Path) -> None:
+def _fetch(jars: Path, *goal: str) -> None:
+    """Make the folder with the jars that this goal of Maven copies."""
     need("mvn", "maven", "Maven")
     partial = jars.with_name(jars.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    command = ["mvn", "-q", "-B", "-f", str(_POM), "dependency:copy-dependencies"]
-    command += [f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
+    command = ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={partial}"]
     said = debian.first_error(command, os.environ)
     if said is not None or not partial.is_dir():
         raise NoBrokerError(

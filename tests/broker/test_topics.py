@@ -66,7 +66,22 @@ def test_the_size_of_a_topic_is_that_of_all_its_partitions(world: World) -> None
     assert 100_000 <= found[name] < 200_000
 
 
-def test_a_missing_input_topic_is_found_and_never_created(world: World) -> None:
+def test_missing_input_topics_are_created_with_the_partitions_that_were_asked_for(world: World) -> None:
+    there, missing = fresh("there"), fresh("missing")
+    settings = settings_for(fresh("app"), input={"topics": [there, missing]})
+    admin = world.broker().admin()
+    admin.create_topic(NewTopic(there, 2))
+    assert create(settings, admin, input_partitions=5)[0] == missing
+    infos = admin.topics([there, missing, settings.output.topic])
+    assert {name: info and info.partitions for name, info in infos.items()} == {
+        there: 2,
+        missing: 5,
+        settings.output.topic: 5,
+    }
+    assert create(settings, admin, input_partitions=9) == []
+
+
+def test_a_missing_input_topic_is_found_and_not_created_unasked(world: World) -> None:
     settings = settings_for(fresh("app"))
     admin = world.broker().admin()
     assert "input topic does not exist" in check(settings, admin)[0].text

@@ -92,6 +92,14 @@ def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None
     assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, SHARED, NOTE, KEPT_APART}
 
 
+def test_the_headers_that_the_readme_shows_are_those_of_the_first_posts(root: Path) -> None:
+    """A test on a real broker prints these again."""
+    page = (root / "docs" / "OPERATIONS.md").read_text("utf-8")
+    printed = set(re.findall(r"(twinsieve-[a-z]+):([^,\s]+)", page))
+    shown = dict(re.findall(r"`(twinsieve-[a-z]+): ([^`]+)`", (root / "README.md").read_text("utf-8")))
+    assert {(name, shown[name]) for name in (ORIGIN, REASON, STAGE, LEADER, SIMILARITY)} <= printed
+
+
 @pytest.mark.parametrize(
     ("settings", "apart"),
     [((), False), (setting("exact.fields=text"), True), (setting("scope=picture"), True)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -24,6 +25,7 @@ _T = TypeVar("_T")
     epilog=examples(
         "twinsieve topics check -c kafka.yaml",
         "twinsieve topics create -c kafka.yaml",
+        "twinsieve topics create -c kafka.yaml --input-partitions 4",
         "twinsieve topics acls -c kafka.yaml --principal User:sieve",
         "twinsieve topics acls -c kafka.yaml --principal User:trial --dry-run",
     ),
@@ -50,11 +52,17 @@ def check_topics(ctx: click.Context, /, flags: SettingsFlags) -> None:
 
 @command.command("create")
 @settings_options
-def create_topics(flags: SettingsFlags) -> None:
-    """Create missing output and internal topics. Create input topics yourself."""
+@click.option(
+    "--input-partitions",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Create missing input topics too, with N partitions each.",
+)
+def create_topics(input_partitions: int | None, flags: SettingsFlags) -> None:
+    """Create missing output and internal topics; print their names."""
     from twinsieve.pipeline.operate.topic_checks import create, endless
 
-    created = _answer_of(flags, create)
+    created = _answer_of(flags, partial(create, input_partitions=input_partitions))
     for name in created:
         click.echo(printable(name))
     for finding in endless(flags.settings(on_files=False)):
