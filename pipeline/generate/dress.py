@@ -21,7 +21,7 @@ class Dress(Protocol):
     def dress(self, body: str, draws: Sequence[float]) -> str:
         """The body, sometimes with things that do not count as words when texts are compared."""
 
-    def edited(self, body: str, draws: Sequence[float], other: str) -> str:
+    def edited(self, body: str, draws: Sequence[float], other: str, /) -> str:
         """The body with small changes. other: a text that new characters may come from"""
 
     def chain(self, body: str, draws: Sequence[float]) -> str:
@@ -61,7 +61,7 @@ class Dresser:
             text = f"{text} L{_pick(self._names, draws[8] / 0.06)}的微博视频"
         return text
 
-    def edited(self, body: str, draws: Sequence[float], other: str) -> str:
+    def edited(self, body: str, draws: Sequence[float], other: str, /) -> str:
         """The body with one to six characters changed; see `edits.edited`."""
         return edited(body, draws, other)
 
@@ -104,7 +104,7 @@ class TweetDresser:
             text += " " + _pick(self._emoji, draws[6] / 0.12) * (1 + int(draws[7] * 3))
         return text
 
-    def edited(self, body: str, draws: Sequence[float], other: str) -> str:
+    def edited(self, body: str, draws: Sequence[float], _other: str, /) -> str:
         """The body with a remark or with typing errors; see `retold`."""
         return retold(body, draws, self._remarks)
 
