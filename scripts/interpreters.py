@@ -31,7 +31,7 @@ CONFIGS: dict[str, list[str]] = {
     "defaults": [],
     "plain": ["--profile", "plain"],
     "hamming": ["-c", str(ROOT / "config" / "hamming.yaml")],
-    "keywords": ["-c", str(ROOT / "config" / "news.yaml"), "--set", "input.text_field=text"],
+    "keywords": ["--set", "features.kind=keywords"],
     "punctuation": ["-c", str(ROOT / "config" / "classic-punctuation.yaml")],
 }
 """Settings under which files are judged; together they use all that could depend on the Python."""

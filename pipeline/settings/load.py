@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.checks import cross_check
+from twinsieve.pipeline.settings.examples import example_names
 from twinsieve.pipeline.settings.model import AUTO, PROFILES, ExactSettings, NearSettings, Section, Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.schema import (
@@ -367,6 +368,8 @@ def _message(path: KeyPath, detail: Mapping[str, Any]) -> str:
         words = literals(key)
         off = value in ("off", "false", "no") and "none" in words
         advice = "write none to switch it off" if off else f"choose {', '.join(words)}"
+        if key == "profile" and value in example_names():
+            advice += f"; {value} is a settings file: twinsieve config show {value} > {value}.yaml"
         return f"{key} is {_shown(value)}; {advice}"
     if kind == "string_pattern_mismatch":
         return f"{key} is {_shown(value)}; letters, digits, - and _ alone, at most 80 (no dots)"

@@ -95,6 +95,8 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("text: {drop: ['(a']}\n", "1:15: text.drop.0 is '(a', no RE2 pattern: missing ): (a"),
         ("text: {drop: ['(?=x)']}\n", "1:15: text.drop.0 is '(?=x)', no RE2 pattern: invalid perl operator: (?="),
         ("text: {drop: ['b*']}\n", "1:15: text.drop.0 is 'b*', which matches the empty text; narrow it"),
+        ("profile: news\n", "1:10: profile is 'news'; choose default, microblog, plain, titles, sms; "
+         "news is a settings file: twinsieve config show news > news.yaml"),
         ("text: {compare: [urls]}\n", "1:18: text.compare.0 is 'urls'; choose links, mentions, tags"),
         ("text: {compare: [links, links]}\n", "1:17: text.compare names 'links' twice; remove one"),
         ("text: {compare: [links]}\nnear: {differences: off}\n",
