@@ -90,15 +90,14 @@ def test_user_paths_and_ports_are_the_same_everywhere(
 def test_settings_and_compose_name_the_same_topics_and_broker(compose: dict[str, Any], docker: Path) -> None:
     settings = load_settings(docker / "settings.yaml")
     services = compose["services"]
-    assert [f"--topic={topic}" in services["input"]["command"] for topic in settings.input.topics] == [True]
     assert f"--topic={settings.output.topic}" in services["viewer"]["command"]
     assert services["producer"]["command"][:2] == [settings.kafka.bootstrap, *settings.input.topics]
     assert settings.kafka.bootstrap in services["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
 
 
 def test_the_memory_of_a_container_holds_what_lint_counts(compose: dict[str, Any], docker: Path) -> None:
-    topic = compose["services"]["input"]["command"]
-    (partitions,) = (int(word.partition("=")[2]) for word in topic if word.startswith("--partitions="))
+    create = compose["services"]["topics"]["command"]
+    partitions = int(create[create.index("--input-partitions") + 1])
     held = held_by(load_settings(docker / "settings.yaml"), partitions).process
     for name in ("sieve-1", "sieve-2"):
         limit = int(compose["services"][name]["mem_limit"].removesuffix("m")) << 20
