@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test long check lint types tests coverage checked nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest wheel trywheel lock screenshots clean
+.PHONY: bench map demo test long check lint types tests coverage checked nasty kills mutants soak retention leaderless outage failover latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -118,6 +118,11 @@ classics: $(VENV)/.installed-dev
 # The pictures of pages in docs/, from generated posts; look at them before they are committed. Needs Chromium and fonts, as tests do.
 screenshots: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.pages.screenshots $(SHOTS)
+
+# Sdist and wheel into dist/, checked, installed and tried under every Python 3.11 to 3.14 that is found, or under those of
+# PYTHONS="python3.11 python3.12". Needs a network for packages.
+dist: $(VENV)/.installed
+	@$(BIN)/python -m scripts.dist $(PYTHONS)
 
 # A wheel for this Python and kind of machine that carries compiled kernels: nothing is compiled where it is installed.
 wheel: $(VENV)/.installed

@@ -56,6 +56,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(root: Path, wheel: Path) -
         names = set(archive.namelist())
     about = {name for name in names if name.startswith(f"twinsieve-{program_version()}.dist-info/")}
     assert names - about == expected
+    assert wheel.name == f"twinsieve-{program_version()}-py3-none-any.whl"
     assert {Path(name).name for name in about} >= {"METADATA", "RECORD", "entry_points.txt", "LICENSE"}
 
 
