@@ -48,6 +48,10 @@ def _own_broker() -> str:
     return _refusal(distribution.class_path)
 
 
+def _console_tools() -> str:
+    return _refusal(distribution.tools_path)
+
+
 def _secure_broker() -> str:
     return _own_broker() or _refusal(certificates.need_openssl)
 
@@ -102,6 +106,7 @@ NEEDS = {
     "posts": Need(_posts, frozenset({"data_dir"})),
     "root": Need(_root, frozenset({"stranger"})),
     "broker": Need(_broker, frozenset({"bootstrap"})),
+    "console tools": Need(_console_tools, frozenset({"console_tools"})),
     "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"})),
     "browser": Need(_browser, frozenset({"browser"})),
     "secure broker": Need(_secure_broker, frozenset({"secure_broker"})),

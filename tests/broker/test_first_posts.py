@@ -35,11 +35,12 @@ exec java -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp '%s' "$class" "$@"
 """
 
 _FOUND = {block for page in DOCUMENTS for block in _BLOCKS.findall(page.read_text("utf-8"))}
+assert _FOUND, "no page starts Kafka by docker"
 
 
 @pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    """A folder with `docker` and `twinsieve`."""
+def console_tools(tmp_path: Path) -> Path:
+    """A folder with `docker`, which calls the console tools, and `twinsieve`."""
     tools = "\n".join(f"{tool}) class={name} ;;" for tool, name in _CLASSES.items())
     texts = {
         "docker": _DOCKER % (tools, tools_path()),
@@ -55,7 +56,7 @@ def programs(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("commands", "printed"), sorted(_FOUND), ids=[str(n) for n in range(len(_FOUND))])
 def test_a_block_that_starts_kafka_runs_from_end_to_end_and_prints_what_the_page_shows(
-    commands: str, printed: str, bootstrap: str, programs: Path, tmp_path: Path
+    commands: str, printed: str, bootstrap: str, console_tools: Path, tmp_path: Path
 ) -> None:
     # A broker that was lent may have topics of these names.
     app, name = fresh("sieve"), fresh("posts")
@@ -75,7 +76,7 @@ def test_a_block_that_starts_kafka_runs_from_end_to_end_and_prints_what_the_page
         env={
             **os.environ,
             **{f"TWINSIEVE_{key}": value for key, value in own.items()},
-            "PATH": f"{programs}:{os.environ['PATH']}",
+            "PATH": f"{console_tools}:{os.environ['PATH']}",
         },
         capture_output=True,
         text=True,
