@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -81,9 +82,20 @@ class BatchSieve:
         meanwhile: called once, right before the long kernels begin, which do not need the interpreter (GIL).
             Work that it starts in another thread then runs beside them. Not called for an empty batch
         """
+        return self._judged(batch, keeps=True, meanwhile=meanwhile)
+
+    def look_up(self, batch: Batch) -> Verdicts:
+        """The verdict that `judge` would return for each row if that row alone came next, without a time.
+
+        No row is added to the state, so later verdicts are as if this call had not been made.
+        batch: as for `judge`; its times are not read
+        """
+        return self._judged(replace(batch, times_ms=np.full(len(batch), NO_TIME)), keeps=False)
+
+    def _judged(self, batch: Batch, *, keeps: bool, meanwhile: Callable[[], None] | None = None) -> Verdicts:
         verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})
         outcome = _outcome(verdicts, DETAIL_LENGTH if self.config.near.details else 0)
-        self._run(batch, outcome, recorded=False, meanwhile=meanwhile)
+        self._run(batch, outcome, recorded=False, keeps=keeps, meanwhile=meanwhile)
         if self.config.near.method in ("hamming", "signatures"):
             near = verdicts.kinds == Kind.NEAR
             if self.config.near.method == "hamming":
@@ -138,6 +150,7 @@ class BatchSieve:
         outcome: Outcome,
         *,
         recorded: bool,
+        keeps: bool = True,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:
         whole = whole_batch(batch, self.config.layout, self.config.scoped)
@@ -161,6 +174,7 @@ class BatchSieve:
                 self._exact_index(chunk),
                 part,
                 recorded=recorded,
+                keeps=keeps,
                 meanwhile=meanwhile if low == 0 else None,
             )
             self._seal(chunk)

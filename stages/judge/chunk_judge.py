@@ -159,6 +159,7 @@ class ChunkJudge:
             late_judge=int(config.time.late == "judge"),
             late_after=config.time.late_after_ms,
             compare_text=int(config.key_is_text and self._text),
+            keeps=1,
         )
         self._kept = new_kept_rows(chunk_rows(config))
         self._first_kept = 0
@@ -183,11 +184,13 @@ class ChunkJudge:
         outcome: Outcome,
         *,
         recorded: bool,
+        keeps: bool = True,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:
         """Write the verdicts on a chunk to `outcome`, and add its kept rows to the state.
 
         recorded: `outcome` already has all verdicts, so no candidates are searched
+        keeps: False to add no row to the state; then the rows must not have times
         meanwhile: as in `BatchSieve.judge`
         """
         self.segments.use_files()
@@ -211,10 +214,11 @@ class ChunkJudge:
         work = Workspace(self._matches, self._room, len(sealed), self._apart, self._scratch[0], self._kept)
         exact = exact._replace(sealed=copies)
         index = self._index(self.segments.open)
-        row = decide(chunk, index, exact, self._params, work, outcome, 0)
+        judge_params = self._params._replace(keeps=int(keeps))
+        row = decide(chunk, index, exact, judge_params, work, outcome, 0)
         while row < len(chunk.lengths):
             self._propose_row(chunk, row, index)
-            row = decide(chunk, index, exact, self._params, work, outcome, row)
+            row = decide(chunk, index, exact, judge_params, work, outcome, row)
         self._link(chunk)
         self.segments.open.note_positions(chunk.positions[self.kept_rows()[0]])
         self._write_details(chunk, outcome)

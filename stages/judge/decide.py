@@ -193,7 +193,7 @@ def decide(
                     outcome.flags[row] = _NO_FEATURES
             if outcome.kinds[row] == _UNIQUE and late and params.late_judge:
                 outcome.flags[row] |= _LATE
-        if outcome.kinds[row] != _UNIQUE or outcome.flags[row] & _LATE:
+        if outcome.kinds[row] != _UNIQUE or outcome.flags[row] & _LATE or not params.keeps:
             continue
         kept_index = ring.counters[KEPT]
         keep(ring, chunk, row)

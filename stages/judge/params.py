@@ -20,6 +20,7 @@ class JudgeParams(NamedTuple):
     """Windows, time settings and methods as plain numbers. Ages are in ms, -1 for no limit.
 
     compare_text: 1 if an exact hit in the ring is confirmed by comparing the stored text
+    keeps: 1 to add unique rows to the state; 0 to leave the state as it is
     """
 
     near: int
@@ -32,6 +33,7 @@ class JudgeParams(NamedTuple):
     late_judge: int
     late_after: int
     compare_text: int
+    keeps: int
 
 
 class TrieHits(NamedTuple):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.property.streams import DIFFERENCES, PARTS, ROWS, Rows, batch_of, judged, table
 from twinsieve.stages.contract import (
+    NO_TIME,
     BandLayout,
     Batch,
     ExactConfig,
@@ -185,3 +186,26 @@ def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> Non
     config = SieveConfig(ExactConfig("bloom", 0.01, Window(3)), near)
     batch = batch_of(rows)
     assert judged(config, batch, 3000) == judged(config, batch, 1)
+
+
+@settings(max_examples=60)
+@given(ROWS, _configs(), st.integers(0, 60), st.sampled_from([1, 2]))
+def test_a_look_up_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
+    rows: Rows, config: SieveConfig, size: int, shards: int
+) -> None:
+    config = replace(config, near=replace(config.near, shards=shards))
+    batch = batch_of(rows, scoped=config.scoped)
+    untimed = replace(batch, times_ms=np.full(len(batch), NO_TIME))
+    sieve, twin = BatchSieve(config), BatchSieve(config)
+    for each in (sieve, twin):
+        each.judge(batch.slice(0, min(size, len(batch))))
+    saved = io.BytesIO()
+    sieve.save(saved)
+    expected = []
+    for row in range(len(batch)):
+        saved.seek(0)
+        copy = BatchSieve.load(saved, config)
+        expected += table(copy.judge(untimed.slice(row, row + 1)))
+    assert table(sieve.look_up(batch)) == expected
+    later = batch.slice(min(size, len(batch)), len(batch))
+    assert table(sieve.judge(later)) == table(twin.judge(later))
