@@ -9,7 +9,6 @@ eleven characters. Bytes are those that Python and NumPy hold, as tracemalloc co
 from __future__ import annotations
 
 import argparse
-import os
 import tracemalloc
 from typing import get_args
 
@@ -17,18 +16,10 @@ import numpy as np
 
 from bench.machine import machine_line
 from twinsieve.pipeline.dedup import Keep
+from twinsieve.pipeline.dedup.chosen import Chosen
 from twinsieve.pipeline.dedup.clusters import Clusters
-from twinsieve.pipeline.dedup.kept import KeptRows
 from twinsieve.pipeline.dedup.leaders import Leader
-from twinsieve.pipeline.dedup.second_pass import SecondPass
-from twinsieve.pipeline.dedup.sinks import Judged
-from twinsieve.pipeline.files.format import Dialect
-from twinsieve.pipeline.files.messages import InputReader, RowChunk
-from twinsieve.pipeline.files.rows import Rows
-from twinsieve.pipeline.files.write import Output
-from twinsieve.pipeline.messages.reader import MessageReader
-from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts
+from twinsieve.stages.contract import NO_LEADER, Kind
 
 _CHUNK, _BACK, _DROPPED = 4096, 100_000, 0.3
 
@@ -65,22 +56,16 @@ def clusters_bytes(rows: int, rng: np.random.Generator) -> tuple[float, float]:
 
 def keep_bytes(keep: Keep, rows: int, rng: np.random.Generator) -> tuple[float, float]:
     """Bytes for each row of the inputs: at most in the first pass, and where rows are about to be written."""
-    columns = MessageReader(Settings()).read([b'{"text": "a text"}'] * _CHUNK)
-    chunk = RowChunk("", Rows([b""] * _CHUNK, 1), columns)
-    reader = InputReader(Settings(), Dialect("jsonl"))
-    with Output(os.devnull) as output:
-        kept_rows = KeptRows(output, reader)
     tracemalloc.start()
-    second = SecondPass(keep, [os.devnull], 1, reader, kept_rows)
+    chosen, every, none = Chosen(keep, 1), np.arange(_CHUNK), np.zeros(0, np.int64)
     for first in range(1, rows, _CHUNK):
         dropped = rng.random(_CHUNK) < _DROPPED
         leaders = np.maximum(np.arange(first, first + _CHUNK) - rng.integers(1, _BACK, _CHUNK), 1)
         kinds = np.where(dropped, Kind.NEAR, Kind.UNIQUE).astype(np.uint8)
-        verdicts = Verdicts.blank(_CHUNK)
-        verdicts.kinds[:], verdicts.leaders[:] = kinds, np.where(dropped, leaders, NO_LEADER)
-        second.take(Judged(0, chunk, verdicts, first))
+        leaders = np.where(dropped, leaders, NO_LEADER)
+        chosen.take(_CHUNK, every, kinds, leaders, ["a text"] * _CHUNK, none)
     _, peak = tracemalloc.get_traced_memory()
-    mask = second.choose()
+    mask = chosen.mask()
     tracemalloc.stop()
     return peak / rows, mask.nbytes / rows
 

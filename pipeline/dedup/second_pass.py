@@ -8,23 +8,18 @@ cluster. Because the files are read twice, memory holds only which rows are chos
 from __future__ import annotations
 
 import os
-from array import array
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from twinsieve.pipeline.dedup import Keep, Wanted
+from twinsieve.pipeline.dedup.chosen import Chosen
 from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import STDIN, InputSource, is_stream
-from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError, is_address, shown
-
-_NONE = -1
-_BLOCK_ROWS = 1 << 20
 
 
 def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
@@ -76,51 +71,21 @@ class SecondPass:
     ) -> None:
         self._reader = reader
         self._kept_rows = kept_rows
-        self._longest = keep == "longest"
         self._inputs = inputs
-        self._first = first
         self._stamps = [_stamp(name) for name in inputs]
         self._counts = [0] * len(inputs)
-        self._chosen = array("q")
-        """For each row: if it is unique or has no text, the row that is written for it; else _NONE."""
-        self._lengths = array("i")
-        """For each row, only with `longest`: number of characters of the row that is written for it."""
+        self._chosen = Chosen(keep, first)
 
     def take(self, judged: Judged) -> None:
-        chunk, verdicts = judged.chunk, judged.verdicts
-        start, count = len(self._chosen), len(chunk.rows.rows)
+        count = len(judged.chunk.rows.rows)
         self._counts[judged.input] += count
-        rows = np.array(chunk.columns.rows, np.int64)
-        texts = chunk.columns.texts
-        is_unique = verdicts.kinds == Kind.UNIQUE
-        unique = rows[is_unique]
-        chosen = np.full(count, _NONE, np.int64)
-        chosen[unique] = start + unique
-        alone = judged.without_text()
-        chosen[alone] = start + alone
-        self._chosen.frombytes(chosen.tobytes())
-        if self._longest:
-            lengths = np.zeros(count, np.int32)
-            lengths[unique] = [len(texts[index]) for index in np.flatnonzero(is_unique).tolist()]
-            self._lengths.frombytes(lengths.tobytes())
-        for index in np.flatnonzero(~is_unique).tolist():
-            leader = int(verdicts.leaders[index]) - self._first
-            # Below 0 the leader is from an earlier run, which has written it, or the verdict has no leader.
-            if leader >= 0 and self._is_better(leader, len(texts[index])):
-                self._chosen[leader] = start + int(rows[index])
-
-    def _is_better(self, leader: int, length: int) -> bool:
-        if not self._longest:
-            return True
-        if length <= self._lengths[leader]:
-            return False
-        self._lengths[leader] = length
-        return True
+        columns, verdicts = judged.chunk.columns, judged.verdicts
+        rows = np.array(columns.rows, np.int64)
+        self._chosen.take(count, rows, verdicts.kinds, verdicts.leaders, columns.texts, judged.without_text())
 
     def kept(self, leader: int) -> int:
         """The position of the row that is written for the cluster of this leader."""
-        row = leader - self._first
-        return leader if row < 0 else self._first + self._chosen[row]
+        return self._chosen.of(leader)
 
     def end_input(self) -> None:
         """Does nothing, because rows are written only after all inputs were judged."""
@@ -130,7 +95,7 @@ class SecondPass:
 
         raises: FileError if an input has changed since the first pass
         """
-        chosen = self.choose()
+        chosen = self._chosen.mask()
         start = 0
         for name, stamp, count in zip(self._inputs, self._stamps, self._counts, strict=True):
             row = start
@@ -146,16 +111,6 @@ class SecondPass:
             start = row
             self._kept_rows.end_input()
         self._kept_rows.end()
-
-    def choose(self) -> NDArray[np.bool_]:
-        """bool[rows]: which rows are written. Frees the memory of the first pass."""
-        chosen, self._chosen, self._lengths = self._chosen, array("q"), array("i")
-        mask = np.zeros(len(chosen), np.bool_)
-        # Work in blocks: an index array of all rows would need 8 more bytes a row.
-        for start in range(0, len(mask), _BLOCK_ROWS):
-            rows = np.array(chosen[start : start + _BLOCK_ROWS], np.int64)
-            mask[rows[rows != _NONE]] = True
-        return mask
 
 
 def _stamp(name: str) -> tuple[int, int]:
