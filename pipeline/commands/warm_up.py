@@ -16,8 +16,6 @@ from twinsieve.pipeline.commands.terminal import examples, say_error, talk
 if TYPE_CHECKING:
     from twinsieve.pipeline.service.warm_up import CompileProgress, Compiling
 
-_ABOUT = "compiling kernels, once for each version and kind of CPU"
-
 
 @click.command(
     "warm-up",
@@ -105,7 +103,7 @@ def loading(quiet: bool = False) -> Iterator[None]:
     with console.status("loading") as status:
 
         def show(progress: CompileProgress) -> None:
-            status.update(f"{_ABOUT}: {progress.done} of {progress.parts} parts")
+            status.update(f"{warm_up.ABOUT}: {progress.done} of {progress.parts} parts")
 
         warm_up.warm_up(show)
         status.update("loading")
@@ -114,11 +112,15 @@ def loading(quiet: bool = False) -> Iterator[None]:
 
 def _one_line(progress: CompileProgress) -> None:
     if progress.done == 0:
-        say_error(f"{_ABOUT}: one to two minutes of one core (`twinsieve warm-up` does it beforehand)")
+        from twinsieve.pipeline.service.warm_up import COSTS
+
+        say_error(COSTS)
 
 
 def _all_lines(progress: CompileProgress) -> None:
     if progress.done == 0:
-        say_error(f"{_ABOUT}: {progress.parts} parts in {progress.processes} processes")
+        from twinsieve.pipeline.service.warm_up import ABOUT
+
+        say_error(f"{ABOUT}: {progress.parts} parts in {progress.processes} processes")
     else:
         say_error(f"  {progress.done} of {progress.parts}: {progress.name} ({progress.seconds:.1f} s)")

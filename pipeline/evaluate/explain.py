@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.messages.columns import ten_thousandths
@@ -36,6 +37,13 @@ class Explanation:
     bodies: tuple[str, str]
     lines: list[tuple[str, str]]
     report: PairReport
+
+    def __str__(self) -> str:
+        """Both texts, both bodies and the lines, for a terminal: nothing in the texts can control it."""
+        sides = [f"{side} {what}" for what in ("text", "body") for side in ("earlier", "later")]
+        pairs = [*zip(sides, (*self.texts, *self.bodies), strict=True), *self.lines]
+        width = max(len(step) for step, _ in pairs)
+        return "\n".join(f"{step:{width}}  {printable(result)}" for step, result in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class MessageReader:
                 raise UsageError(f"{setting}: {error}") from error
 
         self._texts = paths("input.text_field", source.text_field)
-        self._join = _field_lines if settings.near.distances_by_field else _one_text
+        self._join = _field_lines if settings.near.distances_by_field else one_text
         self.text_roots = [str(path[0]) for path in self._texts]
         self._id = next(iter(paths("input.id_field", [source.id_field])), None)
         self._time = next(iter(paths("input.time_field", [source.time_field])), None)
@@ -386,7 +386,7 @@ def _too_deep(rows: list[int], path: Path, column: Sequence[Any]) -> list[Unread
     ]
 
 
-def _one_text(*parts: Any) -> Any:
+def one_text(*parts: Any) -> Any:
     """The parts joined by newlines, without empty parts; MISSING if all are missing or null.
 
     If a part is not text, that part is returned instead.
@@ -399,8 +399,8 @@ def _one_text(*parts: Any) -> Any:
 
 
 def _field_lines(*parts: Any) -> Any:
-    """Like `_one_text`, but the fields can be separated again (`join_fields`)."""
-    joined = _one_text(*parts)
+    """Like `one_text`, but the fields can be separated again (`join_fields`)."""
+    joined = one_text(*parts)
     if not isinstance(joined, str):
         return joined
     return join_fields([part if isinstance(part, str) else "" for part in parts])

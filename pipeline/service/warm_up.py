@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _PACKAGE = Path(compiled.__file__).resolve().parent.parent
 _POLL_S = 0.2
 
+ABOUT = "compiling kernels, once for each version and kind of CPU"
+COSTS = f"{ABOUT}: one to two minutes of one core (`twinsieve warm-up` does it beforehand)"
+"""What a user is told who has to wait for kernels."""
+
 LAST_PART = "verdicts"
 """Name of the part that depends on most other parts."""
 

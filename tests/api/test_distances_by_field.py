@@ -205,7 +205,9 @@ def test_a_misuse_names_column_and_row(texts: Any, said: str) -> None:
 def test_items_that_are_no_mappings_and_a_text_beside_fields_are_refused() -> None:
     with pytest.raises(UsageError, match=r"items\[0\] is a str, but near.distances_by_field compares fields"):
         list(Sieve(settings=_near_only()).dedup(["a text"]))
-    with pytest.raises(UsageError, match=r"text is given, but near\.distances_by_field takes title, body"):
+    with pytest.raises(
+        UsageError, match=r"text is 'body', but input\.text_field of the settings is \[title, body\]"
+    ):
         Sieve(settings=_near_only()).dedup(_POSTS, text="body")
 
 

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.api.windows import default_window
 from tests.property.streams import ROWS, Rows, batch_of, told_by_oracle
 from twinsieve import ConfigError, FileError, Sieve, StateError, UsageError
 from twinsieve.api import saved_sieve
@@ -266,6 +267,7 @@ def test_columns_are_arrays_and_rows_say_the_same() -> None:
     assert {name: column.dtype.kind for name, column in columns.items()} == {
         "position": "i", "kept": "b", "stage": "U", "leader": "i", "leader_id": "O", "similarity": "f",
         "distance": "i", "shared": "i", "estimated": "b", "unconfirmed": "b", "reason": "U", "apart_from": "i",
+        "cluster": "i", "apart_from_id": "O", "says": "O", "apart_from_says": "O",
     }  # fmt: skip
     rows = verdicts.to_dict()
     nothing = {"leader": -1, "distance": -1, "shared": -1, "apart_from": -1, "similarity": -1.0, "reason": ""}
@@ -480,8 +482,8 @@ def test_a_sieve_without_settings_judges_as_the_commands_without_an_age() -> Non
         Settings().near.similarity,
     )
     assert (sieve._engine.config.near.window, sieve._engine.config.exact.window) == (
-        Window(200_000),
-        Window(2_000_000),
+        Window(Settings().near.window.messages),
+        Window(Settings().exact.window.messages),
     )
     tagged = Sieve(window=9, similarity=0.95).judge(
         ["#one tag# these are the same words", "#another# these are the same words"]
@@ -945,9 +947,7 @@ def test_an_interrupted_call_ends_the_sieve_and_an_earlier_file_goes_on(
 def test_a_full_window_that_nobody_chose_is_told_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(
-        "twinsieve.api.sieve_options._DEFAULTS", {"near.window": {"messages": 3, "age": None}}
-    )
+    default_window(monkeypatch, 3)
     caplog.set_level(logging.WARNING, "twinsieve")
     texts = [f"{chr(0x4E00 + n)} a message of its own {n}" for n in range(5)]
     sieve = Sieve()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from twinsieve.api.frames import column_of, is_frame
 from twinsieve.api.times import TimeUnit, times_of
 from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_and_gaps, texts_of
-from twinsieve.pipeline.messages.reader import Reads, hash_ids, hash_scopes
+from twinsieve.pipeline.messages.reader import Reads, hash_ids, hash_scopes, one_text
 from twinsieve.stages.contract import NO_TIME, Batch
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import join_fields
@@ -117,10 +117,12 @@ def read_columns(
     return given
 
 
-def join_columns(texts: object, fields: Sequence[str], first: int = 0) -> list[str | None]:
-    """A text for each row, in which the columns of these names can be told apart; None where all are missing.
+def join_columns(texts: object, fields: Sequence[str], first: int = 0, *, apart: bool) -> list[str | None]:
+    """One text for each row, of the columns of these names; None where all are missing.
 
     texts: a data frame, an Arrow table, or a mapping of names to columns; a mapping may lack some of them
+    apart: whether the fields can be told apart in the text (`near.distances_by_field`); else they are lines
+        of it, as for the commands
     raises: UsageError, which names column and row
     """
     if is_frame(texts):
@@ -139,25 +141,32 @@ def join_columns(texts: object, fields: Sequence[str], first: int = 0) -> list[s
     for name, column in zip(fields, columns, strict=True):
         if len(column) != len(columns[0]):
             raise UsageError(f"{name} has {len(column)} rows, {fields[0]} has {len(columns[0])}")
-    return [_joined(row) for row in zip(*columns, strict=True)]
+    join = _apart if apart else _lines
+    return [None if all(part is None for part in row) else join(row) for row in zip(*columns, strict=True)]
 
 
-def join_items(items: Sequence[object], fields: Sequence[str], first: int) -> list[str | None]:
+def join_items(
+    items: Sequence[object], fields: Sequence[str], first: int, *, apart: bool
+) -> list[str | None]:
     """As `join_columns`, of items that are mappings; an item may lack a field."""
     columns: dict[str, list[Any]] = {name: [] for name in fields}
     for row, item in enumerate(items, start=first):
         if not isinstance(item, Mapping):
+            why = "near.distances_by_field compares fields" if apart else "its text has several fields"
             raise UsageError(
-                f"items[{row}] is {a_type(item)}, but near.distances_by_field compares fields; give mappings "
-                f"with {', '.join(fields)}"
+                f"items[{row}] is {a_type(item)}, but {why}; give mappings with {', '.join(fields)}"
             )
         for name in fields:
             columns[name].append(item.get(name))
-    return join_columns(columns, fields, first) if items else []
+    return join_columns(columns, fields, first, apart=apart) if items else []
 
 
-def _joined(row: tuple[str | None, ...]) -> str | None:
-    return None if all(part is None for part in row) else join_fields([part or "" for part in row])
+def _apart(row: tuple[str | None, ...]) -> str:
+    return join_fields([part or "" for part in row])
+
+
+def _lines(row: tuple[str | None, ...]) -> str:
+    return cast("str", one_text(*row))
 
 
 def read_items(
@@ -166,12 +175,14 @@ def read_items(
     unit: TimeUnit | None,
     first: int,
     fields: Sequence[str] = (),
+    *,
+    apart: bool = False,
 ) -> Given:
     """The texts, ids, times and scopes of a chunk of items.
 
     parts: how to get `text`, `ids`, `times`, `scopes`, or None; if `text` is None, the items are the texts
     first: number of the first item, for errors
-    fields: keys of the items that are compared each by itself; () if an item has one text
+    fields, apart: keys of the items that make its text, as in `join_columns`; () if an item has one text
     raises: UsageError, which names argument and item; an exception from the caller's function passes through
     """
     texts, ids, times, scopes = (
@@ -179,7 +190,8 @@ def read_items(
         for name in ("text", "ids", "times", "scopes")
     )
     if fields:
-        return read_columns(join_items(items, fields, first), ids, times, scopes, unit, first, "items")
+        joined = join_items(items, fields, first, apart=apart)
+        return read_columns(joined, ids, times, scopes, unit, first, "items")
     if texts is None:
         return read_columns(items, ids, times, scopes, unit, first, "items")
     return read_columns(texts, ids, times, scopes, unit, first, "text")

@@ -206,7 +206,7 @@ def _plain(settings: Settings) -> dict[str, Any]:
     """The settings that verdicts depend on, without the secret seed."""
     plain = settings.model_dump(by_alias=True, include=set(_SECTIONS))
     del plain["digest"]["seed"]
-    if settings.near.distances_by_field:
+    if settings.near.distances_by_field or len(settings.input.text_field) > 1:
         plain["input"] = {"text_field": settings.input.text_field}
     return plain
 

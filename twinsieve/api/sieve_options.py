@@ -15,16 +15,11 @@ import numpy as np
 from twinsieve.api.user_columns import a_type
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.load import Override, check_tree, tree_of, tree_of_file
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import ExactSettings, NearSettings, Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.settings.tree import Finding
-from twinsieve.stages.contract import SieveConfig
+from twinsieve.stages.contract import SieveConfig, largest_window
 from twinsieve.stages.errors import UsageError
-
-WINDOW = 200_000
-EXACT_WINDOW = 2_000_000
-"""Default windows in kept texts: WINDOW of the near stage takes about 58 MB, EXACT_WINDOW of the exact stage
-about 9 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +58,12 @@ _KEYS: dict[str, tuple[str, ...]] = {
 _WHOLE = frozenset({"window", "exact_window", "distance", "threads"})
 """Arguments that are whole numbers but may be written as floats: 1e5."""
 
-_DEFAULTS: dict[str, object] = {
-    "near.window": {"messages": WINDOW, "age": None},
-    "exact.window": {"messages": EXACT_WINDOW, "age": None},
-}
-"""What `settings` is if the caller passes none: little memory, no age limit."""
-
 
 def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, object] | None) -> Settings:
     """The settings of a sieve. Keyword arguments override `given`.
 
     given: a YAML file (environment variables override it, as for commands), a mapping of the same keys, or
-        None for `_DEFAULTS`
+        None for the defaults of `twinsieve dedup`
     raises: ConfigError with every problem, UsageError for settings that a sieve of texts cannot apply
     """
     if options.threads is not None and not _is_count(options.threads):
@@ -83,7 +72,7 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
         )
     overrides = list(_overrides(options))
     if given is None or isinstance(given, Mapping):
-        tree, environ = tree_of(_DEFAULTS if given is None else given), None
+        tree, environ = tree_of(given or {}), None
     elif isinstance(given, (str, os.PathLike)):
         tree, environ = tree_of_file(Path(given)), os.environ
     else:
@@ -102,13 +91,37 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
     return settings
 
 
+def with_windows_of(rows: int, settings: Settings) -> Settings:
+    """The settings with windows of at least this many texts, unless they name the near window.
+
+    A window is never enlarged beyond what its method allows.
+    """
+    near, exact = settings.near, settings.exact
+    if "messages" in near.window.model_fields_set:
+        return settings
+    rows = min(rows, largest_window(near.method))
+
+    def enlarged(section: NearSettings | ExactSettings) -> dict[str, object]:
+        messages = max(rows, section.window.messages)
+        window = section.window.model_copy(update={"messages": messages})
+        return {"window": window}
+
+    return settings.model_copy(
+        update={
+            "near": near.model_copy(update=enlarged(near)),
+            "exact": exact.model_copy(update=enlarged(exact)),
+        }
+    )
+
+
 def engine_config(settings: Settings, scheme_id: str) -> SieveConfig:
     """The engine's configuration for these settings.
 
     It is always scoped, because a later call may pass scopes; without scopes all texts have scope 0, so the
-    verdicts are the same.
+    verdicts are the same. Its verdicts have details, which `Verdicts.says` shows.
     """
-    return replace(sieve_config(settings, scheme_id), scoped=True)
+    config = sieve_config(settings, scheme_id)
+    return replace(config, scoped=True, near=replace(config.near, details=True))
 
 
 def _overrides(options: Options) -> list[Override]:

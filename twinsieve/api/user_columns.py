@@ -186,6 +186,12 @@ def is_arrow(column: object) -> bool:
     return hasattr(column, "to_pylist") and hasattr(column, "type") and hasattr(column, "cast")
 
 
+def refuse_lazy(items: object, name: str) -> None:
+    """Refuse a lazy frame (polars), before anybody asks it for its columns. raises: UsageError"""
+    if hasattr(items, "collect_schema") and hasattr(items, "collect"):
+        raise UsageError(f"{name} is {a_type(items)}, which has no rows yet; give {name}.collect()")
+
+
 def refuse_no_column(column: object, name: str) -> None:
     """Refuse a single text, a mapping, a set and a table: Python can iterate over them, but not row by row.
 
@@ -202,7 +208,10 @@ def refuse_no_column(column: object, name: str) -> None:
     dimensions = getattr(column, "ndim", None)
     if isinstance(dimensions, int) and dimensions != 1:
         raise UsageError(f"{name} is {a_type(column)} of {dimensions} dimensions; give one of its columns")
-    if hasattr(column, "num_columns") or hasattr(column, "get_columns"):
+    refuse_lazy(column, name)
+    # A stream of rows (Hugging Face's IterableDataset) has columns, too, but no length.
+    has_columns = hasattr(column, "num_columns") and hasattr(column, "__len__")
+    if has_columns or hasattr(column, "get_columns") or hasattr(column, "to_arrow_table"):
         raise UsageError(f"{name} is {a_type(column)}, not a column; give one of its columns")
 
 

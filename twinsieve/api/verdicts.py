@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Flag, Kind
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.errors import UsageError
 
 Stage = Literal["unique", "exact", "near", "no_text"]
 
@@ -35,7 +37,7 @@ class Verdict:
     """The verdict on one text.
 
     position: number of the text, counted from 0 over all calls of this sieve, also across save and load (the
-        commands count rows from 1)
+        commands count rows from 1); -1 for a text of `Sieve.query`, which is in no order
     kept: False for a duplicate
     stage: `unique`, `exact` (equal except for what the profile removes), `near`, or `no_text` (the row has no
         text; it is kept and compared with nothing)
@@ -54,6 +56,8 @@ class Verdict:
     reason: why this text was kept although it is similar enough to a kept text: `number`, `opposite`, … (see
         docs/DIFFERENCES.md), `card`, `same id`; None if there was no such kept text
     apart_from: position of that kept text, else None
+    apart_from_id: its id as the caller passed it
+    says, apart_from_says: the words in which this text and that kept text differ, if one place decides
     """
 
     position: int
@@ -67,6 +71,14 @@ class Verdict:
     notes: tuple[str, ...] = ()
     reason: str | None = None
     apart_from: int | None = None
+    apart_from_id: str | int | None = None
+    says: str | None = None
+    apart_from_says: str | None = None
+
+    @property
+    def cluster(self) -> int | None:
+        """Position of the leader; of a kept text its own; None for a dropped text without a leader."""
+        return self.position if self.kept else self.leader
 
     @property
     def estimated(self) -> bool:
@@ -96,6 +108,11 @@ class Verdicts(Sequence[Verdict]):
     flags: uint8[n], `Flag` bits; `Verdict.notes` gives them as words
     reason_code: uint8[n], `Rule`, 0 for none; `reason` gives them as words
     apart_from: int64[n], position of the similar kept text despite which this text was kept, or -1
+    apart_from_id: object[n], id of that text, or None
+    says, apart_from_says: object[n], the words in which the two differ, if one place decides, or None
+
+    With pyarrow, verdicts are an Arrow stream of `columns()` with nulls for missing values: for
+    `pyarrow.table(verdicts)`, `pandas.DataFrame.from_arrow(verdicts)` (from pandas 3 on), queries of DuckDB.
 
     >>> from twinsieve import Sieve
     >>> verdicts = Sieve().judge(["The bridge is closed until Friday.", "the bridge is closed until friday"])
@@ -115,6 +132,9 @@ class Verdicts(Sequence[Verdict]):
     flags: NDArray[np.uint8]
     reason_code: NDArray[np.uint8]
     apart_from: NDArray[np.int64]
+    apart_from_id: NDArray[np.object_]
+    says: NDArray[np.object_]
+    apart_from_says: NDArray[np.object_]
     kept: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +152,13 @@ class Verdicts(Sequence[Verdict]):
         words = np.array([_word(code) or "" for code in range(len(Rule))])
         return words[self.reason_code]
 
+    @property
+    def clusters(self) -> NDArray[np.int64]:
+        """int64[n]: for a dropped text the position of its leader, for a kept text its own; -1 if no leader
+        is known. Texts with the same number are one cluster."""
+        clusters: NDArray[np.int64] = np.where(self.kept, self.position, self.leader)
+        return clusters
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns by name, as NumPy arrays: `pandas.DataFrame(verdicts.columns())`, polars likewise."""
         return {
@@ -140,6 +167,7 @@ class Verdicts(Sequence[Verdict]):
             "stage": self.stage,
             "leader": self.leader,
             "leader_id": self.leader_id,
+            "cluster": self.clusters,
             "similarity": self.similarity,
             "distance": self.distance,
             "shared": self.shared,
@@ -147,7 +175,25 @@ class Verdicts(Sequence[Verdict]):
             "unconfirmed": self._has(Flag.UNCONFIRMED),
             "reason": self.reason,
             "apart_from": self.apart_from,
+            "apart_from_id": self.apart_from_id,
+            "says": self.says,
+            "apart_from_says": self.apart_from_says,
         }
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """`columns()` as an Arrow stream; missing values are null. raises: UsageError without pyarrow, or if
+        ids are numbers and texts"""
+        try:
+            arrow: Any = import_module("pyarrow")
+        except ImportError as error:
+            raise UsageError("Arrow needs pyarrow; install it, or take columns()") from error
+        try:
+            table = arrow.table(
+                {name: _nulled(arrow, name, column) for name, column in self.columns().items()}
+            )
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"ids are of several types, a column of Arrow is of one ({error})") from error
+        return table.__arrow_c_stream__(requested_schema)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """`columns()` as lists, with the same values: `pyarrow.table(verdicts.to_dict())`."""
@@ -180,6 +226,9 @@ class Verdicts(Sequence[Verdict]):
             notes=_notes(int(self.flags[row])),
             reason=_word(int(self.reason_code[row])),
             apart_from=None if self.apart_from[row] < 0 else int(self.apart_from[row]),
+            apart_from_id=self.apart_from_id[row],
+            says=self.says[row],
+            apart_from_says=self.apart_from_says[row],
         )
 
     def __iter__(self) -> Iterator[Verdict]:
@@ -231,7 +280,15 @@ def blank_columns(n: int, first: int) -> dict[str, NDArray[Any]]:
         "flags": np.zeros(n, np.uint8),
         "reason_code": np.zeros(n, np.uint8),
         "apart_from": np.full(n, NO_POSITION, np.int64),
+        "apart_from_id": np.full(n, None, object),
+        "says": np.full(n, None, object),
+        "apart_from_says": np.full(n, None, object),
     }
+
+
+def joined(parts: Sequence[Verdicts]) -> Verdicts:
+    """The verdicts of several calls as those of one."""
+    return Verdicts(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
 
 
 _COLUMNS = [column.name for column in fields(Verdicts) if column.init]
@@ -257,6 +314,16 @@ def _cells(verdict: Verdict) -> list[str]:
         leader_id.encode("unicode_escape").decode() if not leader_id.isprintable() else leader_id,
         alike,
     ]
+
+
+def _nulled(arrow: Any, name: str, column: NDArray[Any]) -> Any:
+    """The column for Arrow, in which -1, NaN, None and the empty text are null."""
+    kind = column.dtype.kind
+    if name.endswith("_id"):
+        return arrow.array(column.tolist())
+    if kind in "OU":
+        return arrow.array([value or None for value in column.tolist()], arrow.string())
+    return arrow.array(column, mask=column < 0 if kind == "i" else None, from_pandas=True)
 
 
 def _word(reason: int) -> str | None:
