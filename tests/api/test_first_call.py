@@ -6,11 +6,13 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from twinsieve import Sieve
+from twinsieve import Sieve, find_all, simhash
 from twinsieve.api import first_call
 from twinsieve.pipeline.service.warm_up import CompileProgress, Report, warm_up_command
 
@@ -48,6 +50,27 @@ def _missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(first_call, "warm_up", compiled)
     first_call.compile_kernels.cache_clear()
+
+
+@pytest.mark.usefixtures("_missing")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda saved: Sieve(window=9).judge(["a text"]),
+        lambda saved: list(Sieve(window=9).dedup(["a text"], keep="last")),
+        lambda saved: Sieve(window=9).query(["a text"]),
+        lambda saved: Sieve(window=9).similarity("one text", "another text"),
+        lambda saved: Sieve.load(saved),
+        lambda saved: simhash(["a text"]),
+        lambda saved: find_all(np.zeros(2, np.uint64), 3),
+    ],
+)
+def test_every_call_that_needs_kernels_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, call: Callable[[Path], object]
+) -> None:
+    Sieve(window=9).save(tmp_path / "saved")
+    call(tmp_path / "saved")
+    assert [(record.name, record.levelname) for record in caplog.records] == [("twinsieve", "WARNING")]
 
 
 @pytest.mark.usefixtures("_missing")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.api.first_call import compile_kernels
 from twinsieve.api.sieve_options import Options, settings_of
 from twinsieve.api.user_columns import a_type, is_null, shown, texts_of, values_of
 from twinsieve.pipeline.settings.stage_config import scheme_of
@@ -59,6 +60,7 @@ def simhash(
     if bits not in (64, 128):
         raise UsageError(f"bits is {shown(bits)}; choose 64 or 128")
     column = texts_of(texts)
+    compile_kernels()
     options = Options(profile=profile, seed=seed)
     scheme = _default_scheme(options) if settings is None else scheme_of(settings_of(options, settings))
     if scheme.config.fields is not None:
@@ -109,6 +111,7 @@ def find_all(
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise UsageError(f"{name} is {a_type(value)} ({shown(value)}), not a whole number")
     values, rows = _fingerprints_of(fingerprints)
+    compile_kernels()
     return rows[all_pairs(values, int(k), int(max_pairs), search)]
 
 

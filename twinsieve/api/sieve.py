@@ -499,7 +499,9 @@ class Sieve:
             (by another version of twinsieve, or with another dictionary): then load it with the version that
             saved it, or start with a new Sieve; UsageError, FileError
         """
-        saved = saved_sieve.read(_path(path), seed)
+        name = _path(path)
+        compile_kernels()
+        saved = saved_sieve.read(name, seed)
         sieve = cls.__new__(cls)
         sieve._begin(saved.settings, saved.scheme, saved.engine, saved.ids, saved.rows, saved.last)
         return sieve
