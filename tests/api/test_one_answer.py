@@ -78,14 +78,20 @@ def test_rows_beyond_the_default_window_are_judged_with_a_window_of_their_number
     assert ids == [orjson.loads(line)["id"] for line in expected]
 
 
-def test_a_window_that_is_set_and_one_that_holds_texts_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_that_is_set_and_one_that_holds_texts_stay(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     texts = [f"{chr(0x4E00 + n)}{chr(0x5E00 + n)} a message of its own {n}" for n in range(50)]
     default_window(monkeypatch, 20)
     grown, used = Sieve(), Sieve()
+    grown.save(tmp_path / "grown")
     grown.judge(texts)
+    assert caplog.messages == []
     used.judge(texts[:2])
     used.judge(texts)
     assert (grown.stats().capacity, used.stats().capacity) == (50, 20)
+    grown.save(tmp_path / "grown")
+    assert Sieve.load(tmp_path / "grown").query(texts).leader.tolist() == list(range(50))
     for chosen in (Sieve(window=20), Sieve(settings={"near.window.messages": 20})):
         chosen.judge(texts)
         assert chosen.stats().capacity == 20

@@ -599,6 +599,8 @@ class Sieve:
         if settings.near.window.messages > self._settings.near.window.messages:
             self._settings = settings
             self._engine, self._ids = _new_engine(settings, self._scheme)
+            # The next save writes all: nobody has noted what this engine keeps from now on.
+            self._last = None
 
     def _batches(
         self, given: Given
@@ -724,7 +726,7 @@ class Sieve:
         if not self._warns_when_full:
             return
         stats = self._engine.stats()
-        if stats.held == stats.capacity:
+        if stats.kept > stats.capacity:
             self._warns_when_full = False
             _log.warning(
                 "the window of %s kept texts is full: older ones are no longer compared; "
