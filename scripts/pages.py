@@ -23,11 +23,11 @@ _PART = re.compile(r"(<!-- from the code: ([a-z ]+) -->\n).*?(<!-- end -->)", re
 
 def rules_table() -> str:
     """Every rule, in the order in which they are asked."""
-    rows = ["| rule | kind | two bodies are kept apart when |", "|---|---|---|"]
+    rows = ["| rule | kind | in short | two bodies are kept apart when |", "|---|---|---|---|"]
     for rule in Rule:
         if rule:
             limits = f" ({', '.join(f'`{limit}`' for limit in rule.limits)})" if rule.limits else ""
-            rows.append(f"| {rule.words} | {rule.category.value} | {rule.line}{limits} |")
+            rows.append(f"| {rule.words} | {rule.category.value} | {rule.meaning} | {rule.line}{limits} |")
     return "\n".join(rows) + "\n"
 
 

@@ -34,55 +34,68 @@ class Rule(IntEnum):
 
     category: what the rule examines
     has_place: whether one place in both bodies decides, so that this place can be shown
+    meaning: what differs between the two messages, in a few words for people who do not know the rules
+    line: when exactly the rule keeps two bodies apart (Markdown)
     limits: keys of `near.limits` that the rule reads
-    line: when the rule keeps two bodies apart, for people (Markdown)
     """
 
     category: Category
     has_place: bool
-    limits: tuple[str, ...]
+    meaning: str
     line: str
+    limits: tuple[str, ...]
 
     def __new__(
         cls,
         number: int,
         category: Category = Category.BESIDE,
         has_place: bool = False,
+        meaning: str = "",
         line: str = "",
         limits: tuple[str, ...] = (),
     ) -> Self:
         """A rule. number: its permanent number; `Rule(number)` returns the rule"""
         rule = int.__new__(cls, number)
         rule._value_ = number
-        rule.category, rule.has_place, rule.line, rule.limits = category, has_place, line, limits
+        rule.category, rule.has_place = category, has_place
+        rule.meaning, rule.line, rule.limits = meaning, line, limits
         return rule
 
     NONE = 0
-    SAME_ID = 14, Category.BESIDE, False, "both have one id, under `near.same_id: pass`"
+    SAME_ID = (
+        14, Category.BESIDE, False,
+        "both have one id",
+        "both have one id, under `near.same_id: pass`",
+    )  # fmt: skip
     NUMBER = (
         1, Category.GUARD, True,
+        "they give different numbers (12 cases / 15 cases)",
         "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
         "counted with repeats. Also two short mixes one for one (12a / 12b)",
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,
+        "they give different numbers, written as Chinese numerals (三号线 / 四号线)",
         "a replaced run of at most 4 tokens a side holds Chinese numerals on both sides and no equal "
         "value (三号线 / 四号线)",
     )  # fmt: skip
     CALENDAR = (
         3, Category.GUARD, True,
+        "they name different days or months (Monday / Friday)",
         "a replaced run of at most 4 tokens a side holds other weekdays, months or days (周六 / "
         "周日, Monday / Friday, 今天 / 明天), or a longer one lies within two such words (星期一 / "
         "星期日), or one such word has characters more than the other (明日 / 明後日)",
     )  # fmt: skip
     NUMBER_ADDED = (
         4, Category.GUARD, True,
+        "one gives a number that the other does not give",
         "a number was added or left out inside, alone or with one more token (also 3比1 / 1比3, "
         "where 比1 moves), or a Chinese numeral beside a number or another numeral (5例 / 5万例, "
         "十万 / 二十万)",
     )  # fmt: skip
     OPPOSITE = (
         5, Category.GUARD, True,
+        "they say opposite things (open / closed), or one has a negation more",
         "the same as *calendar* with a listed pair (上涨 / 下跌, open / closed, safe / unsafe), or "
         "with words that differ in the mark at their ends alone (A+ / A-, Disney / Disney+), or the "
         "negations of both bodies differ by an odd number, one of them in a run of at most 3 tokens, "
@@ -90,29 +103,51 @@ class Rule(IntEnum):
     )  # fmt: skip
     EXCHANGED = (
         6, Category.GUARD, True,
+        "two names have changed places (Anna lent Peter / Peter lent Anna)",
         "what stood in one place stands in another, and the other way round (甲队胜乙队 / "
         "乙队胜甲队, Anna lent Peter / Peter lent Anna)",
     )  # fmt: skip
     CORRECTION = (
         7, Category.GUARD, True,
+        "one is marked as a correction or a rumour (update, fake, 更正)",
         "an end of one body holds a correction that the other lacks (更正, 谣言, update, fake)",
     )  # fmt: skip
-    LINK = 15, Category.REFERENCE, False, "each body holds a link that the other lacks, under `text.compare`"
-    MENTION = 16, Category.REFERENCE, False, "the same with an @name"
-    TAG = 17, Category.REFERENCE, False, "the same with a tag"
+    LINK = (
+        15, Category.REFERENCE, False,
+        "each has a link that the other lacks",
+        "each body holds a link that the other lacks, under `text.compare`",
+    )  # fmt: skip
+    MENTION = (
+        16, Category.REFERENCE, False,
+        "each has an @name that the other lacks",
+        "the same with an @name",
+    )  # fmt: skip
+    TAG = (
+        17, Category.REFERENCE, False,
+        "each has a tag that the other lacks",
+        "the same with a tag",
+    )  # fmt: skip
     REPLACED = (
         8, Category.AMOUNT, True,
+        "too many of their words differ",
         "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
         "under `short` characters, else `replaced`. Words in two spellings or forms, and one number "
         "written in two ways, are no replacement",
         ("short", "replaced_short", "replaced"),
     )  # fmt: skip
     BOTH_SAY_MORE = (
-        9, Category.AMOUNT, False, "in short bodies, each has over a share to itself", ("only_short",)
+        9, Category.AMOUNT, False,
+        "they are short, and each says something that the other does not say",
+        "in short bodies, each has over a share to itself", ("only_short",)
     )  # fmt: skip
-    LONG_REPLACEMENT = 10, Category.AMOUNT, True, "one replacement is longer than that", ("longest",)
+    LONG_REPLACEMENT = (
+        10, Category.AMOUNT, True,
+        "a long passage of one is replaced by another passage",
+        "one replacement is longer than that", ("longest",),
+    )  # fmt: skip
     IN_ITS_PLACE = (
         11, Category.AMOUNT, True,
+        "the same sentence has another name or word in one place (Boston / Denver)",
         "at most `places` runs, and one before the end replaces `in_place` characters or more "
         "(飞利浦 / 东芝 in a template); the same with words of an alphabet and at most `name_places` runs "
         "(Boston / Denver). Light words and other forms of one word do not count",
@@ -120,27 +155,35 @@ class Rule(IntEnum):
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,
+        "the later one adds many words of its own in one place",
         "the later body has more new pairs of characters in one place; a word that the earlier body "
         "lacks counts by its letters",
         ("own",),
     )  # fmt: skip
     ADDED_INSIDE = (
         18, Category.AMOUNT, True,
+        "one has a passage in its middle that the other lacks",
         "between what both have, one has more characters that the other lacks (a field of a bill)",
         ("inside",),
     )  # fmt: skip
     WORD_ADDED = (
         20, Category.AMOUNT, True,
+        "they are short, and one has a word inside that the other lacks (fatal, deputy)",
         "in short bodies, between what both have, one has words of an alphabet with more characters that "
         "the other lacks (*fatal*, *deputy*); light words do not count",
         ("added_short",),
     )  # fmt: skip
     TAIL = (
         19, Category.BESIDE, False,
+        "they are long, and the numbers or negations after the first 512 characters differ",
         "both bodies have over 512 characters, what follows is about as long, and holds other "
         "numbers or another count of negations ([Long bodies](#long-bodies))",
     )  # fmt: skip
-    CARD = 13, Category.BESIDE, False, "own words before a shared card (a poll, an article) are not alike"
+    CARD = (
+        13, Category.BESIDE, False,
+        "they share a card (a poll, an article) under words that are not alike",
+        "own words before a shared card (a poll, an article) are not alike",
+    )  # fmt: skip
 
     @property
     def words(self) -> str:
