@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from twinsieve.pipeline.basics.printable import alike_at_ends, parts_of
+from twinsieve.pipeline.basics.differing import alike_at_ends, parts_of
 
 _MAX_COMPARED = 800
 """The most characters of each side that are shown between what both begin and end with."""
@@ -17,7 +17,7 @@ _AROUND = 80
 class Piece:
     """A part of two texts, or a gap.
 
-    left, right: the part in each text; same: whether both have it alike
+    left, right: the part in each text; same: whether it has the same words in both
     hidden_left, hidden_right: for a gap, how many characters of each text are not shown; the rest is ""
     """
 
@@ -33,28 +33,28 @@ def excerpt(left: str, right: str) -> list[Piece]:
     that, only the first _MAX_COMPARED characters of each are shown.
 
     >>> [(piece.left, piece.right) for piece in excerpt("12 dead", "13 dead")]
-    [('1', '1'), ('2', '3'), (' dead', ' dead')]
-    >>> [(len(piece.left), piece.hidden_left) for piece in excerpt("a" * 1000, "a" * 1000 + "b")]
-    [(80, 0), (0, 840), (80, 0), (0, 0)]
+    [('12', '13'), (' dead', ' dead')]
+    >>> [(len(piece.left), piece.hidden_left) for piece in excerpt("so " * 400, "so " * 400 + "b")]
+    [(80, 0), (0, 1040), (80, 0), (0, 0)]
     """
     begin, end = alike_at_ends(left, right)
     middle_left, middle_right = left[begin : len(left) - end], right[begin : len(right) - end]
-    pieces = list(_shortened(left[:begin]))
+    pieces = list(_shortened(left[:begin], left[:begin]))
     for part in parts_of(middle_left, middle_right, _MAX_COMPARED):
-        pieces += _shortened(part.left) if part.same else [Piece(part.left, part.right, same=False)]
+        pieces += _shortened(part.left, part.right) if part.same else [Piece(*part)]
     hidden_left = max(0, len(middle_left) - _MAX_COMPARED)
     hidden_right = max(0, len(middle_right) - _MAX_COMPARED)
     if hidden_left or hidden_right:
         pieces.append(Piece("", "", same=False, hidden_left=hidden_left, hidden_right=hidden_right))
-    return [*pieces, *_shortened(left[len(left) - end :])]
+    same = left[len(left) - end :]
+    return [*pieces, *_shortened(same, same)]
 
 
-def _shortened(alike: str) -> Iterator[Piece]:
-    """What both texts have alike: whole, or its beginning and its end."""
-    if len(alike) > _LONGEST_ALIKE:
-        hidden = len(alike) - 2 * _AROUND
-        yield Piece(alike[:_AROUND], alike[:_AROUND], same=True)
-        yield Piece("", "", same=True, hidden_left=hidden, hidden_right=hidden)
-        alike = alike[-_AROUND:]
-    if alike:
-        yield Piece(alike, alike, same=True)
+def _shortened(left: str, right: str) -> Iterator[Piece]:
+    """A part with the same words in both texts: whole, or its beginning and its end."""
+    if min(len(left), len(right)) > _LONGEST_ALIKE:
+        yield Piece(left[:_AROUND], right[:_AROUND], same=True)
+        yield Piece("", "", True, len(left) - 2 * _AROUND, len(right) - 2 * _AROUND)
+        left, right = left[-_AROUND:], right[-_AROUND:]
+    if left or right:
+        yield Piece(left, right, same=True)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from twinsieve.pipeline.basics.printable import parts_of, printable
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.stages.errors import without_secrets
 
 if TYPE_CHECKING:
@@ -95,19 +95,21 @@ def _panel(head: str, earlier: tuple[str, str], later: tuple[str, str]) -> Group
 
 
 def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Text]:
-    """Both texts; parts that only the left one has are red, parts that only the right one has are green.
+    """Both texts; words that only the left one has are red, words that only the right one has are green.
 
     around: number of characters shown at each end of a long part; None: all are shown
     """
     from rich.text import Text
 
+    from twinsieve.pipeline.basics.differing import parts_of
+
     before, after = Text(), Text()
     parts = parts_of(left, right)
     for number, part in enumerate(parts):
         if part.same:
-            shown = printable(_shortened(part.left, around, first=not number, last=number == len(parts) - 1))
-            before.append(shown)
-            after.append(shown)
+            ends = {"first": not number, "last": number == len(parts) - 1}
+            before.append(printable(_shortened(part.left, around, **ends)))
+            after.append(printable(_shortened(part.right, around, **ends)))
         else:
             before.append(printable(_shortened(part.left, around)), style="bold red")
             after.append(printable(_shortened(part.right, around)), style="bold green")

@@ -11,7 +11,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from twinsieve.pipeline.basics.printable import beginning, parts_of, printable
+from twinsieve.pipeline.basics.differing import parts_of
+from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.pages.amounts import few, moment, size, span
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-from twinsieve.pipeline.basics.printable import parts_of
+from twinsieve.pipeline.basics.differing import parts_of
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.pages.render import fragment, render

@@ -26,7 +26,7 @@ def test_short_texts_are_shown_whole(left: str, right: str) -> None:
     if not any(piece.hidden_left for piece in pieces):
         assert "".join(piece.left for piece in pieces) == left
         assert "".join(piece.right for piece in pieces) == right
-    assert all((piece.left == piece.right) == piece.same for piece in pieces)
+    assert all(piece.left.split() == piece.right.split() for piece in pieces if piece.same)
 
 
 @given(st.integers(0, 3_000), EDITS)
@@ -44,16 +44,16 @@ def test_pieces_follow_both_texts_in_order(length: int, edits: list[tuple[int, s
         at_right += len(piece.right) + piece.hidden_right
         if piece.same:
             assert (piece.left, piece.hidden_left) == (piece.right, piece.hidden_right)
-    assert sum(len(piece.left) + len(piece.right) for piece in pieces) < 2 * (2 * 800 + 4 * 240)
+    assert sum(len(piece.left) + len(piece.right) for piece in pieces) < 2 * (2 * 800 + 5 * 240)
 
 
 def test_one_difference_deep_in_a_megabyte_is_shown_with_what_stands_around_it() -> None:
     same = "one more word " * 50_000
     pieces = excerpt(f"{same}12 dead{same}", f"{same}13 dead{same}")
-    assert [(piece.left, piece.right) for piece in pieces if not piece.same] == [("2", "3")]
+    assert [(piece.left, piece.right) for piece in pieces if not piece.same] == [("12", "13")]
     before, gap, near = pieces[:3]
-    assert (before.left, near.left) == (same[:80], f"{same}1"[-80:])
-    assert gap.hidden_left == len(same) + 1 - 160
+    assert (before.left, near.left) == (same[:80], same[-80:])
+    assert gap.hidden_left == len(same) - 160
     assert sum(len(piece.left) for piece in pieces) < 400
 
 
