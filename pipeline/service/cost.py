@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from twinsieve.pipeline.operate.topic_plan import log_bytes_a_day, log_kept_ms, log_row_bytes, trims_log
+from twinsieve.pipeline.pages.amounts import span
 from twinsieve.pipeline.pieces.saving_cost import saving_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
@@ -50,10 +51,10 @@ class Cover:
         if self.by != "messages" or self.asked_hours is None:
             return None
         key = f"{self.name}.window.messages"
-        age, needed = shown_hours(self.asked_hours), math.ceil(self.asked_hours * _HOUR_S * rate)
-        line = f"{self.name}: {shown_hours(self.hours)} of {age}; raise {key} ({age} hold {needed:,}"
+        age, needed = span(self.asked_hours * _HOUR_S), math.ceil(self.asked_hours * _HOUR_S * rate)
+        line = f"{self.name}: {span(self.hours * _HOUR_S)} of {age}; raise {key} ({age} hold {needed:,}"
         if self.max_messages is not None and needed > self.max_messages:
-            reach = shown_hours(self.max_messages / rate / _HOUR_S)
+            reach = span(self.max_messages / rate)
             return f"{line}, at most {self.max_messages:,}: {reach})"
         return f"{line})"
 
@@ -90,7 +91,7 @@ class Cost:
             return f"{a_day}; kept forever, because a window has no age and snapshots are not shared"
         days = self.log_kept_ms / 1000 / 24 / _HOUR_S
         gigabytes = self.log_bytes_a_day * days / 1e9
-        return f"{a_day}; kept for {shown_hours(24 * days)}: {gigabytes:,.1f} GB on each replica"
+        return f"{a_day}; kept for {span(self.log_kept_ms / 1000)}: {gigabytes:,.1f} GB on each replica"
 
     @property
     def total_bytes(self) -> int:
@@ -140,15 +141,6 @@ def _cover(name: str, window: WindowSettings, rate: float, max_messages: int | N
     if age_hours is None or by_messages < age_hours:
         return Cover(name, by_messages, age_hours, "messages", max_messages)
     return Cover(name, age_hours, age_hours, "age", max_messages)
-
-
-def shown_hours(hours: float) -> str:
-    """The time as text in the largest suitable unit: d (from 72 h on), h, min or s."""
-    for unit, in_hours, least in (("d", 24.0, 72.0), ("h", 1.0, 1.0), ("min", 1 / 60, 1 / 60)):
-        if hours >= least:
-            amount = hours / in_hours
-            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:,.0f} {unit}"
-    return f"{hours * _HOUR_S:.3g} s"
 
 
 FORGOTTEN_BYTES = 24

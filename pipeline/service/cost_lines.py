@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from twinsieve.pipeline.service.cost import shown_hours
+from twinsieve.pipeline.pages.amounts import span
 from twinsieve.pipeline.service.cover import Asked, Proposal, as_yaml
 from twinsieve.pipeline.sizing.kept_bytes import Texts
 from twinsieve.pipeline.sizing.model import Estimate, Memory
@@ -27,7 +27,7 @@ def cost_lines(estimates: Sequence[Estimate], rate: float, texts: Texts) -> list
         *_rows(first.disk, first.worst_disk),
         _row("written an hour, MiB", *shares),
         *_rows(*(each.written for each in estimates)),
-        _row("near window covers", *(shown_hours(each.hours) for each in estimates)),
+        _row("near window covers", *(span(each.hours * 3600) for each in estimates)),
     ]
     us = f"µs a message to judge: {first.us:,.1f} of one thread, {first.busy:.0%} of a core at this rate"
     return [*lines, us]

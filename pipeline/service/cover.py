@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from twinsieve.pipeline.service.cost import held_by, is_modelled, load_of, shown_hours
+from twinsieve.pipeline.pages.amounts import span
+from twinsieve.pipeline.service.cost import held_by, is_modelled, load_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.settings.values import MAX_DURATION_MS, duration_text, size_text
@@ -75,7 +76,7 @@ def settings_to_cover(settings: Settings, asked: Asked) -> Proposal:
     kept_a_second = asked.rate * (1 - asked.repeats)
     messages = _rounded_up(kept_a_second * asked.cover_ms / 1000)
     if messages > MAX_WINDOW:
-        reach = shown_hours(MAX_WINDOW / kept_a_second / 3600)
+        reach = span(MAX_WINDOW / kept_a_second)
         raise UsageError(
             f"--cover {duration_text(asked.cover_ms)} at {asked.rate:,.12g} messages/s is {messages:,} kept "
             f"messages, and a near window holds at most {MAX_WINDOW:,}: {reach}; ask for a shorter time"
@@ -222,7 +223,7 @@ def _too_little(config: SieveConfig, messages: int, room: int, kept_a_second: fl
         _all_hot(_cut(config, messages, segment), asked.texts).needed for segment in _segments(messages)
     )
     beside = asked.machine - room
-    reach = f"it covers {shown_hours(low / kept_a_second / 3600)} at most" if low else "it covers nothing"
+    reach = f"it covers {span(low / kept_a_second)} at most" if low else "it covers nothing"
     return (
         f"one machine of {size_text(asked.machine)} cannot cover {duration_text(asked.cover_ms)} at "
         f"{asked.rate:,.12g} messages/s: {messages:,} kept messages take {smallest / _GIB:,.1f} GiB, beside "
