@@ -410,7 +410,7 @@ class Dedup:
         chunk, summary = prepared.chunk, self.summary
         columns = chunk.columns
         if self._proposal is not None:
-            summary.proposal = self._proposal.look(columns.texts) or summary.proposal
+            self._proposal.look(columns.texts)
         if self._expecting is not None:
             self._expecting.result()
         started = perf_counter()
@@ -449,7 +449,7 @@ class Dedup:
         """End all sinks and put everything on disk; then give all outputs their names, the state last."""
         summary = self.summary
         if self._proposal is not None:
-            summary.proposal = self._proposal.end() or summary.proposal
+            summary.proposal = self._proposal.end() or ""
         started = perf_counter()
         stats = outputs.files.get("--stats")
         with ThreadPoolExecutor(1) as thread:

@@ -146,7 +146,7 @@ class Builder:
             self.scheme,
             part=source.part,
             stamped=source.time_field is None,
-            proposal=proposal_for(settings),
+            proposal=proposal_for(settings, on_kafka=True),
         )
         with ExitStack() as stack:
             broker = self.connect(settings)

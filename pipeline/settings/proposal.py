@@ -1,7 +1,8 @@
-"""Proposes a profile by the first texts: posts in Chinese, posts in alphabets, titles, or text messages.
+"""Proposes a profile by the texts of a run: posts in Chinese, posts in alphabets, titles, or text messages.
 
-The signs are rough: they tell kinds of text apart that have a profile of their own, and say nothing where the
-texts could be of two kinds. A proposal changes nothing by itself.
+`dedup`, `run` and `tune` all propose by `profile_of`. The signs are rough: they tell kinds of text apart that
+have a profile of their own, and propose nothing where texts are of several kinds. A proposal changes nothing
+by itself, and is only made to users who chose neither a profile nor a similarity.
 """
 
 from __future__ import annotations
@@ -9,19 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.text.tables import DIGIT, LETTER, UNSPACED, tables
 
-LOOKED_AT = 1000
-"""Texts that a proposal is made of."""
+ON_KAFKA = 20_000
+"""A stream has no end, so a proposal is made after this many texts."""
+_HELD = 2_000
+"""The most texts that are held."""
+_PARTS = 10
+"""Parts of a sample, each of which must be of the same kind."""
 _LEAST = 200
 """Fewer texts say too little."""
 _READ = 400
 """Characters that are read of a text."""
-_POSTS = 0.15
+_ONE_SCRIPT = 0.75
+"""Least share of texts in Chinese, or in scripts with blanks between words."""
+_HAN = 0.95
+"""Least share of Han among the unspaced letters of a text in Chinese; one in Japanese has kana."""
+_POSTS = 0.5
 """Share of texts with a link, an @name or a tag from which on they are posts."""
 _BARE = 0.03
 """Greatest share of them in titles."""
@@ -31,56 +41,142 @@ _SENTENCES = 0.2
 """Greatest share of titles that end like a sentence."""
 _SIGNED = 0.4
 """Share of texts with a sender in brackets, 【bank】, from which on they are text messages."""
-_LINES = {
-    "microblog": "posts in Chinese or Japanese",
-    "plain": "posts in alphabets",
-    "titles": "titles",
-    "sms": "text messages",
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio. Multiples of it, modulo 2^64, are spread evenly."""
+
+
+class Kind(NamedTuple):
+    """A kind of text that has a profile.
+
+    texts: its name; of: what pairs the labels are of
+    same, different: number of pairs with this label
+    drops, drops_without: (same, different): how many of them this profile drops, and how many none does
+        (docs/BENCHMARKS.md; tests/accuracy/test_label_counts.py compares them)
+    """
+
+    texts: str
+    of: str
+    same: int
+    different: int
+    drops: tuple[int, int]
+    drops_without: tuple[int, int]
+
+    @property
+    def cost(self) -> str:
+        """What the profile changes, in the figures of the labelled pairs."""
+        same, different = self.drops
+        same_without, different_without = self.drops_without
+        drops = "more" if same > same_without else "fewer" if same < same_without else "as many"
+        errs = "more" if different > different_without else "less" if different < different_without else "as"
+        return (
+            f"it drops {drops} of them and errs {errs} often: of labelled {self.of} it drops {same:,} of "
+            f"{self.same:,} pairs that are the same and {different:,} of {self.different:,} that are not, "
+            f"without a profile {same_without:,} and {different_without:,}"
+        )
+
+
+KINDS = {
+    "microblog": Kind("posts in Chinese", "posts on weibo", 614, 36, (550, 4), (377, 0)),
+    "plain": Kind("posts in alphabets", "tweets", 147, 58, (122, 3), (99, 1)),
+    "titles": Kind("titles", "headlines", 41, 71, (32, 1), (32, 0)),
+    "sms": Kind("text messages", "spam messages", 134, 51, (83, 3), (97, 10)),
 }
-_FITS = {"default": frozenset(_LINES), "microblog": frozenset({"plain"}), "plain": frozenset({"microblog"})}
-"""By the profile in force: the profiles that are proposed in its place."""
+"""By profile: the kind of text that it is made for."""
+
+
+@dataclass(slots=True)
+class SampledTexts:
+    """Some of the texts of a run, in their order and evenly from first to last, however many there are.
+
+    seen: number of all texts; texts: at most _HELD of them, cut
+    """
+
+    seen: int = 0
+    _below: int = 1 << 64
+    _held: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Add the next texts of the run."""
+        # A text is held if the multiple of _GOLDEN at its place is small. Unlike each n-th text, such places
+        # keep step with no pattern of the input, and unlike drawn ones they are the same in each run.
+        places = np.arange(self.seen + 1, self.seen + len(texts) + 1, dtype=np.uint64) * _GOLDEN
+        self.seen += len(texts)
+        rows = np.flatnonzero(places <= np.uint64(self._below - 1)).tolist()
+        self._held += [(int(places[row]), texts[row][:_READ]) for row in rows]
+        while len(self._held) > _HELD:
+            self._below //= 2
+            self._held = [each for each in self._held if each[0] < self._below]
+
+    @property
+    def texts(self) -> list[str]:
+        """The sampled texts."""
+        return [text for _, text in self._held]
 
 
 @dataclass(slots=True)
 class ProfileProposal:
-    """Collects the first texts of a run and proposes a profile once.
+    """Samples the texts of a run and proposes a profile once.
 
-    profile: the profile in force
+    upto: number of texts after which it is made; None: `end` makes it
     """
 
-    profile: str
-    _texts: list[str] = field(default_factory=list)
-    _done: bool = False
+    upto: int | None = None
+    _sampled: SampledTexts | None = field(default_factory=SampledTexts)
 
     def look(self, texts: Sequence[str]) -> str | None:
-        """Add texts. returns: a line with the proposal, once, after LOOKED_AT texts; else None"""
-        if self._done or self.profile not in _FITS:
+        """Add texts. returns: the line of `end`, once, when there are enough; else None"""
+        if self._sampled is None:
             return None
-        self._texts += (text[:_READ] for text in texts[: LOOKED_AT - len(self._texts)])
-        return self.end() if len(self._texts) >= LOOKED_AT else None
+        self._sampled.add(texts)
+        return self.end() if self.upto is not None and self._sampled.seen >= self.upto else None
 
     def end(self) -> str | None:
-        """The same at the end of an input that has fewer texts."""
-        if self._done or self.profile not in _FITS:
+        """A line with the proposal, once; None if there is none."""
+        sampled, self._sampled = self._sampled, None
+        profile = profile_of(sampled.texts) if sampled is not None else None
+        if sampled is None or profile is None:
             return None
-        self._done = True
-        proposed, looked_at = profile_of(self._texts), len(self._texts)
-        self._texts.clear()
-        if proposed not in _FITS[self.profile]:
-            return None
-        return (
-            f"the first {looked_at:,} texts look like {_LINES[proposed]}: profile: {proposed} knows "
-            f"them better than {self.profile} (README.md has the table)"
-        )
+        read = f"{len(sampled.texts):,} of the {'first ' if self.upto else ''}{sampled.seen:,} were read"
+        return f"the texts look like {_for_which(profile)} ({read}); {KINDS[profile].cost}"
 
 
-def proposal_for(settings: Settings) -> ProfileProposal | None:
-    """What looks at the first texts of a run with these settings; None if they compare no texts."""
-    return ProfileProposal(settings.profile) if settings.near.method == "text" else None
+def proposal_for(settings: Settings, *, on_kafka: bool = False) -> ProfileProposal | None:
+    """What samples the texts of a run with these settings. None if it compares no texts, or if the user chose
+    a profile or a similarity."""
+    chosen = "profile" in settings.model_fields_set or "similarity" in settings.near.model_fields_set
+    if settings.near.method != "text" or chosen:
+        return None
+    return ProfileProposal(ON_KAFKA if on_kafka else None)
+
+
+def _for_which(profile: str) -> str:
+    return f"{KINDS[profile].texts}, for which there is profile: {profile}"
+
+
+def misfit_line(profile: str, texts: Sequence[str]) -> str | None:
+    """A line on texts of another kind than a profile is made for; None if no other kind is seen in them.
+
+    >>> posts = ["@anna look at this! http://t.co/x " + "so good " * 9] * 200
+    >>> misfit_line("microblog", posts)[:66]
+    'these texts look like posts in alphabets, for which there is profi'
+    >>> misfit_line("plain", posts)
+    """
+    found = profile_of(texts)
+    if found == profile:
+        return None
+    made_for = f"{profile} is made for {KINDS[profile].texts}" if profile in KINDS else ""
+    if found is not None:
+        return "; ".join(filter(None, [f"these texts look like {_for_which(found)}", made_for]))
+    chinese, _ = _scripts(texts)
+    if profile == "microblog" and texts and chinese < _ONE_SCRIPT:
+        return f"{chinese:.0%} of these texts are in Chinese; {made_for}"
+    return None
 
 
 def profile_of(texts: Sequence[str]) -> str | None:
-    """The profile for the kind of these texts, or None if they are too few or could be of two kinds.
+    """The profile for the kind of these texts; None if they are too few, or of several kinds.
+
+    texts: in the order of the input, since each tenth of them must be of the same kind
 
     >>> profile_of(["Storm hits the coast and leaves thousands without power"] * 200)
     'titles'
@@ -89,21 +185,48 @@ def profile_of(texts: Sequence[str]) -> str | None:
     >>> profile_of(["【某银行】您的验证码已发送,请勿告诉他人。"] * 200)
     'sms'
     """
-    texts = [text for text in texts if text.strip()]
+    texts = [text[:_READ] for text in texts if text.strip()]
     if len(texts) < _LEAST:
         return None
+    found = _kind(texts)
+    parts = min(_PARTS, len(texts) // _LEAST)
+    size = len(texts) / parts
+    if any(_kind(texts[round(n * size) : round((n + 1) * size)]) != found for n in range(parts)):
+        return None
+    return found
+
+
+def _kind(texts: Sequence[str]) -> str | None:
     share = 1 / len(texts)
+    chinese, spaced = _scripts(texts)
+    if max(chinese, spaced) < _ONE_SCRIPT:
+        return None
     marked = sum("http" in text or "@" in text or "#" in text for text in texts) * share
     signed = sum("【" in text[:3] or text.rstrip().endswith("】") for text in texts) * share
     ended = sum(text.rstrip()[-1] in ".!?…。!?！？।۔" for text in texts) * share
-    properties = tables().properties[np.frombuffer("".join(texts).encode("utf-32-le", "replace"), "<u4")]
-    letters = properties[properties & (LETTER | DIGIT) == LETTER]
-    unspaced = np.count_nonzero(letters & UNSPACED) / max(1, len(letters))
     if signed >= _SIGNED:
         return "sms"
     if marked >= _POSTS:
-        return "microblog" if unspaced > 0.5 else "plain"
-    length = median(map(len, texts)) * (2 if unspaced > 0.5 else 1)
+        return "microblog" if chinese > spaced else "plain"
+    length = median(map(len, texts)) * (2 if chinese > spaced else 1)
     if marked <= _BARE and length <= _TITLE and ended <= _SENTENCES:
         return "titles"
     return None
+
+
+def _scripts(texts: Sequence[str]) -> tuple[float, float]:
+    """Of the texts with letters: the share in Chinese, and the share in scripts with blanks between words."""
+    chinese = spaced = lettered = 0
+    for text in texts:
+        codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+        properties = tables().properties[codes]
+        is_letter = properties & (LETTER | DIGIT) == LETTER
+        letters, unspaced = codes[is_letter], np.count_nonzero(properties[is_letter] & UNSPACED)
+        lettered += len(letters) > 0
+        if 2 * unspaced <= len(letters):
+            spaced += len(letters) > 0
+        else:
+            # No kana, Thai, Khmer and so on: other unspaced scripts have no profile.
+            han = (letters >= 0x3400) & (letters < 0xA000) | (letters >= 0xF900) & (letters < 0xFB00)
+            chinese += bool(np.count_nonzero(han | (letters >= 0x20000)) >= _HAN * unspaced)
+    return chinese / max(1, lettered), spaced / max(1, lettered)

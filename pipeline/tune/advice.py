@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from twinsieve.pipeline.evaluate.judged import Share, wilson
 from twinsieve.pipeline.settings.model import LOW_FLOOR_LAYOUT, PROFILES, NearSettings, Settings
+from twinsieve.pipeline.settings.proposal import misfit_line, profile_of
 from twinsieve.pipeline.settings.schema import declared
 from twinsieve.pipeline.settings.show import value_text
 from twinsieve.pipeline.tune.labels import Labels
@@ -57,11 +58,13 @@ class Advice:
     yaml: settings to copy; None: nothing is recommended
     reason: why these, or why none, in one sentence
     lines: what else a reader should know, a sentence each
+    point: the point of these settings, without their limits
     """
 
     yaml: str | None
     reason: str
     lines: list[str]
+    point: Point | None = None
 
 
 def advise(
@@ -71,6 +74,7 @@ def advise(
     settings: Settings,
     *,
     own: bool = False,
+    sampled: Sequence[str] = (),
     rule: Rule = RULE,
 ) -> Advice:
     """The settings that the labels speak for.
@@ -78,12 +82,14 @@ def advise(
     points: judged by these labels; only those of a profile are compared
     texts: the text of each name in the labels
     settings: those in force; own: whether the user wrote some of them
+    sampled: texts of the input, whose kind speaks for a profile too
     """
     missing = _missing(labels)
     if missing is not None:
         return Advice(None, f"no recommendation: {missing}", labels.notes)
     different = labels.count("different")
-    chosen = best_point(points, different, settings, rule)
+    kind = profile_of(sampled)
+    chosen = best_point(points, different, settings, kind, rule)
     if chosen is None or chosen.judged is None:
         why = "no profile drops a pair labelled same at any similarity"
         return Advice(None, f"no recommendation: {why}", labels.notes)
@@ -103,33 +109,50 @@ def advise(
         f"precision {_shown(precision)}: {precision.hits} of {precision.of} dropped pairs are labelled same",
         f"recall {_shown(recall)}: {recall.hits} of {recall.of} pairs labelled same are dropped",
         *([] if limits else _settings_in_force(points, settings, chosen)),
+        *_about_kind(points, chosen, kind, sampled),
         *_about_limits(limits, chosen.judged, len(labels.pairs)),
         _more_labels(precision, len(labels.pairs)),
     ]
     if own:
         lines.append("these keys replace yours; your other settings were in force here and stay as they are")
-    return Advice(_yaml(chosen, limits), reason, lines + labels.notes)
+    return Advice(_yaml(chosen, limits), reason, lines + labels.notes, chosen)
 
 
 def best_point(
-    points: Sequence[Point], different: int, settings: Settings, rule: Rule = RULE
+    points: Sequence[Point],
+    different: int,
+    settings: Settings,
+    kind: str | None = None,
+    rule: Rule = RULE,
 ) -> Point | None:
     """The point to recommend; None if no point that may be recommended drops a pair labelled `same`.
 
-    Of points that the labels cannot tell apart: that of the profile in force, at its own similarity.
+    Of points that the labels cannot tell apart: that of the profile in force, else that of the profile for
+    this kind of text, at its own similarity.
 
-    different: number of pairs labelled `different`
+    different: number of pairs labelled `different`; kind: as of `profile_of`
     """
     worths = [(_worth(point.judged, different, rule), point) for point in points if _may_be_used(point)]
 
-    def order(entry: tuple[float, Point]) -> tuple[float, bool, int]:
+    def order(entry: tuple[float, Point]) -> tuple[float, bool, bool, int]:
         worth, point = entry
-        own = PROFILES[point.curve.profile].get("similarity", _DEFAULTS.similarity)
-        assert isinstance(own, int)
-        return worth, point.curve.profile == settings.profile, -abs(point.similarity - own)
+        profile = point.curve.profile
+        return (
+            worth,
+            profile == settings.profile,
+            profile == kind,
+            -abs(point.similarity - own_similarity(profile)),
+        )
 
     worth, point = max(worths, key=order, default=(0.0, None))
     return point if worth else None
+
+
+def own_similarity(profile: str) -> int:
+    """The similarity of a profile, out of SIMILARITY_SCALE."""
+    own = PROFILES[profile].get("similarity", _DEFAULTS.similarity)
+    assert isinstance(own, int)
+    return own
 
 
 def _worth(judged: Judged | None, different: int, rule: Rule) -> float:
@@ -181,6 +204,21 @@ def _settings_in_force(points: Sequence[Point], settings: Settings, chosen: Poin
                 precision, recall = point.judged.precision.value, point.judged.recall.value
                 return [f"your settings as they are: precision {precision:.3f}, recall {recall:.3f}"]
     return []
+
+
+def _about_kind(
+    points: Sequence[Point], chosen: Point, kind: str | None, sampled: Sequence[str]
+) -> list[str]:
+    """That another profile is for this kind of text, if so, and what it does with the labelled pairs."""
+    line = misfit_line(chosen.curve.profile, sampled)
+    if line is None:
+        return []
+    for point in points:
+        if kind and point.curve.profile == kind and point.similarity == own_similarity(kind) and point.judged:
+            precision, recall = point.judged.precision.value, point.judged.recall.value
+            at = similarity_text(point.similarity)
+            line += f". By your labels {kind} from {at} on has precision {precision:.3f}, recall {recall:.3f}"
+    return [f"{line}. The labels alone speak for {chosen.curve.profile} here"]
 
 
 def _about_limits(limits: Mapping[str, int], without: Judged, labels: int) -> list[str]:

@@ -24,7 +24,7 @@ class RecordReader:
 
     part: whether the text is in the value or in the key of a record
     stamped: whether a message without a time of its own takes the record's timestamp
-    proposal: looks at the first texts; None if no profile is proposed
+    proposal: samples the texts; None if no profile is proposed
     notices: receives a line for each field that no message has contained so far; a worker replaces this list
         by its own
     """

@@ -4,9 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from tests.accuracy.label_counts import counted, stored
+from tests.accuracy.label_counts import NONE, PROFILE, counted, stored
+from tests.accuracy.labels import judged_pairs
+from twinsieve.pipeline.settings.proposal import KINDS
+
+_SET_OF = {"microblog": "weibo_dev", "plain": "world_dev", "titles": "headlines_dev", "sms": "sms_dev"}
 
 
 @pytest.mark.usefixtures("data_dir")
 def test_the_stored_counts_are_those_of_the_program() -> None:
     assert counted() == stored(), "run python -m tests.accuracy.label_counts, then python -m scripts.pages"
+
+
+@pytest.mark.parametrize("profile", KINDS)
+def test_a_proposal_names_what_the_profile_drops_of_the_labelled_pairs(profile: str) -> None:
+    kind, data = KINDS[profile], _SET_OF[profile]
+    of_profile, of_none = stored()[PROFILE][data], stored()[NONE][data]
+    assert kind.drops == (of_profile.right, of_profile.wrong)
+    assert kind.drops_without == (of_none.right, of_none.wrong)
+    assert kind.same == of_profile.same
+
+
+@pytest.mark.usefixtures("data_dir")
+@pytest.mark.parametrize("profile", KINDS)
+def test_a_proposal_names_the_number_of_pairs_that_are_labelled_different(profile: str) -> None:
+    labels = [pair.label for pair in judged_pairs() if pair.set == _SET_OF[profile]]
+    assert KINDS[profile].different == labels.count("different")

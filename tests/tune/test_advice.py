@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of
 from twinsieve.pipeline.settings.model import PROFILES, Settings
+from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.tune.advice import LEAST_LABELS, LEVEL, LIMITS_FROM, NARROW, Advice, advise
 from twinsieve.pipeline.tune.labels import Labels, distinct_labels
 from twinsieve.pipeline.tune.sweep import SIMILARITIES, Curve, Judged, Point, curves_of, with_keys
@@ -54,9 +56,9 @@ def points_of(readers: list[Reader]) -> list[Point]:
     return points
 
 
-def advised(readers: list[Reader], settings: Settings | None = None) -> Advice:
+def advised(readers: list[Reader], settings: Settings | None = None, sampled: Sequence[str] = ()) -> Advice:
     pairs = [JudgedPair("", f"{n}a", f"{n}b", label) for n, (_, label, _) in enumerate(readers)]
-    return advise(points_of(readers), Labels(pairs, []), {}, settings or defaults())
+    return advise(points_of(readers), Labels(pairs, []), {}, settings or defaults(), sampled=sampled)
 
 
 def settings_of(yaml: str) -> Settings:
@@ -202,6 +204,40 @@ def test_the_profile_in_force_is_kept_where_labels_do_not_tell() -> None:
         settings = settings_of(advice.yaml)
         assert (settings.profile, settings.near.similarity) == (profile, in_force.near.similarity)
         assert "your settings do the same already" in advice.lines
+
+
+TWEETS = [f"@anna{n} the storm is here, stay safe everyone! http://t.co/{n}" for n in range(300)]
+
+
+def test_of_profiles_that_the_labels_do_not_tell_apart_that_for_the_kind_of_text_is_recommended() -> None:
+    """`dedup` proposes by the same signs, so the two do not contradict each other."""
+    apart = frozenset({"default"})
+    read: list[Reader] = [(9_600, "same", apart), (9_600, "different", frozenset(PROFILES))] * 30
+    advice = advised(read, sampled=TWEETS)
+    assert advice.yaml is not None
+    assert settings_of(advice.yaml).profile == "plain"
+    assert not any("look like" in line for line in advice.lines)
+    proposal = proposal_for(defaults())
+    assert proposal is not None
+    proposal.look(TWEETS)
+    assert "profile: plain" in (proposal.end() or "")
+    # Who obeys is proposed nothing else.
+    assert proposal_for(settings_of(advice.yaml)) is None
+
+
+@pytest.mark.parametrize(
+    "sampled", [TWEETS, [f"오늘 서울 날씨가 정말 좋네요 {n} 그렇죠?" for n in range(300)]]
+)
+def test_a_recommendation_for_another_kind_of_text_says_so(sampled: list[str]) -> None:
+    apart = frozenset(PROFILES) - {"microblog"}
+    read: list[Reader] = [(9_600, "same", apart), (9_600, "different", frozenset(PROFILES))] * 30
+    advice = advised(read, sampled=sampled)
+    assert advice.yaml is not None
+    assert settings_of(advice.yaml).profile == "microblog"
+    (line,) = (line for line in advice.lines if "microblog is made for posts in Chinese" in line)
+    if sampled is TWEETS:
+        assert "profile: plain" in line
+        assert "recall 0.000" in line, "what the profile for these texts does with the same labels"
 
 
 def test_the_lines_tell_the_interval_and_how_many_labels_would_narrow_it() -> None:
