@@ -16,6 +16,8 @@ from twinsieve.pipeline.commands.options import (
     settings_options,
 )
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
+from twinsieve.pipeline.pages.amounts import share
+from twinsieve.stages.contract import SIMILARITY_SCALE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +32,8 @@ _ROWS = 60_000
 _REPORT = "tune.html"
 _LABEL_PAIRS = 60
 _MOST_LABEL_PAIRS = 500
+_STEP = 500
+"""Between the similarities that are printed, out of SIMILARITY_SCALE."""
 _MOST_THREADS = 4
 """Without --threads: each thread has a sieve of its own, of about 0.4 GiB."""
 
@@ -39,42 +43,46 @@ _MOST_THREADS = 4
     epilog=examples(
         "twinsieve tune posts.jsonl",
         "twinsieve tune posts.jsonl --judged labels.tsv --report labelled.html",
+        "twinsieve tune posts.jsonl --all",
         "twinsieve tune posts/ --rows 5000",
     ),
 )
 @click.argument("inputs", nargs=-1, type=FILE_NAME, metavar="[INPUT]...")
 @settings_options
 @click.option(
-    "--rows", default=_ROWS, type=click.IntRange(1), help=f"Try on the first N rows ({_ROWS}).", metavar="N"
+    "--rows", default=_ROWS, type=click.IntRange(1), help=f"Use the first N rows ({_ROWS}).", metavar="N"
 )
 @click.option(
     "--judged",
     type=FILE_NAME,
     metavar="LABELS",
-    help="Labels of pairs in INPUT, which the report makes: shows precision and recall too.",
+    help="Labels that you gave to pairs in the report: adds precision, recall and a recommendation.",
 )
 @click.option(
     "--pairs",
     "pairs_file",
     type=FILE_NAME,
     metavar="PAIRS",
-    help="True pairs of INPUT, as `evaluate` reads them: shows precision and recall of the drops.",
+    help="True pairs of INPUT, as `evaluate` reads them: adds precision and recall of all drops.",
 )
 @click.option(
     "--report",
     "report_file",
     default=_REPORT,
     type=FILE_NAME,
-    help=f"The report, an HTML page ({_REPORT}).",
+    help=f"Where to write the report, an HTML page ({_REPORT}).",
 )
 @click.option(
     "--label-pairs",
     default=_LABEL_PAIRS,
     type=click.IntRange(0, _MOST_LABEL_PAIRS),
     metavar="N",
-    help=f"Show N pairs to label ({_LABEL_PAIRS}).",
+    help=f"Number of pairs to label in the report ({_LABEL_PAIRS}).",
 )
-@click.option("--stats", type=FILE_NAME, help="The figures of the report, JSON.")
+@click.option("--stats", type=FILE_NAME, help="Write the figures of the report as JSON.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Print all settings and similarities that were tried."
+)
 @format_options("Format of inputs (by file name).")
 def command(
     inputs: tuple[str, ...],
@@ -84,19 +92,19 @@ def command(
     report_file: str,
     label_pairs: int,
     stats: str | None,
+    everything: bool,
     spelt: FormatFlags,
     flags: SettingsFlags,
 ) -> None:
-    """Show what each similarity from 0.70 to 0.95 drops of INPUTs: a table, and a report as one HTML page.
+    """Show how many messages of INPUTs other settings would drop, in a table and in a report (one HTML page).
 
-    This is tried with your settings under each level of near.differences, and under each profile. Each figure
-    is that of a `dedup` of the same rows with these settings.
+    Each similarity from 0.70 to 0.95 is tried with each profile, and with your settings under each level of
+    near.differences. Each figure is what `dedup` would give for the same rows with these settings.
 
-    The report also shows how similar the pairs are, clusters, reasons, windows and costs. In it you label
-    pairs (same, different, unsure) and download the labels. With --judged each point then shows precision
-    (the share of the dropped pairs that you labelled same; pairs labelled unsure are left out) and recall,
-    and a profile and a similarity are recommended, or the reason why not. The report holds messages: it is
-    readable for you alone.
+    In the report you can label pairs of similar messages (same, different, unsure) and download the labels.
+    With --judged LABELS, tune measures precision (the share of the dropped pairs that are labelled same,
+    without unsure) and recall, and recommends a profile and a similarity; if the labels do not suffice, it
+    says why. The report contains messages, so only you can read the file (mode 0600).
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.evaluate.judged import names_in, read_judged
@@ -113,6 +121,7 @@ def command(
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
     from twinsieve.pipeline.settings.load import load_settings
+    from twinsieve.pipeline.settings.proposal import SampledTexts, proposal_for
     from twinsieve.pipeline.tune.advice import advise
     from twinsieve.pipeline.tune.ideal import IdealDrops
     from twinsieve.pipeline.tune.in_force import InForce
@@ -149,6 +158,12 @@ def command(
             say_error(
                 f"{sample.rows - len(sample):,} of {sample.rows:,} rows hold no message that can be read"
             )
+        sampled, proposal = SampledTexts(), proposal_for(settings)
+        for _, columns in sample.parts:
+            sampled.add(columns.texts)
+            if proposal is not None:
+                proposal.look(columns.texts)
+        proposed = proposal.end() if proposal is not None else None
         ideal = None
         if pairs is not None and pairs_file is not None:
             ideal = IdealDrops(sample, pairs, SIMILARITIES, pairs_file)
@@ -168,8 +183,8 @@ def command(
         advice = None
         if judged is not None:
             own = settings != load_settings(None, {}, on_files=True)
-            advice = advise(points, labels, named.texts, settings, own=own)
-        made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice)
+            advice = advise(points, labels, named.texts, settings, own=own, sampled=sampled.texts)
+        made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice, proposed)
         output.write(report_page(made))
         output.finish()
     if stats is not None:
@@ -177,10 +192,12 @@ def command(
             output.write(points_json(made))
             output.finish()
     # Printed when all files are written, since `| head` ends the command.
-    report().print(_table(points, settings))
-    if advice is not None:
-        _print_advice(advice)
-    say_error(f"{report_file}: the report, with pairs to label; it holds posts, so its mode is 0600")
+    _print_recommendation(advice, proposed)
+    for table in _tables(points, settings, advice, everything=everything):
+        report().print(table)
+    if not everything:
+        report().print("--all prints all that was tried; the report shows it as curves")
+    say_error(f"{report_file}: the report, with pairs to label; it contains messages, so its mode is 0600")
 
 
 def _told(swept: Iterator[Point], asked: int) -> list[Point]:
@@ -195,34 +212,87 @@ def _told(swept: Iterator[Point], asked: int) -> list[Point]:
     return points
 
 
-def _print_advice(advice: Advice) -> None:
-    """Print the settings so that they can be copied, and why they are recommended."""
-    settings = ["recommended settings:", *advice.yaml.splitlines()] if advice.yaml is not None else []
-    for line in [*settings, advice.reason, *advice.lines]:
+def _print_recommendation(advice: Advice | None, proposed: str | None) -> None:
+    """Print the settings so that they can be copied, and why they are recommended.
+
+    proposed: the profile that the texts speak for; labels say more, so it is printed without labels alone
+    """
+    lines = []
+    if advice is not None:
+        lines = [] if advice.yaml is None else ["recommended settings:", *advice.yaml.splitlines()]
+        lines += [advice.reason, *advice.lines]
+    elif proposed is not None:
+        lines = [f"{proposed}. Label pairs in the report to measure both on your messages"]
+    for line in lines:
         report().print(line, soft_wrap=True)
 
 
-def _table(points: Sequence[Point], settings: Settings) -> Table:
-    """Similarities down, curves across; a star stands beside the similarity in force."""
+def _tables(
+    points: Sequence[Point], settings: Settings, advice: Advice | None, *, everything: bool
+) -> list[Table]:
+    """Without labels one table: similarities down, curves across. With labels a table for each curve: that of
+    the settings in force, and the recommended one. A table fits into 80 columns.
+
+    everything: all similarities and curves that were tried
+    """
+    own = settings.near.similarity
+    chosen = advice.point if advice is not None else None
+    shown = {*range(points[0].similarity, SIMILARITY_SCALE, _STEP), own}
+    shown |= {chosen.similarity} if chosen is not None else set()
+    rows = [point for point in points if everything or point.similarity in shown]
+    curves: dict[str, list[Point]] = {}
+    for point in rows:
+        curves.setdefault(point.curve.name, []).append(point)
+    if points[0].judged is None:
+        return [_drop_table(list(curves.values()), own)]
+    return [
+        _judged_table(line, own, chosen)
+        for line in curves.values()
+        if everything or line[0].curve.is_own or (chosen is not None and line[0].curve == chosen.curve)
+    ]
+
+
+def _drop_table(curves: Sequence[Sequence[Point]], own: int) -> Table:
+    from rich.text import Text
+
+    title = f"dropped of {curves[0][0].messages:,} messages, by level of near.differences and by profile"
+    table = _empty_table(title)
+    for line in curves:
+        # A name of two curves that do the same: `differences full, profile default`.
+        words = [name.split()[-1] for name in line[0].curve.name.split(", ")]
+        table.add_column(Text(" =\n".join(words)), justify="right", no_wrap=True)
+    for across in zip(*curves, strict=True):
+        cells = [share(point.drop_share) for point in across]
+        table.add_row(_similarity(across[0], own), *cells)
+    table.caption = "* your similarity"
+    return table
+
+
+def _judged_table(line: Sequence[Point], own: int, chosen: Point | None) -> Table:
+    curve = line[0].curve
+    table = _empty_table(f"{curve.name}{' (your level)' if curve.is_own else ''}")
+    for name in ("dropped", "precision", "recall"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for point in line:
+        if point.judged is not None:
+            cells = [f"{each.value:.3f}" for each in (point.judged.precision, point.judged.recall)]
+            mark = " <" if point == chosen else ""
+            table.add_row(_similarity(point, own), share(point.drop_share), cells[0], cells[1] + mark)
+    table.caption = "* your similarity" + ("  < recommended" if chosen in line else "")
+    return table
+
+
+def _empty_table(title: str) -> Table:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    table = Table(title=Text(title), title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("alike from", justify="right", no_wrap=True)
+    return table
+
+
+def _similarity(point: Point, own: int) -> str:
     from twinsieve.pipeline.tune.sweep import similarity_text
 
-    has_labels = any(point.judged is not None for point in points)
-    what = "dropped, precision, recall" if has_labels else "dropped"
-    table = Table(title=Text(f"{what} of {points[0].messages:,} messages"), title_justify="left")
-    table.add_column("alike from", justify="right")
-    rows: dict[int, list[Text]] = {}
-    for name in dict.fromkeys(point.curve.name for point in points):
-        table.add_column(Text(name.replace(", ", "\n")), justify="right")
-    for point in points:
-        cell = f"{point.drop_share:.1%}"
-        if point.judged is not None:
-            cell += f"  {point.judged.precision.value:.3f}  {point.judged.recall.value:.3f}"
-        rows.setdefault(point.similarity, []).append(Text(cell))
-    for similarity, cells in rows.items():
-        star = " *" if similarity == settings.near.similarity else ""
-        table.add_row(Text(similarity_text(similarity) + star), *cells)
-    table.caption, table.caption_justify = Text("* what your settings ask for"), "left"
-    return table
+    return similarity_text(point.similarity) + (" *" if point.similarity == own else "  ")

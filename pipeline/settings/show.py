@@ -59,6 +59,33 @@ def help_line(key: str) -> str:
     return f"{'; '.join(part for part in (choices, declared()[key].description) if part)} ({default})"
 
 
+_METHOD_KEYS = {
+    "text": ("near.similarity", "near.differences"),
+    "hamming": ("near.distances",),
+    "signatures": ("near.signature.share",),
+    "none": (),
+}
+_WINDOW_KEYS = tuple(f"{stage}.window.{what}" for stage in ("near", "exact") for what in ("messages", "age"))
+_DECIDING = ("profile", "scope", "text.", "features.", "exact.", "near.", "time.", "input.text_field")
+
+
+def deciding_settings(settings: Settings) -> dict[str, str]:
+    """The settings that decide which messages are dropped, by key, as in a file: those that a reader asks for
+    first, and all others that are not the default.
+
+    >>> deciding_settings(Settings(scope=("tenant",)))["scope"]
+    '[tenant]'
+    """
+    first = ("profile", "near.method", *_METHOD_KEYS[settings.near.method], *_WINDOW_KEYS)
+    values = {each.key: each.value for each in settings_in_force(settings, Tree())}
+    others = {
+        key: value
+        for key, value in values.items()
+        if key.startswith(_DECIDING) and value != written_defaults().get(key)
+    }
+    return {key: values[key] for key in first} | others
+
+
 _SAFE_WITHOUT_FULL = 8_000
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from twinsieve.pipeline.evaluate.judged import LABELS
+from twinsieve.pipeline.pages.amounts import repeats, share, span
 from twinsieve.pipeline.pages.render import render, svg_image
+from twinsieve.pipeline.settings.show import deciding_settings
 from twinsieve.pipeline.tune import plots
 from twinsieve.pipeline.tune.advice import Advice
 from twinsieve.pipeline.tune.costs import CurveCost, costs_of
@@ -22,6 +24,8 @@ from twinsieve.stages.contract import SIMILARITY_SCALE
 from twinsieve.stages.differ.rules import Rule
 
 _MAX_BEGINNING = 240
+_SEEN = 0.02
+"""Lines that are nearer than this share of the height of a plot lie on one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Report:
     """What the page shows.
 
     inputs: names of the inputs; draw: `name_of_draw`; other_labels: labels of pairs that are not shown
+    labelled: number of labelled pairs by label
     true_pairs: number of messages that the true pairs cover; 0 without them
     """
 
@@ -39,10 +44,11 @@ class Report:
     costs: Sequence[CurveCost]
     pairs: Sequence[ShownPair]
     draw: str
-    labelled: int = 0
+    labelled: Mapping[str, int] = field(default_factory=dict)
     other_labels: int = 0
     true_pairs: int = 0
     advice: Advice | None = None
+    proposed: str | None = None
 
 
 def report_of(
@@ -54,10 +60,12 @@ def report_of(
     pairs_shown: int,
     ideal: IdealDrops | None,
     advice: Advice | None,
+    proposed: str | None,
 ) -> Report:
     """The report of a sweep.
 
     in_force: after the sweep; pairs_shown: number of pairs to label, at most
+    proposed: a line on the profile that the texts speak for
     """
     similarity = in_force.settings.near.similarity
     drawn = draw(in_force.candidates, pairs_shown)
@@ -72,10 +80,11 @@ def report_of(
         costs=costs_of(points, similarity),
         pairs=pairs,
         draw=name_of_draw(sample, drawn),
-        labelled=len(labels.pairs),
+        labelled={label: labels.count(label) for label in LABELS if labels.count(label)},
         other_labels=len(known.keys() - {frozenset((pair.later, pair.earlier)) for pair in pairs}),
         true_pairs=ideal.messages if ideal is not None else 0,
         advice=advice,
+        proposed=proposed,
     )
 
 
@@ -117,7 +126,14 @@ def report_page(report: Report) -> bytes:
         own=similarity_text(own),
         own_name=next((curve.name for curve in curves if curve.is_own), ""),
         drop_plot=svg_image(plots.drop_shares(points, own)),
-        drop_table=_table("", [(point, f"{point.drop_share:.1%}") for point in points], own),
+        drop_table=_table("", [(point, share(point.drop_share)) for point in points], own),
+        alike=_alike(points),
+        sentence=repeats(
+            in_force.exact + in_force.near,
+            in_force.messages,
+            max((count for _, count in in_force.clusters.biggest), default=0),
+        ),
+        settings=deciding_settings(in_force.settings),
         by_labels=_quality(judged, own),
         by_truth=by_truth,
         histogram_plot=svg_image(plots.similarities(in_force.histogram, own)),
@@ -133,7 +149,7 @@ def report_page(report: Report) -> bytes:
             for position, count in in_force.clusters.biggest
         ],
         windows_plot=svg_image(plots.windows(in_force.windows)),
-        span=_span(in_force.time_span_ms) if in_force.time_span_ms is not None else None,
+        span=span(in_force.time_span_ms / 1000) if in_force.time_span_ms is not None else None,
         by_age=in_force.by_age,
         bands=_bands(report.pairs),
         labels=LABELS,
@@ -173,13 +189,36 @@ def _table(title: str, cells: Iterable[tuple[Point, str]], own: int) -> _Table:
     )
 
 
-def _reasons(points: Sequence[Point], in_force: InForce) -> list[tuple[str, list[int]]]:
+def _alike(points: Sequence[Point]) -> list[tuple[list[str], float]]:
+    """Groups of curves that lie on one another in the plot: their names, and their greatest distance."""
+    lines = {line[0].curve.name: [point.drop_share for point in line] for line in plots.by_curve(points)}
+    apart = _SEEN * (max(map(max, lines.values())) - min(map(min, lines.values())))
+    groups: list[list[str]] = []
+    for name, line in lines.items():
+        for group in groups:
+            if all(_distance(line, lines[other]) <= apart for other in group):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return [
+        (group, max(_distance(lines[one], lines[other]) for one in group for other in group))
+        for group in groups
+        if len(group) > 1
+    ]
+
+
+def _distance(one: Sequence[float], other: Sequence[float]) -> float:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+def _reasons(points: Sequence[Point], in_force: InForce) -> list[tuple[Rule, list[int]]]:
     """By rule: how many messages it kept apart under each curve, at the similarity nearest to the own one."""
     own = in_force.settings.near.similarity
     near = min({point.similarity for point in points}, key=lambda similarity: abs(similarity - own))
     there = [point for point in points if point.similarity == near]
-    names = [rule.words for rule in Rule if rule and any(rule.words in point.kept_apart for point in there)]
-    return [(name, [point.kept_apart.get(name, 0) for point in there]) for name in names]
+    rules = [rule for rule in Rule if rule and any(rule.words in point.kept_apart for point in there)]
+    return [(rule, [point.kept_apart.get(rule.words, 0) for point in there]) for rule in rules]
 
 
 def _bands(pairs: Sequence[ShownPair]) -> list[tuple[str, int]]:
@@ -191,16 +230,3 @@ def _bands(pairs: Sequence[ShownPair]) -> list[tuple[str, int]]:
         )
         for low, high in BANDS
     ]
-
-
-def _span(milliseconds: int) -> str:
-    """A time in the largest unit that suits, for people.
-
-    >>> [_span(1_000 * seconds) for seconds in (40, 600, 3 * 3_600, 10 * 86_400)]
-    ['40 s', '10 min', '3 h', '10 d']
-    """
-    seconds = milliseconds / 1_000
-    for unit, in_seconds, least in (("d", 86_400, 259_200), ("h", 3_600, 3_600), ("min", 60, 60)):
-        if seconds >= least:
-            return f"{seconds / in_seconds:.3g} {unit}"
-    return f"{seconds:.3g} s"

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DASHES = ("--", "-.", ":")
+_MARKS = "os^DvPX"
+_BETWEEN_MARKS = 7
+"""Points between two marks of a line. Each line has its own places for them, so that of lines that lie on one
+another the marks of each are seen."""
 _MARK = "#5b6876"
 _WIDE, _SMALL = (10.0, 3.6), (6.0, 3.0)
 _FROM = "similarity from which a message is dropped"
@@ -28,7 +32,7 @@ def drop_shares(points: Sequence[Point], own: int) -> bytes:
     with style():
         made = figure(*_WIDE)
         (axes,) = made.axes
-        for number, line in enumerate(_by_curve(points)):
+        for number, line in enumerate(by_curve(points)):
             across = [point.similarity / SIMILARITY_SCALE for point in line]
             up = [100 * point.drop_share for point in line]
             axes.plot(across, up, label=_wrapped(line[0].curve.name), **_look(number, line[0].curve.is_own))
@@ -103,7 +107,8 @@ def windows(drops: Sequence[WindowDrops]) -> bytes:
     return svg_of(made)
 
 
-def _by_curve(points: Sequence[Point]) -> list[list[Point]]:
+def by_curve(points: Sequence[Point]) -> list[list[Point]]:
+    """The points of each curve."""
     lines: dict[str, list[Point]] = {}
     for point in points:
         lines.setdefault(point.curve.name, []).append(point)
@@ -111,8 +116,11 @@ def _by_curve(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def _look(number: int, is_own: bool) -> dict[str, Any]:
-    """Colour and dash of a curve, so that curves differ in print too; the own one is solid and thick."""
+    """Colour, dash and marks of a curve; they differ in print too, and the own one is solid and thick."""
     return {
+        "marker": _MARKS[number % len(_MARKS)],
+        "markersize": 5,
+        "markevery": (number % _BETWEEN_MARKS, _BETWEEN_MARKS),
         "color": COLOURS[number % len(COLOURS)],
         "linestyle": "-" if is_own else _DASHES[number % len(_DASHES)],
         "linewidth": 2.4 if is_own else 1.4,

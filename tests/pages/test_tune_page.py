@@ -84,6 +84,8 @@ def test_clicks_label_pairs_and_take_labels_back(browser: Browser, posts: Path) 
     _press(browser, 1, "same")
     assert _labels(browser) == ["", "different", "unsure", "unsure", "", "", "", ""]
     assert browser.seen("#label-progress").startswith("3 of 8 labelled")
+    # The head of the page says so, too.
+    assert browser.seen("#label-call").startswith("3 of 8 labelled")
 
 
 def test_keys_label_and_move(browser: Browser, posts: Path) -> None:

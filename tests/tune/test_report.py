@@ -25,6 +25,7 @@ from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.evaluate.judged import LABELS
 from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 ROWS = 3_000
@@ -167,6 +168,14 @@ def test_page_shows_the_figures_of_the_json(reported: Reported) -> None:
         name: [str(point["kept_apart"].get(name, 0)) for point in there]
         for name in {name for point in there for name in point["kept_apart"]}
     }
+    listed = set(reported.page.text.splitlines())
+    for rule in Rule:
+        if any(rule.words in point["kept_apart"] for point in there):
+            assert f"{rule.words}: {rule.meaning}" in listed
+    settings = dict(tables["settings-table"])
+    assert (settings["profile"], settings["near.window.messages"]) == ("default", "4000")
+    dropped = own["exact"] + own["near"]
+    assert f"Of {ROWS:,} messages {dropped / ROWS:.1%} ({dropped:,}) are repeats" in reported.page.text
     texts = [post["text"] for post in read_lines(reported.posts)]
     for cells, one in zip(tables["biggest-table"][1:], own["clusters"]["biggest"], strict=True):
         assert cells[:2] == [f"{one['dropped']:,}", f"{one['position']:,}"]
@@ -248,10 +257,13 @@ def test_labels_of_the_page_come_back_by_tune_and_evaluate(
     for line in (*advice["yaml"].splitlines(), advice["reason"], *advice["lines"]):
         assert line in made.page.text
     assert "advice" not in reported.stats
-    assert "None: label pairs at the end of this page" in reported.page.text
+    assert "None without labels: label pairs at the end of this page" in reported.page.text
     few = report_on(tmp_path, reported.posts, "--judged", labels, "--label-pairs", "5")
     assert len(few.page.pairs) == 5
-    assert f"names {len(list(filter(None, given))) - 4} further pairs" in few.page.text
+    assert f"contains {len(list(filter(None, given))) - 4} more pairs" in few.page.text
+    # The head of the page says what is labelled already.
+    assert "Label 60 pairs to learn" in reported.page.text
+    assert "50 pairs are labelled: 30 same, 10 different, 10 unsure" in made.page.text
 
 
 def reported_own(made: Reported) -> Json:
@@ -345,7 +357,7 @@ def test_sample_without_duplicates_has_a_page_too(tmp_path: Path) -> None:
     made = report_on(tmp_path, write_rows(tmp_path / "posts.jsonl", [{"text": "the only message there is"}]))
     assert made.page.pairs == []
     assert "There are no pairs to label" in made.page.text
-    assert "your settings drop nothing" in made.page.text
+    assert "your settings drop none" in made.page.text
     assert [window["caught"] for window in made.stats["in_force"]["windows"]] == [1.0]
 
 
@@ -357,11 +369,11 @@ def test_report_is_private_whole_and_said(run: Run, tmp_path: Path, monkeypatch:
     ran = run("tune", posts, *SMALL)
     assert ran.code == 0
     assert ran.err.splitlines()[-1] == (
-        "tune.html: the report, with pairs to label; it holds posts, so its mode is 0600"
+        "tune.html: the report, with pairs to label; it contains messages, so its mode is 0600"
     )
     assert stat.S_IMODE(Path("tune.html").stat().st_mode) == 0o600
     assert Path("tune.html").read_bytes().startswith(b"<!doctype html>")
-    assert b"readable for you alone (mode 0600)" in Path("tune.html").read_bytes()
+    assert b"Only you can read it (mode 0600)" in Path("tune.html").read_bytes()
     before = Path("tune.html").read_bytes()
     labels = tmp_path / "labels.tsv"
     labels.write_text("later_id\tearlier_id\tlabel\nrow:2\trow:1\tsame\n")

@@ -8,6 +8,8 @@
   const note = document.getElementById("label-note");
   const words = ["same", "different", "unsure"];
   const byKey = { s: "same", d: "different", u: "unsure" };
+  const call = document.getElementById("label-call");
+  const written = new Map(cards.map((card) => [card, card.dataset.label]));
   const kept = "twinsieve-labels-" + list.dataset.draw;
   const nameOf = (card) => card.dataset.later + "\t" + card.dataset.earlier;
 
@@ -41,6 +43,14 @@
     const each = words.map((word) => counts[word] + " " + word).join(", ");
     progress.textContent = done + " of " + cards.length + " labelled: " + each;
     download.disabled = done === 0;
+    // The head of the page follows what is labelled below, as soon as that differs from the file of labels.
+    const changed = cards.some((card) => card.dataset.label !== written.get(card));
+    if (changed) {
+      const link = document.createElement("a");
+      link.href = "#labels";
+      link.textContent = progress.textContent;
+      call.replaceChildren(link, done ? "; download them, then run tune with --judged labels.tsv." : ".");
+    }
   };
   const setLabel = (card, label) => {
     card.dataset.label = label;
