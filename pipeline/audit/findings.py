@@ -10,7 +10,9 @@ from typing import Any
 from twinsieve.pipeline.audit.apart import Reasons
 from twinsieve.pipeline.audit.drops import Drop
 from twinsieve.pipeline.audit.rate import Rate, RateCounter
+from twinsieve.pipeline.audit.run_stats import RunStats
 from twinsieve.pipeline.audit.totals import Cluster, Clusters, EvenSample, Totals
+from twinsieve.pipeline.pages.amounts import repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Findings:
     """What drops show. Texts are cut.
 
     listed: some drops in their order; reasons: None without a file of rows that were kept apart
+    run: what made the drops, as far as it is known
     """
 
     totals: Totals
@@ -42,6 +45,13 @@ class Findings:
     rate: Rate
     listed: list[Drop]
     reasons: Reasons | None = None
+    run: RunStats | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What the run found, in one sentence."""
+        most = self.clusters[0].drops if self.clusters else 0
+        return repeats(self.drops, self.run.rows if self.run is not None else None, most)
 
     @property
     def drops(self) -> int:
@@ -106,6 +116,7 @@ def findings_json(found: Findings) -> bytes:
             for cluster in found.clusters
         ],
         "kept_apart": None if found.reasons is None else dict(found.reasons.counts),
+        "run": None if found.run is None else asdict(found.run),
     }
     return json.dumps(said, indent=1).encode() + b"\n"
 

@@ -9,7 +9,8 @@ from twinsieve.pipeline.audit.findings import Findings, Sizes
 from twinsieve.pipeline.audit.rate import RowPart
 from twinsieve.pipeline.audit.table import moment
 from twinsieve.pipeline.audit.totals import HUNDREDTHS
-from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
+from twinsieve.pipeline.messages.columns import LIKENESS_WORDS, MEANINGS
+from twinsieve.pipeline.pages.amounts import step
 from twinsieve.pipeline.pages.plots import COLOURS, figure, style, svg_of
 from twinsieve.pipeline.pages.render import render, svg_image
 
@@ -52,9 +53,11 @@ def page(found: Findings, *, name: str, asked: str, kept_apart: str | None) -> b
         sizes=_size_bands(totals.leaders.sizes()),
         extent=totals.extent,
         share=None if rows is None else totals.drops / rows,
+        sentence=found.sentence,
+        run=found.run,
         row_parts=[_row_part(part) for part in rate.rows],
         time_parts=[(_short(part.start_ms, rate.span_ms), part.drops) for part in rate.times],
-        span=_span_in_words(rate.span_ms),
+        span=step(rate.span_ms),
         rate=rate,
         near_plot=_near_plot(found),
         rate_plot=_rate_plot(found),
@@ -95,6 +98,7 @@ def _reasons(found: Findings) -> list[dict[str, Any]]:
     return [
         {
             "reason": reason,
+            "meaning": MEANINGS.get(reason, ""),
             "rows": count,
             "examples": [
                 {
@@ -141,14 +145,6 @@ def _short(time_ms: int, span_ms: int) -> str:
     if span_ms >= 86_400_000:
         return f"{moment(time_ms):%Y-%m-%d}"
     return f"{moment(time_ms):%Y-%m-%d %H:%M:%S}" if span_ms < 60_000 else f"{moment(time_ms):%Y-%m-%d %H:%M}"
-
-
-def _span_in_words(span_ms: int) -> str:
-    for length, unit in ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second")):
-        if span_ms >= length and span_ms % length == 0:
-            count = span_ms // length
-            return unit if count == 1 else f"{count:,} {unit}s"
-    return ""
 
 
 def _near_plot(found: Findings) -> str | None:
@@ -207,11 +203,11 @@ def _time_plot(found: Findings) -> str | None:
         made = figure(_WIDTH, _HEIGHT)
         (axes,) = made.axes
         axes.bar(range(len(parts)), [part.drops for part in parts], width=0.9)
-        step = -(-len(parts) // _LABELS)
-        labelled = range(0, len(parts), step)
+        every = -(-len(parts) // _LABELS)
+        labelled = range(0, len(parts), every)
         labels = [_short(parts[number].start_ms, span_ms).replace(" ", "\n") for number in labelled]
         axes.set_xticks(list(labelled), labels)
-        axes.set_ylabel(f"drops each {_span_in_words(span_ms)}")
+        axes.set_ylabel(f"drops each {step(span_ms)}")
         axes.grid(visible=False, axis="x")
         _whole_numbers(axes.yaxis)
     return svg_image(svg_of(made))

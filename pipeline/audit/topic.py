@@ -13,6 +13,7 @@ from itertools import islice
 
 from twinsieve.pipeline.audit.drops import Drop, Place
 from twinsieve.pipeline.audit.findings import Findings
+from twinsieve.pipeline.audit.run_stats import RunStats
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Partition
@@ -20,6 +21,7 @@ from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.operate.excerpts import Excerpts, Reach, Row
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.show import deciding_settings
 from twinsieve.pipeline.wire.headers import DuplicateHeaders, read_duplicate
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import UsageError
@@ -69,6 +71,7 @@ class TopicDrops:
         self.name = topic
         self.missing = "(not in the input any more)"
         """Stands for the text of a leader that `leader_texts` does not find."""
+        self.run = RunStats(None, None, "", settings.input.topics, deciding_settings(settings))
         self._reader = MessageReader(settings, passes_null=True)
         self._part = settings.input.part
         self._inputs = broker, clock

@@ -13,6 +13,7 @@ import click
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, gathered, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
+from twinsieve.pipeline.pages.amounts import share
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.audit.drops import Drop
     from twinsieve.pipeline.audit.findings import Findings
     from twinsieve.pipeline.audit.rate import Rate
+    from twinsieve.pipeline.audit.run_stats import RunStats
     from twinsieve.pipeline.audit.table import DropWriter
     from twinsieve.pipeline.audit.topic import TopicDrops
     from twinsieve.pipeline.audit.totals import Cluster, Totals
@@ -68,21 +70,28 @@ class TopicFlags(NamedTuple):
 )
 @click.argument("file", type=FILE_NAME, metavar="[FILE]", required=False)
 @click.option(
-    "--top", default=20, type=click.IntRange(1, 10_000), metavar="N", help="Show at most N lines (20)."
+    "--top", default=20, type=click.IntRange(1, 10_000), metavar="N", help="Show at most N entries (20)."
 )
-@click.option("--leader", metavar="N|ID", help="Only what was dropped for this kept message.")
-@click.option("--search", metavar="TEXT", help="Only drops with this in their own text or their leader's.")
-@click.option("--position", metavar="N|INPUT:LINE", help="Only the drop that stands there.")
+@click.option("--leader", metavar="N|ID", help="Only the drops of this kept message.")
+@click.option(
+    "--search",
+    metavar="TEXT",
+    help="Only drops with TEXT in their text or their kept message's.",
+)
+@click.option("--position", metavar="N|INPUT:LINE", help="Only the drop at this position.")
 @click.option("--id", "id_", metavar="ID", help="Only drops with this id.")
 @click.option(
-    "--kept-apart", type=FILE_NAME, help="What dedup --kept-apart wrote: shows the reasons and examples too."
+    "--kept-apart", type=FILE_NAME, help="What dedup --kept-apart wrote: adds the reasons, with examples."
+)
+@click.option(
+    "--stats", type=FILE_NAME, help="What dedup --stats wrote in the same run: adds its rows and settings."
 )
 @gathered(
     "reports",
     Reports,
     click.option("--csv", type=FILE_NAME, help="Write these drops as CSV; for spreadsheets."),
     click.option("--parquet", type=FILE_NAME, help="Write these drops as Parquet; for programs."),
-    click.option("--html", type=FILE_NAME, help="Write one HTML page; it works without a network."),
+    click.option("--html", type=FILE_NAME, help="Write a report: one HTML page that needs no network."),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON, without texts.")
 @gathered(
@@ -105,25 +114,27 @@ def command(
     position: str | None,
     id_: str | None,
     kept_apart: str | None,
+    stats: str | None,
     reports: Reports,
     topic: TopicFlags,
     flags: SettingsFlags,
     as_json: bool,
 ) -> int:
-    """Show what FILE, written by `dedup --duplicates`, says was dropped, or an app on Kafka.
+    """Show which messages were dropped: in FILE, which `dedup --duplicates` wrote, or by an app on Kafka.
 
-    Without FILE the duplicates topic of the app is read whose settings -c names. Texts of leaders are fetched
-    from the input for what is shown, as far as it still has them.
+    Without FILE, audit reads the duplicates topic of the app whose settings -c names, and fetches the texts
+    of kept messages from the input if they are still there.
 
-    First the counts by stage and similarity, and the share of dropped rows over the run, then the kept
-    messages for which most others were dropped, each with the drop that is least alike to it. --leader takes
-    the number of a row, or an id. --search finds equal characters, in upper or lower case. What --csv,
-    --parquet and --html write holds posts: such a file has mode 0600. The exit code is 1 if no drop has the
-    --position or --id that is asked for.
+    The summary counts the drops by stage and similarity, shows the share of dropped rows over the run, and
+    lists the kept messages with the most drops, each with its least similar drop. --leader takes the number
+    of a row, or an id. --search ignores upper and lower case. The files that --csv, --parquet and --html
+    write contain messages, so their mode is 0600. The exit code is 1 if there is no drop with this --position
+    or --id.
     """
     from twinsieve.pipeline.audit.choice import Choice
     from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
     from twinsieve.pipeline.audit.page import PARTS, page, page_sizes
+    from twinsieve.pipeline.audit.run_stats import check_same_run
     from twinsieve.pipeline.files.format import refuse_empty_names
     from twinsieve.pipeline.files.source import STDIN, is_stream
     from twinsieve.pipeline.files.write import STDOUT, place_all, refuse_clashes
@@ -131,10 +142,10 @@ def command(
 
     choice = Choice(position, id_, leader, search)
     if file is None:
-        _refuse_on_kafka(flags, kept_apart)
+        _refuse_on_kafka(flags, kept_apart, stats)
     elif topic.since is not None or topic.limit is not None or flags.any_given:
         raise click.UsageError("FILE is read without settings, --since and --limit; these are for Kafka")
-    inputs = [*([file] if file is not None else []), *([kept_apart] if kept_apart is not None else [])]
+    inputs = [name for name in (file, kept_apart, stats) if name is not None]
     refuse_empty_names(inputs)
     written = reports.by_flag()
     refuse_clashes(inputs, ({"--json": STDOUT} if as_json else {}) | written, config=flags.config)
@@ -145,13 +156,14 @@ def command(
     if file is not None and counts and is_stream(file):
         named = "stdin" if file == STDIN else shown(file)
         raise UsageError(f"{named} is read twice; name a file")
-    if kept_apart is not None and not counts:
-        raise click.UsageError(
-            "--kept-apart adds reasons to the summary, --html and --json; ask for one, or leave it out"
-        )
+    for flag, name in {"--kept-apart": kept_apart, "--stats": stats}.items():
+        if name is not None and not counts:
+            raise click.UsageError(
+                f"{flag} adds to the summary, --html and --json; ask for one of these, or leave it out"
+            )
 
     with ExitStack() as stack:
-        source = stack.enter_context(_source(file, topic, flags))
+        source = stack.enter_context(_source(file, topic, flags, stats))
 
         def chosen() -> Iterator[Drop]:
             return (drop for drop in source.read() if choice.takes(drop))
@@ -173,7 +185,11 @@ def command(
             sizes = Sizes(top) if reports.html is None else page_sizes(top)
             if as_json:
                 sizes = replace(sizes, clusters=top, parts=PARTS)
-            found = findings_of(chosen, sizes, reasons)
+            found = replace(findings_of(chosen, sizes, reasons), run=source.run)
+            if stats is not None and source.run is not None and choice.is_open:
+                check_same_run(source.run, found.drops, stats)
+            if source.run is not None and not choice.is_open:
+                found = replace(found, run=replace(source.run, rows=None))
             if not as_json or reports.html is not None:
                 found = source.with_leaders(found)
             count = found.drops
@@ -192,7 +208,7 @@ def command(
         place_all(list(outputs.values()))
     for flag, name in written.items():
         if name is not None and not outputs[flag].is_stream:
-            say_error(f"{name}: {count:,} drops; it holds posts, so its mode is 0600")
+            say_error(f"{name}: {count:,} drops; it contains messages, so its mode is 0600")
     return 0
 
 
@@ -201,8 +217,9 @@ class _FileDrops:
 
     missing = "(not in the file)"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, run: RunStats | None) -> None:
         self.name = name
+        self.run = run
 
     def read(self) -> Iterator[Drop]:
         from twinsieve.pipeline.audit.drops import read_drops
@@ -217,22 +234,27 @@ class _FileDrops:
 
 
 @contextmanager
-def _source(file: str | None, topic: TopicFlags, flags: SettingsFlags) -> Iterator[_FileDrops | TopicDrops]:
+def _source(
+    file: str | None, topic: TopicFlags, flags: SettingsFlags, stats: str | None
+) -> Iterator[_FileDrops | TopicDrops]:
     """What to read the drops from, as long as the context lasts."""
+    from twinsieve.pipeline.audit.run_stats import read_run_stats
+
     if file is not None:
-        yield _FileDrops(file)
+        yield _FileDrops(file, None if stats is None else read_run_stats(stats))
         return
     opened = import_module(_ON_KAFKA).topic_drops(flags, topic.since, topic.limit)
     with opened as drops:
         yield drops
 
 
-def _refuse_on_kafka(flags: SettingsFlags, kept_apart: str | None) -> None:
+def _refuse_on_kafka(flags: SettingsFlags, kept_apart: str | None, stats: str | None) -> None:
     """raises: click.UsageError"""
     if not flags.names_app:
         raise click.UsageError("name FILE, or an app on Kafka by its settings: -c FILE")
-    if kept_apart is not None:
-        raise click.UsageError("--kept-apart goes with a file of duplicates, not with a topic")
+    for flag, name in {"--kept-apart": kept_apart, "--stats": stats}.items():
+        if name is not None:
+            raise click.UsageError(f"{flag} goes with a file of duplicates, not with a topic")
 
 
 def _refuse_endings(reports: Reports) -> None:
@@ -305,10 +327,11 @@ def _print_drop(drop: Drop) -> None:
 def _summarise(found: Findings, missing: str) -> None:
     """missing: stands for the text of a leader that is not known"""
     console = report()
+    console.print(found.sentence, soft_wrap=True)
+    if found.run is not None:
+        console.print(printable(_run_line(found.run)), soft_wrap=True)
     if found.drops:
         console.print(_counts(found.totals))
-    else:
-        click.echo("0 dropped")
     if found.rate.rows:
         console.print(_rate(found.rate))
     if found.clusters:
@@ -321,6 +344,13 @@ def _summarise(found: Findings, missing: str) -> None:
                 click.echo(printable(f"{row.message}, {reason}{says}"))
                 click.echo(printable(f"  earlier  {_shortened(row.other.text or '(not in the file)')}"))
                 click.echo(printable(f"  kept     {_shortened(row.message.text or '')}"))
+
+
+def _run_line(run: RunStats) -> str:
+    """What made the drops, in one line."""
+    settings = ", ".join(f"{key} {value}" for key, value in run.settings.items())
+    version = f"; twinsieve {run.version}" if run.version else ""
+    return f"inputs: {', '.join(run.inputs)}; settings: {settings}{version}"
 
 
 def _counts(totals: Totals) -> Table:
@@ -350,7 +380,7 @@ def _rate(rate: Rate) -> Table:
     if timed:
         table.add_column("first time, UTC")
     for part in rate.rows:
-        cells = [f"{part.first:,}", f"{part.last:,}", f"{part.drops:,}", f"{part.share:.1%}"]
+        cells = [f"{part.first:,}", f"{part.last:,}", f"{part.drops:,}", share(part.share)]
         time = "" if part.from_ms is None else f"{moment(part.from_ms):%Y-%m-%d %H:%M}"
         table.add_row(*cells, *([time] if timed else []))
     return table
@@ -360,17 +390,17 @@ def _clusters(clusters: list[Cluster], totals: Totals, missing: str) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    title = f"{len(totals.leaders):,} kept messages lead; those with most drops"
+    title = f"{len(totals.leaders):,} kept messages have drops; those with the most"
     table = Table(title=Text(title), title_justify="left", show_lines=True)
     for name in ("drops", "share"):
         table.add_column(name, justify="right")
-    for name in ("kept message", "text, and the drop least alike to it"):
+    for name in ("kept message", "its text, and its least similar drop"):
         table.add_column(name, overflow="fold")
     for cluster in clusters:
         texts = [cluster.leader.text or missing, cluster.samples[0].message.text or ""]
         table.add_row(
             f"{cluster.drops:,}",
-            f"{cluster.drops / totals.drops:.1%}",
+            share(cluster.drops / totals.drops),
             Text(printable(str(cluster.leader))),
             Text("\n".join(printable(_shortened(text)) for text in texts)),
         )
@@ -381,12 +411,15 @@ def _reasons_table(reasons: Reasons) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from twinsieve.pipeline.messages.columns import MEANINGS
+
     title = f"{reasons.counts.total():,} kept apart"
     table = Table(title=Text(title), title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
+    table.add_column()
     for reason, count in reasons.counts.most_common():
-        table.add_row(Text(printable(reason)), f"{count:,}")
+        table.add_row(Text(printable(reason)), f"{count:,}", MEANINGS.get(reason, ""))
     return table
 
 

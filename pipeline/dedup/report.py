@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import resource
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
 
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.files.messages import RowChunk
 from twinsieve.pipeline.files.unreadable import FirstUnreadable
+from twinsieve.pipeline.messages.columns import MEANINGS
+from twinsieve.pipeline.pages.amounts import share
 from twinsieve.pipeline.settings.values import duration_text
 from twinsieve.stages.contract import (
     NO_TIME,
@@ -157,6 +161,7 @@ class Summary:
     flags: number of rows by flag of the verdict
     kept_apart: number of rows that were kept although a leader is similar, by reason
     near: the rules of near duplicates that apply, as lines of text
+    inputs: names of the inputs; settings: those that decide, by key
     bad_times: number of times that could not be parsed
     explained: number of dropped rows written to the duplicates or offered as examples
     leaders_unknown: number of those whose leader is no longer in the leader book
@@ -175,6 +180,8 @@ class Summary:
     flags: Counter[str] = field(default_factory=Counter)
     kept_apart: Counter[str] = field(default_factory=Counter)
     near: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
     bad_times: int = 0
     explained: int = 0
     pushed_out: int = 0
@@ -235,10 +242,15 @@ class Summary:
             "rows_per_second": round(self.rows / self.ran_s) if self.ran_s else 0,
             "micros_per_row": {step: round(value, 3) for step, value in micros.items()},
             "sieve": asdict(sieve),
+            "version": program_version(),
+            "inputs": self.inputs,
+            "settings": self.settings,
         }
         return orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
+_REASONS = 4
+"""Reasons that the summary shows."""
 _TELLING_S = 1.0
 """Speed and memory are shown only if the run took this many seconds, waiting only if it took as many."""
 
@@ -262,9 +274,10 @@ def summary_table(summary: Summary, sieve: SieveStats) -> Table:
         *([("no text", summary.no_text)] if summary.no_text else []),
         ("unreadable", unreadable),
     ):
-        table.add_row(
-            name, f"{count:,}", f"{count / rows:.1%}" if summary.rows else "", _remark(name, summary)
-        )
+        table.add_row(name, f"{count:,}", share(count / rows) if summary.rows else "", _remark(name, summary))
+        if name == "unique":
+            for reason, number, meaning in _reasons(summary.kept_apart):
+                table.add_row(f"  {reason}", f"{number:,}", "", meaning)
     for line in summary.near:
         table.add_row("near rule", "", "", line)
     table.add_row("remembered", f"{sieve.held:,}", "", pushed_out_remark(summary.pushed_out, sieve.held))
@@ -320,27 +333,31 @@ PUSHED_OUT_SHARE = 0.01
 
 
 def pushed_out_remark(pushed_out: int, held: int) -> str:
-    """A text about kept rows that are seldom found now; "" if they are few.
+    """A text about kept rows that the index rarely finds; "" if they are few.
 
     pushed_out: number of these rows; held: number of kept rows in the window
 
     >>> pushed_out_remark(20, 1000)[:46]
-    '20 (2.0%) are seldom found now: newer rows wit'
+    '20 (2.0%) are rarely found, because newer rows'
     >>> pushed_out_remark(9, 1000)
     ''
     """
     if not pushed_out or pushed_out < held * PUSHED_OUT_SHARE:
         return ""
     return (
-        f"{pushed_out:,} ({pushed_out / held:.1%}) are seldom found now: newer rows with the same "
-        "letters took their places in the index; near.layout.grams: by_script or a smaller near.bucket_load "
+        f"{pushed_out:,} ({share(pushed_out / held)}) are rarely found, because newer rows with the same "
+        "letters replaced them in the index; near.layout.grams: by_script or a smaller near.bucket_load "
         "finds more"
     )
 
 
-def _counts(reasons: Counter[str]) -> str:
-    """The reasons with their counts as text, the most frequent first."""
-    return ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
+def _reasons(kept_apart: Counter[str]) -> Iterator[tuple[str, int, str]]:
+    """The most frequent reasons, each with its count and its meaning, and all others together."""
+    most = kept_apart.most_common(_REASONS)
+    yield from ((reason, count, MEANINGS[reason]) for reason, count in most)
+    others = kept_apart.most_common()[_REASONS:]
+    if others:
+        yield "others", sum(count for _, count in others), ", ".join(reason for reason, _ in others)
 
 
 def _remark(name: str, summary: Summary) -> str:
@@ -350,7 +367,7 @@ def _remark(name: str, summary: Summary) -> str:
             (flags["late"], "too late to lead"),
             (flags["no_features"], "with no features: compared with nothing"),
             (flags["cut_short"], f"searched in part: over {MAX_LINKS:,} kept rows share a hash"),
-            (sum(summary.kept_apart.values()), f"kept apart ({_counts(summary.kept_apart)})"),
+            (sum(summary.kept_apart.values()), "kept apart: like a kept row, but"),
         ],
         "exact": [(flags["unconfirmed"], "known from the Bloom filter alone")],
         "near": [(flags["estimated"], "estimated (over 512 characters)")],

@@ -59,9 +59,10 @@ from twinsieve.pipeline.files.write import FileUse, Output, place_all, refuse_cl
 from twinsieve.pipeline.messages.reader import load_kernels, make_batch
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.proposal import proposal_for
-from twinsieve.pipeline.settings.show import near_in_force
+from twinsieve.pipeline.settings.show import deciding_settings, near_in_force
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.stages.contract import Batch, SieveStats, Window
+from twinsieve.stages.errors import shown
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.chunk_judge import segment_count
 
@@ -177,6 +178,8 @@ class Dedup:
                 examples=Examples(wanted.examples),
                 windows=self._reaches.by_stage,
                 near=near_in_force(settings.near),
+                inputs=[shown(name) for name in job.inputs],
+                settings=deciding_settings(settings),
             )
             self._inputs = Inputs(job.inputs, self._reader, self._scheme, self.summary.seconds, compiling)
             self._streams = False

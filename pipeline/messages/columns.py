@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import SIMILARITY_SCALE, Kind, Verdicts
+from twinsieve.stages.differ.rules import Rule
 
 Item = TypeVar("Item")
 
@@ -54,6 +55,8 @@ def ten_thousandths(
     return matched * SIMILARITY_SCALE // compared
 
 
+MEANINGS = {rule.words: rule.meaning for rule in Rule if rule}
+"""By name of a rule that keeps two messages apart: what differs between them, for people."""
 LIKENESS_WORDS = {"similarity": "similarity", "distance": "bits apart", "shared": "hashes in common"}
 """What a likeness counts, in words, by the name of its measure (`likeness_of`)."""
 

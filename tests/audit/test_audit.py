@@ -139,7 +139,7 @@ def test_audit_counts_every_drop_once_and_shows_the_biggest_clusters(run: Run, d
         if len(cells) == 4 and cells[1].endswith("%"):
             shown.append((int(cells[0]), cells[1]))
     assert shown == [(size, f"{size / len(rows):.1%}") for _, size in biggest]
-    assert f"{len(sizes):,} kept messages lead" in found.out
+    assert f"{len(sizes):,} kept messages have drops" in found.out
 
 
 def test_of_equal_clusters_the_older_comes_first_with_its_least_alike_drop(run: Run, tmp_path: Path) -> None:
@@ -234,4 +234,4 @@ def test_misuse_is_said(run: Run, words: tuple[str, ...], says: str) -> None:
 
 def test_an_empty_file_has_no_drops(run: Run, tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").touch()
-    assert run("audit", tmp_path / "none.jsonl").out == "0 dropped\n"
+    assert run("audit", tmp_path / "none.jsonl").out == "No message is a repeat.\n"

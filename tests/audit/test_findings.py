@@ -21,6 +21,7 @@ from twinsieve.pipeline.audit.leaders import LeaderCounts
 from twinsieve.pipeline.audit.rate import Extent, Rate, RateCounter
 from twinsieve.pipeline.audit.totals import EvenSample
 from twinsieve.pipeline.generate.stream import generate
+from twinsieve.stages.differ.rules import Rule
 
 HOUR_MS = 3_600_000
 
@@ -203,7 +204,7 @@ def test_summary_shows_rate_and_reasons(run: Run, tmp_path: Path) -> None:
     lines = [" ".join(line.replace("│", " ").split()) for line in found.out.splitlines()]
     assert "rows 4 to 36, first to last drop" in lines
     assert "6 10 1 20.0% 1970-01-01 08:00" in lines
-    assert {"number 2", "mood 1", "3 kept apart"} <= set(lines)
+    assert {f"number 2 {Rule.NUMBER.meaning}", "mood 1", "3 kept apart"} <= set(lines)
     assert "s:3 (id 1), number: 12 → 13\\x1b" in lines
     assert "kept 13 dead\\u202e" in lines
     assert not {"\x1b", "\u202e"} & set(found.out)

@@ -17,6 +17,7 @@ from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.audit import page as pages
 from twinsieve.pipeline.basics.printable import acts
+from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.generate.stream import generate
 
 
@@ -100,9 +101,57 @@ def test_figures_of_the_page_are_those_of_the_file(run: Run, tmp_path: Path) -> 
     ids = {one["duplicate_of"]: one["duplicate_of_id"] for one in rows}
     heads = re.findall(r"([\d,]+) drops, [\d.]+%: \S+ \(id (\w+)\)", found.text)
     assert [(number(drops), id_) for drops, id_ in heads] == [(drops, ids[at]) for at, drops in biggest]
-    (words,) = re.findall(r"6 of ([\d,]+) kept messages that lead, with ([\d,]+) of", found.text)
+    (words,) = re.findall(r"6 of ([\d,]+) kept messages with drops; they have ([\d,]+) of", found.text)
     assert tuple(map(number, words)) == (len(sizes), sum(drops for _, drops in biggest))
     assert f"All {len(rows):,}" in found.text or "evenly spread" in found.text
+
+
+def test_page_and_summary_show_the_rows_and_settings_of_the_run(run: Run, tmp_path: Path) -> None:
+    posts = write_rows(tmp_path / "posts.jsonl", generate(2_000, seed=21))
+    path, stats = tmp_path / "dropped.jsonl", tmp_path / "stats.json"
+    words = ("-o", tmp_path / "u", "--duplicates", path, "--stats", stats, "--profile", "microblog", *SMALL)
+    assert run("dedup", posts, "-q", *words).code == 0
+    said = json.loads(stats.read_bytes())
+    drops = said["exact"] + said["near"]
+    most = max(Counter(one["duplicate_of"] for one in read_lines(path)).values())
+    sentence = (
+        f"Of 2,000 messages {drops / 2_000:.1%} ({drops:,}) are repeats of earlier ones; "
+        f"{most} of them repeat the same message."
+    )
+    found, _ = page(run, path, "--stats", stats)
+    cells = {one[0]: one[1] for one in found.rows if len(one) == 2}
+    assert (cells["profile"], cells["near.similarity"]) == ("microblog", "0.7")
+    assert cells.items() >= said["settings"].items()
+    for words_ in (sentence, str(posts), program_version()):
+        assert words_ in found.text
+    summary = run("audit", path, "--stats", stats).out
+    assert summary.startswith(sentence)
+    assert "profile microblog" in summary
+    assert json.loads(run("audit", path, "--stats", stats, "--json").out)["run"]["rows"] == 2_000
+    # Without the file the page says what is missing; chosen drops are not compared with all rows.
+    assert "audit --stats FILE" in page(run, path)[0].text
+    assert "Of 2,000" not in page(run, path, "--stats", stats, "--search", "a")[0].text
+
+
+def test_stats_of_another_run_or_kind_are_refused(run: Run, tmp_path: Path) -> None:
+    posts = write_rows(tmp_path / "posts.jsonl", generate(500, seed=21))
+    path, stats = tmp_path / "dropped.jsonl", tmp_path / "stats.json"
+    assert run("dedup", posts, "-o", tmp_path / "u", "--duplicates", path, "--stats", stats, *SMALL).code == 0
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    wrong = run("audit", other, "--stats", stats)
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "is of another run" in wrong.err
+    for content in (
+        b"",
+        b"[1]",
+        b'{"rows": 5}',
+        stats.read_bytes().replace(b'"settings": {', b'"settings": {"a": 1,'),
+    ):
+        stats.write_bytes(content)
+        wrong = run("audit", path, "--stats", stats)
+        assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+        assert "is not a file of dedup --stats" in wrong.err
 
 
 def test_samples_are_least_alike_first_and_of_different_texts(run: Run, tmp_path: Path) -> None:
@@ -120,8 +169,8 @@ def test_page_needs_no_network_and_says_that_it_holds_posts(run: Run, tmp_path: 
     assert found.names["img"] == 3
     assert all(address.startswith("data:image/svg+xml;base64,") for address in found.addresses)
     assert not {"link", "iframe", "object", "form", "input", "a"} & set(found.names)
-    assert "This page holds posts" in found.text
-    assert "mode is 0600" in found.text
+    assert "This page contains messages" in found.text
+    assert "mode 0600" in found.text
     assert "default-src &#39;none&#39;" in html
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
     _, same = page(run, path)
@@ -165,7 +214,7 @@ def test_size_is_bounded_and_the_remainder_is_said(
     monkeypatch.setattr(pages, "_LISTED", 10)
     rows = [row(n + 100, n % 50, text="t" * 3_000 + str(n)) for n in range(500)]
     found, html = page(run, write_rows(tmp_path / "d.jsonl", rows), "--top", "10000")
-    assert "3 of 50 kept messages that lead, with 30 of 500 drops" in found.text
+    assert "3 of 50 kept messages with drops; they have 30 of 500 drops" in found.text
     assert "10 of 500, evenly spread" in found.text
     assert len(found.articles) == 13
     assert max(map(len, found.articles)) < 4 * 2_200
@@ -178,9 +227,9 @@ def test_page_without_leaders_times_positions_or_drops(run: Run, tmp_path: Path)
     for words in (
         "the positions of the drops do not ascend",
         "no drop has a time",
-        "only the filter knows the earlier copy",
-        "1 drops have a leader that only the filter knows",
-        "its text is not known",
+        "the earlier copy is known to the bloom filter only",
+        "1 drops belong to a kept message that the file does not name",
+        "its text is unknown",
     ):
         assert words in found.text.lower()
     (tmp_path / "none.jsonl").touch()
