@@ -7,7 +7,7 @@ from twinsieve.pipeline.basics.times import shown_time
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _SPANS = (("years", 31_556_952.0, 2), ("d", 86_400.0, 3), ("h", 3_600.0, 1), ("min", 60.0, 2))
 """Units of time: name, length in seconds, and from how many on a time is shown in it."""
-_RATES = (("a second", 1.0), ("a minute", 60.0), ("an hour", 3_600.0))
+_RATES = ((" a second", "/s", 1.0), (" a minute", "/min", 60.0), (" an hour", "/h", 3_600.0))
 _STEPS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
 _MOST_DIGITS = 4
 """Of a share, behind the dot."""
@@ -39,16 +39,16 @@ def share(part: float) -> str:
     return f"< {10**-_MOST_DIGITS:.4f}%" if part < 0.5 else f"> {100 - 10**-_MOST_DIGITS:.4f}%"
 
 
-def rate(per_s: float) -> str:
-    """A number of events by the shortest time in which there is one of them.
+def rate(per_s: float, *, short: bool = False) -> str:
+    """A number of events by the shortest time in which there is one of them. short: for a cell of a table
 
-    >>> rate(12_345.6), rate(0.0448), rate(0.001), rate(0)
-    ('12,346 a second', '2.7 a minute', '3.6 an hour', '0')
+    >>> rate(12_345.6), rate(0.0448), rate(0.001, short=True), rate(0)
+    ('12,346 a second', '2.7 a minute', '3.6/h', '0')
     """
-    name, length = next((each for each in _RATES if per_s * each[1] >= 1), _RATES[-1])
+    name, sign, length = next((each for each in _RATES if per_s * each[2] >= 1), _RATES[-1])
     number = per_s * length
     shown = f"{number:,.0f}" if number >= 9.95 else f"{number:.2g}"
-    return f"{shown} {name}" if per_s else "0"
+    return f"{shown}{sign if short else name}" if per_s else "0"
 
 
 def size(number: float) -> str:

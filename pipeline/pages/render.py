@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from twinsieve.pipeline.basics.differing import parts_of
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.basics.program import program_version
-from twinsieve.pipeline.pages.amounts import few, moment, rate, share, size, span
+from twinsieve.pipeline.pages.amounts import moment, rate, share, size, span
 
 _DATA = Path(__file__).parent / "data"
 _MOST_SHOWN = 2_000
@@ -93,11 +93,10 @@ def _environment() -> Environment:
     )
     made.filters["count"] = lambda number: f"{number:,}"
     made.filters["whole"] = lambda number: f"{number:,.0f}"
-    made.filters["few"] = few
+    made.filters["rate"] = rate
     made.filters["size"] = size
     made.filters["span"] = span
     made.filters["moment"] = moment
-    made.filters["rate"] = rate
     made.filters["share"] = share
     made.filters["shown"] = lambda text: beginning(text, _MOST_SHOWN)
     made.globals["parts_of"] = parts_of

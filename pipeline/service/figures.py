@@ -12,6 +12,7 @@ from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.show import deciding_settings
 from twinsieve.pipeline.watch.rates import PERIODS_S, Rates
 from twinsieve.stages.contract import Kind
 
@@ -132,6 +133,7 @@ class StatusFigures:
                 "restore_bytes": _one(metrics.restore_bytes),
             },
             "troubles": self._troubles(),
+            "settings": deciding_settings(self._settings),
         }
 
     def _program(self, name: str) -> float | None:

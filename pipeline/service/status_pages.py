@@ -19,9 +19,11 @@ from urllib.parse import parse_qs
 
 from twinsieve.pipeline.basics.differing import parts_of
 from twinsieve.pipeline.broker.ports import Broker, Clock
+from twinsieve.pipeline.messages.columns import MEANINGS
 from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.pages.amounts import repeats
 from twinsieve.pipeline.pages.render import fragment, render
-from twinsieve.pipeline.service.figures import StatusFigures
+from twinsieve.pipeline.service.figures import Figures, StatusFigures
 from twinsieve.pipeline.service.http import HTML, Answer, PageServer, Request
 from twinsieve.pipeline.settings.checks import LOOPBACK
 from twinsieve.pipeline.settings.model import Settings
@@ -124,10 +126,13 @@ class StatusPages:
 
     def _html(self, after: int) -> Answer:
         drops = self._newer(after)
+        now = self._figures.now()
         page = render(
             "status.html",
             script="status.js",
-            now=self._figures.now(),
+            now=now,
+            sentence=_sentence(now["messages"]),
+            meanings=MEANINGS,
             run=self._run,
             errors=self._tail.lines(),
             drops=None if drops is None else self._made(drops, "html", _drop_html),
@@ -221,6 +226,11 @@ def _after(query: str) -> int | None:
 
 def _text(status: int, line: str) -> Answer:
     return Answer(status, f"{line}\n".encode(), headers=_GUARDS)
+
+
+def _sentence(messages: Figures) -> str:
+    dropped = sum(messages["by_verdict"][stage]["total"] for stage in ("exact", "near"))
+    return repeats(int(dropped), int(messages["total"]))
 
 
 def _last(drops: list[Drop] | None, after: int) -> int:

@@ -252,7 +252,7 @@ def test_page_of_another_process_has_another_mark(served: Served) -> None:
 def test_answer_that_came_while_the_page_was_made_is_of_no_time_ago(served: Served) -> None:
     served.metrics.role.enter("working", "index")
     served.metrics.answered.set({("index",): status_json(served.port)["time_s"] + 0.003})
-    assert "broker answered0 s ago" in shown(served.port).text
+    assert "last answer of the broker0 s ago" in shown(served.port).text
 
 
 def test_page_needs_no_script(served: Served) -> None:
