@@ -101,7 +101,7 @@ def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Tex
     """
     from rich.text import Text
 
-    from twinsieve.pipeline.basics.differing import parts_of
+    from twinsieve.pipeline.pages.differing import parts_of
 
     before, after = Text(), Text()
     parts = parts_of(left, right)

@@ -11,10 +11,10 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from twinsieve.pipeline.basics.differing import parts_of
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.pages.amounts import moment, rate, share, size, span
+from twinsieve.pipeline.pages.differing import parts_of
 
 _DATA = Path(__file__).parent / "data"
 _MOST_SHOWN = 2_000

@@ -254,7 +254,7 @@ class Metrics:
         self.window_messages = gauge("twinsieve_window_messages", "Kept messages in the near window.")
         self.pushed_out = gauge(
             "twinsieve_window_pushed_out_messages",
-            "Kept messages in the near window that are seldom found now: newer ones took their places.",
+            "Kept messages in the near window that are rarely found: newer ones took their places.",
         )
         self.window_capacity = gauge(
             "twinsieve_window_capacity_messages", "How many kept messages the near window may hold."

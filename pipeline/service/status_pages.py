@@ -17,11 +17,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-from twinsieve.pipeline.basics.differing import parts_of
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.messages.columns import MEANINGS
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.pages.amounts import repeats
+from twinsieve.pipeline.pages.differing import parts_of
 from twinsieve.pipeline.pages.render import fragment, render
 from twinsieve.pipeline.service.figures import Figures, StatusFigures
 from twinsieve.pipeline.service.http import HTML, Answer, PageServer, Request

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from twinsieve.pipeline.basics.excerpt import Piece, excerpt
 from twinsieve.pipeline.evaluate.judged import JudgedPair, batch_of_pairs, verdicts_of
+from twinsieve.pipeline.pages.excerpt import Piece, excerpt
 from twinsieve.pipeline.tune.label_pairs import Candidate
 from twinsieve.pipeline.tune.sample import Sample
 from twinsieve.pipeline.tune.sweep import Curve, by_scheme, config_at

@@ -69,7 +69,8 @@ def test_both_tables_hold_every_drop_of_a_run(run: Run, tmp_path: Path) -> None:
     rows = [expected(one) for one in read_lines(path)]
     assert (found.code, found.out) == (0, "")
     assert found.err.splitlines() == [
-        f"{name}: {len(rows):,} drops; it holds posts, so its mode is 0600" for name in (as_csv, as_parquet)
+        f"{name}: {len(rows):,} drops; it contains messages, so its mode is 0600"
+        for name in (as_csv, as_parquet)
     ]
     assert any(one["flags"] for one in rows)
     assert parquet.read_table(as_parquet).to_pylist() == [
@@ -140,7 +141,9 @@ def test_what_holds_posts_is_for_its_owner_alone(run: Run, tmp_path: Path) -> No
         os.umask(before)
     assert found.code == 0
     assert [stat.S_IMODE(name.stat().st_mode) for name in names] == [0o600] * 3
-    assert found.err == "".join(f"{name}: 1 drops; it holds posts, so its mode is 0600\n" for name in names)
+    assert found.err == "".join(
+        f"{name}: 1 drops; it contains messages, so its mode is 0600\n" for name in names
+    )
 
 
 def test_an_input_that_breaks_leaves_the_old_outputs(run: Run, tmp_path: Path) -> None:
@@ -215,8 +218,8 @@ def test_parquet_without_pyarrow_is_refused_with_the_package(
         (("--csv", "-", "--json"), "--csv -: is also --json (-); name another file"),
         (("--csv", "/dev/stdout", "--json"), "--csv /dev/stdout: is also --json (-)"),
         (("--html", "/dev/fd/1", "--json"), "--html /dev/fd/1: is also --json (-)"),
-        (("--csv", "x.csv", "--kept-apart", "a.jsonl"), "--kept-apart adds reasons to the summary"),
-        (("--leader", "1", "--kept-apart", "a.jsonl"), "--kept-apart adds reasons to the summary"),
+        (("--csv", "x.csv", "--kept-apart", "a.jsonl"), "--kept-apart adds to the summary"),
+        (("--leader", "1", "--kept-apart", "a.jsonl"), "--kept-apart adds to the summary"),
         (("--csv", "no/such/folder.csv"), "no/such/folder.csv: cannot be written"),
         (
             ("--position", "posts.jsonl"),

@@ -138,8 +138,8 @@ def test_the_command_shows_clusters_with_texts_from_the_input(on_memory: Asking,
     found = audit(run, "--top", "3")
     assert found.code == 0
     assert "66 dropped" in found.out
-    assert "12 kept messages lead" not in found.out
-    assert "11 kept messages lead" in found.out
+    assert "12 kept messages have drops" not in found.out
+    assert "11 kept messages have drops" in found.out
     leader = next(
         drop.leader for drop in drops_of(on_memory).read() if (drop.message.id or "").startswith("11-")
     )
@@ -182,7 +182,7 @@ def test_tables_and_the_page_are_written(on_memory: Asking, run: Run, tmp_path: 
 
 def test_the_command_counts_what_it_leaves_out(on_memory: Asking, run: Run) -> None:
     found = audit(run, "--limit", "10", "--since", "2020-09-13T12:26:40")
-    assert found.out.startswith("4 dropped ")
+    assert found.out.startswith("4 messages are repeats")
     assert found.err == (
         "read 8 records of posts.duplicates: [0] 56 to 58, [1] 68 to 70; 122 older offsets left out: a higher limit "
         "reads more\n"

@@ -29,7 +29,7 @@ from tests.service.running import Service
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.service.run import SystemClock
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.load import check_tree, tree_of
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SEED = 7
@@ -50,11 +50,12 @@ class Scene:
         return self._made("posts.jsonl", *self._generated, "-o").name
 
     def dropped(self) -> str:
-        outputs = ["-o", "kept.jsonl", "--kept-apart", "apart.jsonl", "--duplicates"]
+        outputs = ["-o", "kept.jsonl", "--stats", "stats.json", "--kept-apart", "apart.jsonl", "--duplicates"]
         return self._made("dropped.jsonl", "dedup", self.posts(), *outputs).name
 
     def audit_page(self) -> Path:
-        return self._made("audit.html", "audit", self.dropped(), "--kept-apart", "apart.jsonl", "--html")
+        beside = ["--kept-apart", "apart.jsonl", "--stats", "stats.json"]
+        return self._made("audit.html", "audit", self.dropped(), *beside, "--html")
 
     def tune_page(self) -> Path:
         return self._made("tune.html", "tune", self.posts(), "--report")
@@ -134,15 +135,18 @@ def _shown_service(scene: Scene) -> Iterator[Browser]:
     (port,) = free_ports(1)
     cluster = MemoryCluster(SystemClock())
     cluster.create(NewTopic("posts", 2))
-    settings = Settings.model_validate(
-        {
-            "app": "example",
-            "profile": "microblog",
-            "topics": {"auto_create": True},
-            "state": {"dir": tempfile.mkdtemp(dir=scene.folder)},
-            "http": {"listen": "none", "pages": f"127.0.0.1:{port}", "texts": True},
-        }
+    settings, findings = check_tree(
+        tree_of(
+            {
+                "app": "example",
+                "profile": "microblog",
+                "topics": {"auto_create": True},
+                "state": {"dir": tempfile.mkdtemp(dir=scene.folder)},
+                "http": {"listen": "none", "pages": f"127.0.0.1:{port}", "texts": True},
+            }
+        )
     )
+    assert settings is not None, findings
     posts, stop, browser = scene.folder / scene.posts(), threading.Event(), scene.browser
     service = Service(settings, cluster, member="worker-1")
     writer = threading.Thread(target=_write, args=(posts, cluster, stop))

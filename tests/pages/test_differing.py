@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.basics import differing
-from twinsieve.pipeline.basics.differing import parts_of
 from twinsieve.pipeline.evaluate.explain import Message, explain
+from twinsieve.pipeline.pages import differing
+from twinsieve.pipeline.pages.differing import parts_of
 from twinsieve.pipeline.settings.load import load_settings
 
 TEXTS = st.one_of(

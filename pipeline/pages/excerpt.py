@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from twinsieve.pipeline.basics.differing import alike_at_ends, parts_of
+from twinsieve.pipeline.pages.differing import alike_at_ends, parts_of
 
 _MAX_COMPARED = 800
 """The most characters of each side that are shown between what both begin and end with."""
