@@ -63,6 +63,7 @@ class Builder:
     emit: False in shadow mode, which writes to no output
     background: runs the writing of snapshots
     job: task of the worker; `seed` reads an existing output in its own consumer group
+    group: consumer group of the worker; empty for that of all workers
     needs_snapshots: as in `IndexConfig`
     on_emitted: as for `Worker`
     """
@@ -75,6 +76,7 @@ class Builder:
     emit: bool
     background: Executor
     job: Literal["worker", "seed"] = "worker"
+    group: str = ""
     needs_snapshots: bool = True
     on_emitted: OnEmitted | None = None
 
@@ -87,7 +89,7 @@ class Builder:
             topics=tuple(source.topics),
             log=Partition(names.fingerprints, 0),
             verdicts=names.verdicts,
-            group=names.workers if self.job == "worker" else names.seed,
+            group=self.group or names.workers,
             transactional_id=names.worker_transactions(self.job, self.slot),
             emit=EmitConfig(
                 output=output.topic,

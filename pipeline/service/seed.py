@@ -21,21 +21,19 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.service.build import Builder, make_scheme
+from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
-from twinsieve.pipeline.service.seed_order import ordered_broker
+from twinsieve.pipeline.service.seed_order import POLL_MESSAGES, ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
-from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 
 _log = logging.getLogger("twinsieve")
-CHECK_S = 1.0
-_POLL_MESSAGES = 2_000
 
 
 @dataclass(slots=True)
@@ -98,7 +96,7 @@ def run_seed(
         update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
     )
     kafka = settings.kafka.model_copy(
-        update={"poll_messages": min(settings.kafka.poll_messages, _POLL_MESSAGES)}
+        update={"poll_messages": min(settings.kafka.poll_messages, POLL_MESSAGES)}
     )
     seeding = settings.model_copy(update={"input": source, "kafka": kafka})
     metrics = Metrics(clock)
@@ -112,6 +110,7 @@ def run_seed(
             emit=False,
             background=background,
             job="seed",
+            group=Names(settings.app).seed,
         )
         index = IndexLoop(builder, clock, metrics)
         watch = SeedWatch(broker.admin(), settings.app, ends)
@@ -147,15 +146,11 @@ class SeedWatch:
                 "what was seeded until now",
                 retryable=False,
             )
-        committed = self.admin.group_offsets(Names(self.app).seed)
-        self.left = sum(
-            max(0, end - (committed[partition].offset if partition in committed else 0))
-            for partition, end in self.ends.items()
-        )
-        return not self.left and all(partition in committed for partition in self.ends)
+        self.left = offsets_left(self.admin, Names(self.app).seed, self.ends)
+        return not self.left
 
 
-class SeedLoop(WorkerLoop):
+class SeedLoop(EndingLoop):
     """Runs the worker of a seed until `watch.done` returns True."""
 
     def __init__(
@@ -171,7 +166,6 @@ class SeedLoop(WorkerLoop):
         super().__init__(builder, clock, metrics, index=index)
         self._watch = watch
         self._all_done = stop
-        self._checked_s = clock.monotonic_s()
         self.seeded = SeedResult()
 
     def _count(self, emission: Emission) -> None:
@@ -179,21 +173,18 @@ class SeedLoop(WorkerLoop):
         self.seeded.kinds.update(emission.kinds)
         self.seeded.no_text += emission.no_text
 
-    def _step(self) -> None:
-        super()._step()
-        if self._clock.monotonic_s() - self._checked_s >= CHECK_S:
-            self._checked_s = self._clock.monotonic_s()
-            done = self._watch.done()
-            seeded = self.seeded
-            _log.info(
-                "seed: %d messages judged, %d kept; %d offsets still to read",
-                seeded.kinds.total(),
-                seeded.kept,
-                self._watch.left,
-            )
-            if done:
-                self.seeded.finished = True
-                self._all_done.set()
+    def _check(self) -> None:
+        done = self._watch.done()
+        seeded = self.seeded
+        _log.info(
+            "seed: %d messages judged, %d kept; %d offsets still to read",
+            seeded.kinds.total(),
+            seeded.kept,
+            self._watch.left,
+        )
+        if done:
+            self.seeded.finished = True
+            self._all_done.set()
 
 
 def begin_seed(

@@ -15,6 +15,8 @@ from typing import Any, cast
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer
 from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partition, PollResult
 
+POLL_MESSAGES = 2_000
+"""The most messages of one poll, so that a partition is not far ahead after it."""
 _AHEAD_MS = 60_000
 _PATIENCE_S = 5.0
 _NO_LIMIT = 1 << 62

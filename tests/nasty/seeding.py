@@ -9,7 +9,8 @@ from tests.driver import APP, SEED_GROUP, SEEDED, WORKER, Process
 from tests.memory.broker import CrashError, MemoryBroker
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Partition
-from twinsieve.pipeline.service.seed import CHECK_S, SeedWatch, begin_seed
+from twinsieve.pipeline.service.ending_loop import CHECK_S
+from twinsieve.pipeline.service.seed import SeedWatch, begin_seed
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerConfig

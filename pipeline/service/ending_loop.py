@@ -1,0 +1,45 @@
+"""The loop of a worker that ends by itself, when it has read topics up to the ends that they had at its
+start."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.worker_loop import WorkerLoop
+
+CHECK_S = 1.0
+
+
+class EndingLoop(WorkerLoop):
+    """Runs a worker, and calls `_check` once in CHECK_S, which finds out whether everything is read."""
+
+    def __init__(self, builder: Builder, clock: Clock, metrics: Metrics, *, index: IndexLoop) -> None:
+        super().__init__(builder, clock, metrics, index=index)
+        self._checked_s = clock.monotonic_s()
+
+    def _step(self) -> None:
+        super()._step()
+        if self._clock.monotonic_s() - self._checked_s >= CHECK_S:
+            self._checked_s = self._clock.monotonic_s()
+            self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """End the loop if everything is read. raises: BrokerError"""
+
+
+def offsets_left(admin: Admin, group: str, ends: Mapping[Partition, int]) -> int:
+    """Number of offsets below these ends that the group has not committed; a partition without a committed
+    offset counts as at least one. raises: BrokerError"""
+    committed = admin.group_offsets(group)
+    return sum(
+        max(0, end - committed[partition].offset) if partition in committed else max(1, end)
+        for partition, end in ends.items()
+    )
