@@ -116,6 +116,8 @@ class Records:
         a sequence of (name, value), empty without any; epochs: int[n], leader epoch of each message, or
         NO_EPOCH.
     stamped_by_broker: the timestamps are the times at which the broker wrote the messages (LogAppendTime)
+    origins: for dead letters that are redriven: where each message was first, as `str(InputPosition)`; empty
+        for all others, which are where they were first
     """
 
     partition: Partition
@@ -126,6 +128,7 @@ class Records:
     headers: list[Sequence[Header]] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     stamped_by_broker: bool = False
+    origins: list[bytes] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -143,6 +146,7 @@ class Records:
         self.values += others.values
         self.headers += others.headers
         self.epochs += others.epochs
+        self.origins += others.origins
 
     def slice(self, low: int, high: int) -> Records:
         """The rows [low, high); this object itself if these are all rows."""
@@ -151,6 +155,7 @@ class Records:
         columns = (self.offsets, self.timestamps_ms, self.keys, self.values, self.headers, self.epochs)
         cut = Records(self.partition, *(column[low:high] for column in columns))  # type: ignore[arg-type]
         cut.stamped_by_broker = self.stamped_by_broker
+        cut.origins = self.origins[low:high]
         return cut
 
 

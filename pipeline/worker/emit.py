@@ -121,8 +121,7 @@ def unsendable(
     if not config.emit or not len(records):
         return {}
     rows = range(len(records))
-    # Offsets ascend, so the last origin is one of the longest.
-    more = [_origin_header(records, rows[-1])] if config.origin_header else []
+    more = [_longest_origin(records, rows)] if config.origin_header else []
     plain = _messages(records, rows, records.headers)
     return _refused(
         transactor,
@@ -237,7 +236,7 @@ class Emitter:
         if any(original):
             headers = [[*own, *why] for own, why in zip(original, explained, strict=True)]
         messages = _messages(records, rows, headers)
-        more = [*longest_explanation(ruling), _origin_header(records, rows[-1])]
+        more = [*longest_explanation(ruling), _longest_origin(records, rows)]
         plain = replace(messages, headers=original)
         refused = _refused(self.transactor, topic, plain, more, lambda: messages)
         if refused:
@@ -287,6 +286,8 @@ class Emitter:
 
 
 def _origin(records: Records, row: int) -> bytes:
+    if records.origins:
+        return records.origins[row]
     return f"{records.partition}@{records.offsets[row]}".encode()
 
 
@@ -294,8 +295,18 @@ def _origin_header(records: Records, row: int) -> Header:
     return ORIGIN, _origin(records, row)
 
 
+def _longest_origin(records: Records, rows: Sequence[int]) -> Header:
+    """A header at least as long as the `_origin_header` of any of these rows."""
+    if records.origins:
+        return ORIGIN, max(pick(records.origins, rows), key=len)
+    # Offsets ascend, so the last origin is one of the longest.
+    return _origin_header(records, rows[-1])
+
+
 def _origins(records: Records, rows: Sequence[int]) -> list[Header]:
     """The `_origin_header` of each of these rows."""
+    if records.origins:
+        return [(ORIGIN, origin) for origin in pick(records.origins, rows)]
     source = f"{records.partition}@".encode()
     return [(ORIGIN, source + b"%d" % offset) for offset in pick(records.offsets, rows)]
 

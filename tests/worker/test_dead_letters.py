@@ -132,3 +132,18 @@ def test_only_what_does_not_fit_with_its_own_headers_is_refused(spare: int) -> N
     expected = [[*_HEADERS, stage, origins[0]], [stage, origins[1]]]
     assert written["posts.duplicates"].headers == (expected[1:] if spare else expected)
     assert emission.dead == ({"too_large_for_topic": 1} if spare else {})
+
+
+def test_redriven_messages_keep_their_first_places_and_the_longest_one_counts() -> None:
+    places = [b"posts[3]@100000", b"p[0]@1"]
+    records = Records(
+        Partition("posts.dead", 0), [5, 6], [17, 17], [None, None], [b"v", b"v"], [(), ()], origins=places
+    )
+    first, second = records.slice(0, 1), records.slice(1, 2)
+    assert (first.origins, second.origins) == (places[:1], places[1:])
+    first.extend(second)
+    assert first.origins == places
+    room = len("v") + len(ORIGIN) + len(places[0])
+    for spare, refused in ((0, {}), (-1, {0: DeadLetterReason.TOO_LARGE_FOR_TOPIC})):
+        transactor = cast(TransactionalProducer, RoomFor(room + spare))
+        assert unsendable(emit_config("posts.unique"), records, transactor) == refused
