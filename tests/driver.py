@@ -80,6 +80,7 @@ INDEX = index_config(
     check_s=3.0,
     workers=GROUP,
     seeders=SEED_GROUP,
+    redrivers=Names(APP).redrivers,
     inputs_s=3.0,
     unread_s=30.0,
 )

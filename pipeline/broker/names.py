@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -52,10 +54,22 @@ class Names:
         return f"{self.app}.seed"
 
     @property
+    def redrivers(self) -> str:
+        """Beginning of the names of the consumer groups of `redrive`."""
+        return f"{self.app}.redrive."
+
+    def redrive(self, reason: DeadLetterReason) -> str:
+        """Consumer group of `redrive` on the dead letters of one reason."""
+        return f"{self.redrivers}{reason}"
+
+    @property
     def index(self) -> str:
         """Consumer group on the fingerprint log."""
         return f"{self.app}.index"
 
     def worker_transactions(self, job: str, slot: str) -> str:
-        """Transactional id of one worker. job: `worker` or `seed`; slot: the stable name of its process"""
+        """Transactional id of one worker.
+
+        job: `worker`, `seed` or `redrive`; slot: the stable name of its process
+        """
         return f"{self.app}.{job}.{slot}"

@@ -37,6 +37,7 @@ _COMMANDS = {
     "run": ("kafka.run", "Run the sieve on Kafka."),
     "status": ("kafka.status", "Show which processes work and how many messages wait."),
     "seed": ("kafka.seed", "Fill the windows from an existing output, before going live."),
+    "redrive": ("kafka.redrive", "Judge dead letters again, after their cause is repaired."),
     "reset": ("kafka.reset", "Move the input offsets of a stopped app."),
     "topics": ("kafka.topics", "Check or create the topics; print the permissions they need."),
 }
@@ -62,7 +63,7 @@ wait that long after each kernel, and after each call to a broker. On Kafka, at 
 judging takes."""
 _LIKENESS = 0.75
 """A command is suggested if its similarity (0 to 1) to the typed word is at least this."""
-_ACTS_ON_KAFKA = {"reset": 0.85, "seed": 0.85}
+_ACTS_ON_KAFKA = {"redrive": 0.85, "reset": 0.85, "seed": 0.85}
 """The same limit for commands that move offsets or fill windows. It is higher, so that they are suggested
 only if one key was mistyped."""
 

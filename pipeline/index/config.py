@@ -36,6 +36,7 @@ class IndexConfig:
         storage)
     workers, seeders: consumer groups of the workers and of `seed`. Messages that only `seed` reads are in the
         output already
+    redrivers: beginning of the names of the consumer groups of `redrive`; a reason follows
     inputs_s: once in this time, check that workers still read the topics with verdicts that are not known to
         be emitted
     unread_s: give up a topic if no worker was assigned any of it for this time
@@ -59,6 +60,7 @@ class IndexConfig:
     output: str
     workers: str
     seeders: str
+    redrivers: str
     inputs_s: float
     unread_s: float
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin
-from twinsieve.pipeline.broker.mark import name_topic
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.redriven import held_by, input_id, read_redriven
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.ledger import Ledger, NumberedTopic, Waiting
 from twinsieve.stages.errors import StateError
@@ -89,9 +89,10 @@ class InputTopics:
 
     Such a topic is called gone. Either the broker does not have it, with this topic id, at two checks in a
     row (two, because a broker that has just started may not know its topics yet). Or no worker was assigned
-    any of it for `unread_s`, while workers were assigned other topics. A topic is not checked if it has no
-    open verdicts, or if one of its sessions has moved since the last check. If a request is not allowed,
-    there is one notice, and no topic counts as gone.
+    any of it for `unread_s`, while workers were assigned other topics; dead letters of a reason count as
+    read while a `redrive` of that reason runs. A topic is not checked if it has no open verdicts, or if one
+    of its sessions has moved since the last check. If a request is not allowed, there is one notice, and no
+    topic counts as gone.
 
     abandoned: ids of gone topics that no recorded ruling names yet
     notices: receives a line for each event that an operator should know of
@@ -152,22 +153,24 @@ class InputTopics:
             )
 
     def _is_absent(self, topic: NumberedTopic) -> bool:
-        infos = self._answer(lambda: self._admin.topics([topic.name]))
+        name = held_by(topic.name)
+        infos = self._answer(lambda: self._admin.topics([name]))
         if infos is None:
             return False
-        info = infos[topic.name]
-        return info is None or name_topic(info) != topic.topic_id
+        info = infos[name]
+        return info is None or input_id(info, read_redriven(topic.name)) != topic.topic_id
 
     def _unread(self, names: Mapping[int, str], now_s: float) -> set[int]:
         """Numbers of the given topics, which exist, that no worker has read for `unread_s`."""
         members = self._answer(lambda: self._admin.members(self._config.workers)) if names else None
         read = {partition.topic for member in (members or {}).values() for partition in member.partitions}
+        redriven = {number for number, name in names.items() if self._is_redriven(name)}
         # If no member has any partition, a rebalance is in progress or no worker runs. That does not show
         # that a topic is not read.
         self._unread_s = {
             number: self._unread_s.get(number, now_s)
             for number, name in names.items()
-            if (name not in read if read else number in self._unread_s)
+            if number not in redriven and (name not in read if read else number in self._unread_s)
         }
         overdue = {
             number
@@ -181,6 +184,15 @@ class InputTopics:
         offsets = self._answer(lambda: self._admin.group_offsets(self._config.seeders, stable=False))
         seeded = {partition.topic for partition in offsets} if offsets is not None else set(names.values())
         return {number for number in overdue if names[number] not in seeded}
+
+    def _is_redriven(self, name: str) -> bool:
+        """Whether these are dead letters, and a `redrive` of their reason runs, or may run."""
+        redriven = read_redriven(name)
+        if redriven is None:
+            return False
+        group = self._config.redrivers + redriven.reason
+        members = self._answer(lambda: self._admin.members(group))
+        return members is None or bool(members)
 
     def _answer(self, ask: Callable[[], _T]) -> _T | None:
         """The answer to a request, None if the request is not allowed. raises: BrokerError if no broker

@@ -23,7 +23,7 @@ class Grant:
 
 
 def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
-    """The permissions that `run` needs. Grant them to no other user, because a user that can write to
+    """The permissions that `run` and `redrive` need. Grant them to no other user, because a user that can write to
     internal topics can suppress messages.
 
     If snapshots are shared, the index deletes the parts of log and decisions that the snapshots cover. For
@@ -39,6 +39,9 @@ def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
     rights += [
         Grant("topic", name, ("Write", "Describe", "DescribeConfigs", *creates)) for name in plan.outputs
     ]
+    if settings.output.dead_letter is not None and not dry_run:
+        # `redrive` reads them.
+        rights.append(Grant("topic", settings.output.dead_letter, ("Read",)))
     rights += [
         Grant("topic", need.name, ("Read", "Write", "Describe", "DescribeConfigs", *creates))
         for need in plan.internal

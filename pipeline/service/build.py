@@ -62,7 +62,8 @@ class Builder:
     slot: name of this process, unique among the processes of the app
     emit: False in shadow mode, which writes to no output
     background: runs the writing of snapshots
-    job: task of the worker; `seed` reads an existing output in its own consumer group
+    job: task of the worker; `seed` reads an existing output and `redrive` dead letters, each in a consumer
+        group of its own
     group: consumer group of the worker; empty for that of all workers
     needs_snapshots: as in `IndexConfig`
     on_emitted: as for `Worker`
@@ -75,7 +76,7 @@ class Builder:
     slot: str
     emit: bool
     background: Executor
-    job: Literal["worker", "seed"] = "worker"
+    job: Literal["worker", "seed", "redrive"] = "worker"
     group: str = ""
     needs_snapshots: bool = True
     on_emitted: OnEmitted | None = None
@@ -135,6 +136,7 @@ class Builder:
             output=settings.output.topic if self.emit or self.job == "seed" else "",
             workers=names.workers,
             seeders=names.seed,
+            redrivers=names.redrivers,
             inputs_s=INPUTS_S,
             unread_s=UNREAD_S,
         )

@@ -66,12 +66,17 @@ class WorkerLoop(Loop):
         if self._worker is not None:
             progress = self._worker.progress()
             self._metrics.set_lags(progress)
-            unread = self._worker.unread({partition: end for partition, (_, end) in progress.items()})
+            ends = {partition: self._reads_to(partition, end) for partition, (_, end) in progress.items()}
+            unread = self._worker.unread(ends)
             still = self._stalls.stalled(unread, waiting=self._worker.unanswered > 0)
             if still:
                 raise FatalError(
                     f"{still[0]}: has new messages, but the consumer receives none; reconnecting"
                 )
+
+    def _reads_to(self, partition: Partition, end: int) -> int:  # noqa: ARG002 - for loops that end earlier
+        """The offset up to which a partition that ends at `end` is read."""
+        return end
 
     def _finish(self) -> None:
         worker = self._worker

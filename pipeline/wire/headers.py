@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.input_position import InputPosition, read_position
 from twinsieve.pipeline.broker.records import Header
 
@@ -22,6 +23,7 @@ SHARED = "twinsieve-shared"
 NOTE = "twinsieve-note"
 KEPT_APART = "twinsieve-kept-apart"
 
+_REASONS = {reason.value: reason for reason in DeadLetterReason}
 _MEASURES = ((DISTANCE, "distance"), (SHARED, "shared"), (SIMILARITY, "similarity"))
 _MAX_DIGITS = 12
 
@@ -60,6 +62,15 @@ def text_of(headers: Sequence[Header], name: str) -> str | None:
 def origin_of(headers: Sequence[Header]) -> InputPosition | None:
     """The position of the input message that came out as this one; None if no header says so."""
     return read_position(text_of(headers, ORIGIN) or "")
+
+
+def reason_of(headers: Sequence[Header]) -> DeadLetterReason | None:
+    """Why a message became a dead letter; None if no header says so, or if it says what no worker writes.
+
+    >>> reason_of([("twinsieve-reason", b"empty")]), reason_of([("twinsieve-reason", b"no such reason")])
+    (<DeadLetterReason.EMPTY: 'empty'>, None)
+    """
+    return _REASONS.get(text_of(headers, REASON) or "")
 
 
 def read_duplicate(headers: Sequence[Header]) -> DuplicateHeaders | None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.records import Header
+from twinsieve.pipeline.broker.redriven import held_by
 from twinsieve.pipeline.messages.columns import differing_words, ten_thousandths
 from twinsieve.pipeline.wire.headers import DISTANCE, KEPT_APART, LEADER, NOTE, SHARED, SIMILARITY, STAGE
 from twinsieve.pipeline.wire.positions import (
@@ -82,7 +83,8 @@ def _leaders(packed: NDArray[np.int64], topics: Mapping[int, str]) -> list[bytes
     named = {}
     for source in np.unique(sources).tolist():
         number, partition = source_parts(source)
-        named[source] = f"{topics.get(number, f'topic-{number}')}[{partition}]@".encode()
+        topic = held_by(topics.get(number, f"topic-{number}"))
+        named[source] = f"{topic}[{partition}]@".encode()
     return [
         named[source] + b"%d" % offset if whole != NO_LEADER else None
         for whole, source, offset in zip(packed.tolist(), sources.tolist(), offsets.tolist(), strict=True)

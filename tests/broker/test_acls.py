@@ -29,6 +29,7 @@ from tests.broker.services import POSTS, origins, value_of, written_settings
 from tests.broker.worlds import DEADLINE_S, fresh, read_all, transact, until
 from tests.shared_store import PROTOCOL
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition, Records
 from twinsieve.pipeline.commands.cli import main
@@ -36,6 +37,7 @@ from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.acls import Grant
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.wire.headers import origin_of
 
 _COMMAND = [
     sys.executable,
@@ -211,6 +213,11 @@ def test_a_user_with_the_printed_rights_seeds_resets_and_runs(tenant: Tenant) ->
         assert not any(value and value.startswith(b"bank") for _, value in headers)
     assert list(origins(tenant.read("out", 0))) == [2]
     assert list(origins(tenant.read("dup", 0))) == [1]
+    redriven = tenant.command("redrive", "--member", "c")
+    assert "1 dead letters judged: 0 unique, 0 duplicates, 1 not readable" in redriven
+    assert [origin_of(headers) for headers in tenant.read("dead", 1).headers] == 2 * [
+        InputPosition(Partition(f"{tenant.app}-in", 1), 0)
+    ]
 
     def trimmed() -> bool:
         at = Partition(f"{tenant.app}.fingerprints", 0)

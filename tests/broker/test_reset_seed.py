@@ -1,6 +1,8 @@
-"""`twinsieve reset` and `seed` on a real broker with either client."""
+"""`twinsieve reset`, `seed` and `redrive` on a real broker with either client."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 
@@ -13,6 +15,7 @@ from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.operate.reset import Move, apply, plan
 from twinsieve.pipeline.operate.reset_targets import read_targets
+from twinsieve.pipeline.service.redrive import RedriveResult, run_redrive
 from twinsieve.pipeline.service.seed import run_seed
 from twinsieve.stages.contract import Kind
 
@@ -74,3 +77,43 @@ def test_a_seed_fills_the_windows_and_emits_nothing(service: Service) -> None:
     assert leaders == [b"%s[0]@%d" % (old.encode(), number) for number in range(3)]
     with pytest.raises(BrokerError, match="already started by `run`"):
         run_seed(settings, old, connect_by_settings, member="one")
+
+
+def test_dead_letters_come_out_once_beside_the_app_and_before_it(service: Service) -> None:
+    """The texts are no JSON. With the right encoding they are judged again: by an index of the command's own, then
+    beside a process of `run`, into which a copy of what was redriven comes."""
+    wrong = service.settings
+    right = wrong.model_copy(update={"input": wrong.input.model_copy(update={"encoding": "text"})})
+    trace: tuple[str, bytes] = ("trace", b"7")
+
+    def produce(*texts: str) -> None:
+        service.produce(*((b"k", text.encode(), [trace]) for text in texts))
+
+    def redrive() -> RedriveResult:
+        return run_redrive(right, connect_by_settings, member="two")
+
+    produce(*POSTS[:3], POSTS[0])
+    service.start()
+    wait_for(lambda: service.count("dead") == 4, service)
+    service.stop()
+    alone = redrive()
+    assert (alone.finished, alone.kinds) == (True, {Kind.UNIQUE: 3, Kind.EXACT: 1})
+    service.start()
+    produce(POSTS[3])
+    wait_for(lambda: service.count("dead") == 5, service)
+    service.stop()
+    service.settings = right
+    service.start()
+    beside = redrive()
+    assert (beside.finished, beside.kinds - Counter({Kind.REPLAYED: 4})) == (True, {Kind.UNIQUE: 1})
+    produce(POSTS[3], POSTS[4])
+    wait_for(lambda: service.count("out", "dup") == 7, service)
+    assert list(origins(service.read("out"))) == [0, 1, 2, 4, 6]
+    assert list(origins(service.read("dup"))) == [3, 5]
+    assert all(key == b"k" for key in service.read("out").keys)
+    assert all(trace in headers for headers in service.read("out").headers)
+    dead = dict(enumerate(service.read("dead").offsets))
+    leaders = [dict(headers)["twinsieve-leader"] for headers in service.read("dup").headers]
+    topic = (wrong.output.dead_letter or "").encode()
+    assert leaders == [b"%s[0]@%d" % (topic, dead[row]) for row in (0, 4)]
+    assert redrive().kinds - Counter({Kind.REPLAYED: 5}) == {}

@@ -1,0 +1,102 @@
+"""`twinsieve redrive`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.times import shown_time
+from twinsieve.pipeline.commands.kafka.logs import ends_logged
+from twinsieve.pipeline.commands.kafka.run import settings_to_connect
+from twinsieve.pipeline.commands.kafka.stopping import stopped_by_signals
+from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
+from twinsieve.pipeline.commands.terminal import examples, report
+
+if TYPE_CHECKING:
+    from twinsieve.pipeline.settings.model import Settings
+
+
+@click.command(
+    "redrive",
+    epilog=examples(
+        "twinsieve redrive -c kafka.yaml --dry-run",
+        "twinsieve redrive -c kafka.yaml --reason missing_field --since 2024-05-01T12:00",
+    ),
+)
+@settings_options
+@click.option(
+    "--reason",
+    type=click.Choice([reason.value for reason in DeadLetterReason]),
+    help="Only dead letters of this reason (all reasons).",
+)
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Start at the first dead letter of this message time, as 2024-05-01T12:00 (start of the topic).",
+)
+@click.option("--dry-run", is_flag=True, help="Count dead letters and what can be read now; judge nothing.")
+@click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    reason: str | None,
+    since: str | None,
+    dry_run: bool,
+    member: str | None,
+    flags: SettingsFlags,
+) -> None:
+    """Judge dead letters again, after their cause is repaired: each comes out once, or is refused again.
+
+    Reads output.dead_letter up to its present end, while `run` is running or not. A dead letter that was
+    redriven is not judged twice; after an interruption, run the command again. Messages keep key, value,
+    headers, timestamp and twinsieve-origin, but come out after later messages of their partition.
+
+    The exit code is 0 if everything was judged, 1 if not.
+    """
+    from twinsieve.pipeline.settings.values import moment_ms
+
+    since_ms = moment_ms(since) if since is not None else None
+    if since is not None and (since_ms is None or since_ms < 0):
+        raise click.UsageError(f"--since {since!r} is not a time; write it as 2024-05-01T12:00:00+08:00")
+    chosen = DeadLetterReason(reason) if reason is not None else None
+    settings = settings_to_connect(flags)
+    if dry_run:
+        _count(settings, chosen, since_ms)
+        return
+    with ends_logged():
+        from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+        from twinsieve.pipeline.service.redrive import run_redrive
+
+        with stopped_by_signals() as stop:
+            redriven = run_redrive(
+                settings, connect_by_settings, reason=chosen, since_ms=since_ms, member=member, stop=stop
+            )
+    for line in redriven.lines():
+        click.echo(line)
+    ctx.exit(0 if redriven.finished else 1)
+
+
+def _count(settings: Settings, reason: DeadLetterReason | None, since_ms: int | None) -> None:
+    from rich.table import Table
+
+    from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
+    from twinsieve.pipeline.operate.dead_letters import letter_topic, survey
+    from twinsieve.pipeline.service.run import SystemClock
+
+    with closing(connect_by_settings(settings)) as broker:
+        topic = letter_topic(settings, broker, since_ms)
+        found = survey(settings, broker, SystemClock(), topic, reason, read=True)
+    table = Table("reason", title=f"dead letters in {topic.info.name}", title_justify="left")
+    for name in ("messages", "redriven before", "left", "of these readable now", "since"):
+        table.add_column(name, justify="right")
+    for own, letters in sorted(found.letters.items()):
+        since = "" if letters.since_ms is None else shown_time(letters.since_ms)
+        counts = (letters.count, letters.redriven, letters.left, letters.readable)
+        table.add_row(own, *(f"{count:,}" for count in counts), since)
+    report().print(table)
+    if found.others:
+        click.echo(f"{found.others:,} messages have no reason that twinsieve writes; they stay there")

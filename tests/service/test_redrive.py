@@ -1,0 +1,296 @@
+"""`twinsieve redrive`: dead letters judged again, while `run` is running or not; nothing comes out twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.calling import Run
+from tests.memory.broker import MemoryBroker, MemoryCluster
+from tests.service.running import Service, came_out, wait_for
+from tests.service.stepped import unlike
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.records import BrokerError, Header, Messages, Partition
+from twinsieve.pipeline.commands.kafka import connect
+from twinsieve.pipeline.operate.dead_letters import letter_topic, survey
+from twinsieve.pipeline.operate.topic_checks import create
+from twinsieve.pipeline.service import ending_loop
+from twinsieve.pipeline.service.redrive import RedriveResult, run_redrive
+from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.contract import Kind
+from twinsieve.stages.errors import UsageError
+
+OUT, DUP, DEAD = "posts.unique", "posts.duplicates", "posts.dead"
+JSON, UTF8 = DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_UTF8
+
+
+def settings_of(folder: Path, **source: object) -> Settings:
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "input": source,
+            "state": {"dir": str(folder / "state"), "snapshot_every": "1s"},
+            "http": {"listen": "none"},
+            "near": {"window": {"messages": 1_000, "age": "none"}},
+            "exact": {"window": {"messages": 10_000, "age": "none"}},
+            "kafka": {"poll_messages": 5, "idle_report": "50ms", "session_timeout": "1s"},
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether all is read; each run of the command waits for that."""
+    monkeypatch.setattr(ending_loop, "CHECK_S", 0.1)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_of(tmp_path, encoding="text")
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Settings:
+    """The settings without their encoding: a text is no JSON."""
+    return settings_of(tmp_path)
+
+
+@pytest.fixture
+def cluster(settings: Settings) -> MemoryCluster:
+    made = MemoryCluster(SystemClock(), session_timeout_s=1.0)
+    made.create(NewTopic("posts", 2))
+    create(settings, MemoryBroker(made).admin())
+    return made
+
+
+def value_of(number: int) -> bytes:
+    return unlike(number).encode()
+
+
+def document_of(number: int) -> bytes:
+    return b'{"text": "%s"}' % value_of(number)
+
+
+def write(
+    cluster: MemoryCluster, at: Partition, *values: bytes | None, headers: tuple[Header, ...] = ()
+) -> None:
+    messages = Messages()
+    for row, value in enumerate(values):
+        messages.add(b"k%d" % row, value, headers, 1_600_000_000_000 + row)
+    cluster.write(at, messages)
+
+
+def run_until(settings: Settings, cluster: MemoryCluster, count: int) -> None:
+    """The app runs until so many messages are in its outputs."""
+    service = Service(settings, cluster, member="one")
+    try:
+        wait_for(lambda: came_out(cluster, OUT, DUP, DEAD) == count, "all that came in is out")
+    finally:
+        service.end()
+
+
+def redrive(settings: Settings, cluster: MemoryCluster, **more: object) -> RedriveResult:
+    return run_redrive(settings, lambda _: MemoryBroker(cluster), member="again", **more)  # type: ignore[arg-type]
+
+
+def columns(
+    cluster: MemoryCluster, topic: str
+) -> list[tuple[bytes | None, bytes | None, int, dict[str, bytes | None]]]:
+    return [
+        (entry.key, entry.value, entry.timestamp_ms, dict(entry.headers))
+        for log in cluster.topics[topic].logs
+        for _, entry in log.visible()
+    ]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_wrong_setting_is_undone(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster, beside: bool
+) -> None:
+    """Everything became a dead letter; afterwards it is where it would have been, with its first place."""
+    trace: tuple[Header, ...] = (("trace", b"7"), ("twinsieve-origin", b"bank[0]@1"))
+    values = [value_of(number % 30) for number in range(40)]
+    write(cluster, Partition("posts", 0), *values, headers=trace)
+    run_until(wrong, cluster, 40)
+    assert came_out(cluster, DEAD) == 40
+    service = Service(settings, cluster, member="one") if beside else None
+    redriven = redrive(settings, cluster)
+    assert redriven.finished
+    assert redriven.kinds == {Kind.UNIQUE: 30, Kind.EXACT: 10}
+    assert "40 dead letters judged: 30 unique, 10 duplicates" in redriven.lines()[0]
+    for row, (key, value, stamp, headers) in enumerate(columns(cluster, OUT)):
+        assert (key, value, stamp) == (b"k%d" % row, values[row], 1_600_000_000_000 + row)
+        assert headers == {"trace": b"7", "twinsieve-origin": b"posts[0]@%d" % row}
+    places = [offset for offset, _ in cluster.log(Partition(DEAD, 0)).visible()]
+    for row, (_, _, _, headers) in enumerate(columns(cluster, DUP)):
+        assert headers["twinsieve-origin"] == b"posts[0]@%d" % (30 + row)
+        assert headers["twinsieve-leader"] == b"posts.dead[0]@%d" % places[row]
+    again = redrive(settings, cluster)
+    assert (again.finished, again.kinds - Counter({Kind.REPLAYED: 40})) == (True, Counter())
+    if service is not None:
+        write(cluster, Partition("posts", 1), value_of(3))
+        wait_for(lambda: came_out(cluster, DUP) == 11, "a copy of what was redriven is dropped")
+        service.end()
+    assert came_out(cluster, OUT, DUP, DEAD) == 80 + beside
+
+
+def test_what_fails_again_is_refused_once_in_each_run_and_said(
+    wrong: Settings, cluster: MemoryCluster
+) -> None:
+    missing = DeadLetterReason.MISSING_FIELD
+    write(cluster, Partition("posts", 0), b'{"id": 1}', b"no JSON", b'{"id": 2}')
+    run_until(wrong, cluster, 3)
+    for run in (1, 2):
+        redriven = redrive(wrong, cluster, reason=missing)
+        assert (redriven.kinds, redriven.same) == ({Kind.UNREADABLE: 2}, {missing: 2})
+        assert "check input.text_field" in redriven.lines()[-1]
+        assert came_out(cluster, DEAD) == 3 + 2 * run
+        origins = [headers["twinsieve-origin"] for _, _, _, headers in columns(cluster, DEAD)[-2:]]
+        assert origins == [b"posts[0]@0", b"posts[0]@2"]
+
+
+def test_a_null_that_was_refused_comes_out_when_it_may(tmp_path: Path, cluster: MemoryCluster) -> None:
+    write(cluster, Partition("posts", 0), document_of(1), None)
+    run_until(settings_of(tmp_path, null_value="dead_letter"), cluster, 2)
+    redriven = redrive(settings_of(tmp_path), cluster, reason=DeadLetterReason.NULL)
+    assert redriven.finished
+    assert [(key, value) for key, value, _, _ in columns(cluster, OUT)][-1] == (b"k1", None)
+
+
+def test_messages_of_strangers_stay_and_are_counted(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = Partition(DEAD, 1)
+    write(cluster, Partition("posts", 0), value_of(1))
+    run_until(wrong, cluster, 1)
+    for reason in (b"no such reason", b"\xff", b"invalid_json\n", b"", None):
+        write(cluster, at, value_of(9), headers=(("twinsieve-reason", reason),))
+    write(cluster, at, value_of(9))
+    hostile = (("twinsieve-reason", b"invalid_json"), ("twinsieve-origin", b"a[0]@1\n\x1b[2J"))
+    write(cluster, at, value_of(2), headers=hostile)
+    broker = MemoryBroker(cluster)
+    found = survey(settings, broker, SystemClock(), letter_topic(settings, broker), read=True)
+    assert found.others == 6
+    assert {own: (one.count, one.readable) for own, one in found.letters.items()} == {JSON: (2, 2)}
+    assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 2}
+    assert "6 messages in posts.dead have no reason" in caplog.text
+    origins = {headers["twinsieve-origin"] for _, _, _, headers in columns(cluster, OUT)}
+    assert origins == {b"posts[0]@0", b"posts.dead[1]@6"}, (
+        "without a readable place, where the dead letter is"
+    )
+
+
+def test_a_survey_says_what_was_redriven_and_what_is_left(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster
+) -> None:
+    write(cluster, Partition("posts", 0), *map(value_of, range(6)), b"\xff")
+    run_until(wrong, cluster, 7)
+    assert redrive(settings, cluster, reason=JSON, since_ms=1_600_000_000_004).kinds == {Kind.UNIQUE: 2}
+    broker = MemoryBroker(cluster)
+    found = survey(settings, broker, SystemClock(), letter_topic(settings, broker), read=True).letters
+    assert {own: (one.count, one.redriven, one.readable, one.since_ms) for own, one in found.items()} == {
+        JSON: (6, 2, 4, 1_600_000_000_000),
+        UTF8: (1, 0, 0, 1_600_000_000_006),
+    }
+    assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 4, Kind.REPLAYED: 2, Kind.UNREADABLE: 1}
+
+
+def test_retention_of_dead_letters_is_said_with_its_number(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(cluster, Partition("posts", 0), *map(value_of, range(6)))
+    run_until(wrong, cluster, 6)
+    log = cluster.log(Partition(DEAD, 0))
+    first = log.visible()[4][0]
+    log.trim(first)
+    assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 2}
+    assert f"posts.dead[0]: retention deleted the offsets from 0 to {first - 1}" in caplog.text
+
+
+def test_a_topic_of_dead_letters_that_was_created_again_is_read_from_its_beginning(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster
+) -> None:
+    for first in (0, 10):
+        write(cluster, Partition("posts", 0), *map(value_of, range(first, first + 4)))
+        before = came_out(cluster, OUT)
+        run_until(wrong, cluster, before + 4)
+        assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 4}
+        assert came_out(cluster, OUT) == before + 4
+        cluster.delete(DEAD)
+        cluster.create(NewTopic(DEAD, 2))
+
+
+def test_offsets_that_kafka_has_forgotten_bring_nothing_out_twice(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster
+) -> None:
+    write(cluster, Partition("posts", 0), *map(value_of, range(6)))
+    run_until(wrong, cluster, 6)
+    redrive(settings, cluster)
+    cluster.group(Names("t").redrive(JSON)).offsets.clear()
+    assert redrive(settings, cluster).kinds == {Kind.REPLAYED: 6}
+
+
+def test_a_redrive_that_is_stopped_says_so(settings: Settings, cluster: MemoryCluster) -> None:
+    stop = threading.Event()
+    stop.set()
+    redriven = redrive(settings, cluster, stop=stop)
+    assert not redriven.finished
+    assert redriven.lines()[0].endswith("stopped; run it again to continue")
+
+
+def test_without_dead_letters_there_is_nothing_to_do(settings: Settings, cluster: MemoryCluster) -> None:
+    assert redrive(settings, cluster).finished
+    nowhere = settings.model_copy(update={"output": settings.output.model_copy(update={"dead_letter": None})})
+    with pytest.raises(UsageError, match="dead_letter is none"):
+        redrive(nowhere, cluster)
+
+
+def test_dead_letters_that_lost_what_was_redriven_are_refused(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster
+) -> None:
+    write(cluster, Partition("posts", 0), *map(value_of, range(6)))
+    run_until(wrong, cluster, 6)
+    redrive(settings, cluster)
+    cluster.log(Partition(DEAD, 0)).truncate(3)
+    with pytest.raises(BrokerError, match=r"posts.dead\[0\]: ends at 3, but was redriven up to \d+: it lost"):
+        redrive(settings, cluster, reason=JSON)
+
+
+def test_the_command_counts_first_and_then_redrives(
+    wrong: Settings,
+    cluster: MemoryCluster,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    log_as_before: None,
+) -> None:
+    monkeypatch.setattr(connect, "connect_by_settings", lambda *_, **__: MemoryBroker(cluster))
+    given = {
+        "app": "t",
+        "input.encoding": "text",
+        "state.dir": wrong.state.dir,
+        "http.listen": "none",
+        "kafka.idle_report": "50ms",
+    }
+    sets = [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
+    write(cluster, Partition("posts", 0), *map(value_of, range(3)), b"\xff")
+    run_until(wrong, cluster, 4)
+    counted = run("redrive", "--dry-run", *sets)
+    assert counted.code == 0
+    rows = [line.split("│")[1:-1] for line in counted.out.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row[:5]] for row in rows] == [
+        ["invalid_json", "3", "0", "3", "3"],
+        ["not_utf8", "1", "0", "1", "0"],
+    ]
+    assert came_out(cluster, OUT) == 0
+    redriven = run("redrive", "--reason", "invalid_json", *sets)
+    assert redriven.code == 0
+    assert "3 dead letters judged: 3 unique" in redriven.out
+    assert came_out(cluster, OUT) == 3
+    assert run("redrive", "--reason", "no_such", *sets).code == 2
+    assert run("redrive", "--since", "yesterday", *sets).code == 2
