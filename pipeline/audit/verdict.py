@@ -17,10 +17,11 @@ from twinsieve.pipeline.audit.topic import TopicPlace
 from twinsieve.pipeline.basics.times import shown_time
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.input_position import InputPosition
-from twinsieve.pipeline.broker.mark import name_topic, read_mark
+from twinsieve.pipeline.broker.mark import read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Committed, Partition
+from twinsieve.pipeline.broker.redriven import RedrivenTopic, held_by, input_id, read_redriven
 from twinsieve.pipeline.evaluate.explain import Message
 from twinsieve.pipeline.messages.columns import differing_words, likeness_of
 from twinsieve.pipeline.messages.fields import id_text
@@ -30,7 +31,7 @@ from twinsieve.pipeline.operate.log_search import Asked, Judged, LogSearch, Unfo
 from twinsieve.pipeline.operate.status import judge_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.block import RowKind
-from twinsieve.pipeline.wire.headers import REASON, read_duplicate, text_of
+from twinsieve.pipeline.wire.headers import REASON, read_duplicate, reason_of, text_of
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.stages.contract import NO_LEADER, Flag, Kind
 from twinsieve.stages.differ.rules import Rule
@@ -164,6 +165,8 @@ class _Inquiry:
         self._reader = MessageReader(settings, passes_null=settings.passes_null_text(on_files=False))
         self._infos: dict[str, TopicInfo | None] = {}
         self._found = Account(position)
+        self._letters: RedrivenTopic | None = None
+        """The dead letters of its reason, if the message is a dead letter."""
 
     def close(self) -> None:
         self._excerpts.close()
@@ -184,7 +187,10 @@ class _Inquiry:
                 hint_ms = row.time_ms if row.time_ms != NO_TIMESTAMP else None
             if row is not None and row.offset == position.offset:
                 found.original = self._original(position, position.partition.topic, row)
-        committed = self._admin.group_offsets(self._names.workers, stable=False).get(position.partition)
+                self._letters = self._letters_of(position.partition.topic, row)
+        letters = self._letters
+        group = self._names.workers if letters is None else self._names.redrive(letters.reason)
+        committed = self._admin.group_offsets(group, stable=False).get(position.partition)
         try:
             self._look(info, committed, hint_ms, is_held=position.offset >= begin)
         except TooFarError:
@@ -216,9 +222,14 @@ class _Inquiry:
             raise UsageError(f"{self._position}: topic {topic} does not exist; the inputs are {inputs}")
         if number >= info.partitions:
             raise UsageError(f"{self._position}: {topic} has the partitions 0 to {info.partitions - 1}")
-        if topic not in self._settings.input.topics:
+        if topic not in (*self._settings.input.topics, output.dead_letter):
             self._found.lines.append(f"{topic} is not among input.topics, which are {inputs}")
         return info
+
+    def _letters_of(self, topic: str, row: Row) -> RedrivenTopic | None:
+        """The dead letters among which `redrive` reads this message; None if it is an input message."""
+        reason = reason_of(row.headers) if topic == self._settings.output.dead_letter else None
+        return RedrivenTopic(topic, reason) if reason is not None else None
 
     def _beyond(self, end: int) -> None:
         position = self._position
@@ -239,7 +250,8 @@ class _Inquiry:
         log = Partition(names.fingerprints, 0)
         index = self._admin.group_offsets(names.index, stable=False).get(log)
         mark = read_mark(committed.metadata) if committed is not None else None
-        is_old = mark is not None and mark.topic_id != name_topic(info)
+        topic_id = input_id(info, self._letters)
+        is_old = mark is not None and mark.topic_id != topic_id
         if is_old:
             found.lines.append(
                 f"{position.partition.topic} was deleted and created again since the app read it: it judges "
@@ -254,7 +266,7 @@ class _Inquiry:
             Partition(names.decisions, 0),
             index.offset if index is not None else None,
         )
-        wanted = Wanted(name_topic(info), *position)
+        wanted = Wanted(topic_id, *position)
         ruled = self._search.find(wanted, hint_ms, came_out=found.came_out)
         if isinstance(ruled, Judged):
             found.came_out |= ruled.emitted
@@ -378,10 +390,12 @@ class _Inquiry:
             return None, False
         number, partition, offset = unpack_position(packed)
         own, name = self._position.partition.topic, judged.topics.get(number, f"topic-{number}")
-        named = InputPosition(Partition(name, partition), offset)
-        return named, number == judged.own_number or (name != own and self._is_of_now(named))
+        own = own if self._letters is None else self._letters.name
+        named = InputPosition(Partition(held_by(name), partition), offset)
+        is_same = number == judged.own_number or (name != own and self._is_of_now(named, read_redriven(name)))
+        return named, is_same
 
-    def _is_of_now(self, position: InputPosition) -> bool:
+    def _is_of_now(self, position: InputPosition, letters: RedrivenTopic | None) -> bool:
         """Whether a message of another topic, which led, was judged under the id that this topic has now."""
         info = self._info(position.partition.topic)
         if info is None or position.partition.number >= info.partitions:
@@ -389,7 +403,7 @@ class _Inquiry:
         row = self._copies.at(position.partition, position.offset)
         hint_ms = row.time_ms if row is not None and row.time_ms != NO_TIMESTAMP else None
         try:
-            return isinstance(self._search.find(Wanted(name_topic(info), *position), hint_ms), Judged)
+            return isinstance(self._search.find(Wanted(input_id(info, letters), *position), hint_ms), Judged)
         except TooFarError:
             return False
 

@@ -12,8 +12,10 @@ from tests.calling import Run
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
 from tests.service.stepped import unlike
+from twinsieve.pipeline.audit.verdict import Outcome, verdict_of
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.input_position import read_position
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Header, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
@@ -109,6 +111,17 @@ def columns(
     ]
 
 
+def told(
+    settings: Settings, cluster: MemoryCluster, at: str
+) -> tuple[Outcome, tuple[str, str | None] | None]:
+    """What `why` says of a message: its fate, and its leader with the text."""
+    position = read_position(at)
+    assert position is not None
+    account = verdict_of(settings, MemoryBroker(cluster), SystemClock(), position, 20_000)
+    leader = account.drop.leader if account.drop is not None else None
+    return account.outcome, (str(leader), leader.text) if leader is not None else None
+
+
 @pytest.mark.parametrize("beside", [False, True])
 def test_a_wrong_setting_is_undone(
     wrong: Settings, settings: Settings, cluster: MemoryCluster, beside: bool
@@ -131,11 +144,16 @@ def test_a_wrong_setting_is_undone(
     for row, (_, _, _, headers) in enumerate(columns(cluster, DUP)):
         assert headers["twinsieve-origin"] == b"posts[0]@%d" % (30 + row)
         assert headers["twinsieve-leader"] == b"posts.dead[0]@%d" % places[row]
+    assert told(settings, cluster, f"posts.dead[0]@{places[0]}") == (Outcome.KEPT, None)
+    leader = f"posts.dead[0]@{places[0]}"
+    assert told(settings, cluster, f"posts.dead[0]@{places[30]}") == (Outcome.DROPPED, (leader, unlike(0)))
     again = redrive(settings, cluster)
     assert (again.finished, again.kinds - Counter({Kind.REPLAYED: 40})) == (True, Counter())
     if service is not None:
         write(cluster, Partition("posts", 1), value_of(3))
         wait_for(lambda: came_out(cluster, DUP) == 11, "a copy of what was redriven is dropped")
+        leader = f"posts.dead[0]@{places[3]}"
+        assert told(settings, cluster, "posts[1]@0") == (Outcome.DROPPED, (leader, unlike(3)))
         service.end()
     assert came_out(cluster, OUT, DUP, DEAD) == 80 + beside
 
