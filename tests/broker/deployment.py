@@ -111,7 +111,19 @@ class Deployment:
         command += ["run", "-c", str(self.file), "--member", member, "--role", role]
         for pair in (f"http.listen={listen}", *self._sets):
             command += ["--set", pair]
-        with open(self.log(member + tag), "ab") as log:
+        return self._spawn(member + tag, command)
+
+    def redrive(self, member: str) -> subprocess.Popen[bytes]:
+        """Start `twinsieve redrive` under this member name."""
+        return self._spawn(member, [*self._program, "redrive", "-c", str(self.file), "--member", member])
+
+    def set(self, section: str, **values: object) -> None:
+        """Change settings in the file; processes that start from now on have them."""
+        self.settings[section] |= values
+        self.file.write_text(yaml.safe_dump(self.settings))
+
+    def _spawn(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        with open(self.log(name), "ab") as log:
             process = subprocess.Popen(
                 command,
                 cwd=_ROOT,
@@ -122,7 +134,7 @@ class Deployment:
                 # To the program a variable of the tests is a key of its settings, misspelt.
                 env={name: value for name, value in os.environ.items() if name != LONG},
             )
-        self.processes[member + tag] = process
+        self.processes[name] = process
         return process
 
     def log(self, name: str) -> Path:
