@@ -200,6 +200,18 @@ def test_a_second_redrive_judges_nothing_but_what_failed_again(tmp_path: Path) -
     assert letters.died_again() - dead == Counter(failed), "once in each run"
 
 
+def test_two_redrives_at_once_share_the_work_although_they_began_at_other_ends() -> None:
+    letters = DeadLetters()
+    first = letters.redrive("one")
+    letters.world.run(3)
+    letters.start()
+    letters.produce(0, [b"\xff later %d" % number for number in range(3)])
+    letters.world.run(10)
+    second = letters.redrive("two")
+    letters.world.run_until(lambda: first.finished and second.finished)
+    letters.check(VALUES)
+
+
 def test_what_dies_after_the_start_waits_for_the_next_run() -> None:
     letters = DeadLetters()
     letters.start()
