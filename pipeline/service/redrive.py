@@ -175,9 +175,8 @@ def begin_redrive(
     with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
         for reason in reasons:
             group = Names(app).redrive(reason)
-            committed = admin.group_offsets(group, stable=False)
-            # Asked after the offsets, so that a shorter partition has lost messages.
-            ends = reader.end_offsets([*topic.ends])
+            # The ends are asked for after the offsets, so that a partition that ends before has lost messages.
+            committed, ends = admin.group_offsets(group, stable=False), reader.end_offsets([*topic.ends])
             if _moves(topic, reason, committed, ends):
                 if admin.members(group):
                     raise BrokerError(
@@ -185,7 +184,7 @@ def begin_redrive(
                         "seconds ago; its offsets are moved when it is gone",
                         retryable=True,
                     )
-                committed = admin.group_offsets(group)
+                committed, ends = admin.group_offsets(group), reader.end_offsets([*topic.ends])
                 admin.set_group_offsets(group, _moves(topic, reason, committed, ends))
             if warns:
                 _warn_of_lost(topic, reason, committed)
