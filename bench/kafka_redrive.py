@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--letters", type=int, default=100_000, help="dead letters")
     parser.add_argument("--rate", type=float, default=1_000.0, help="messages a second that come in")
     parser.add_argument("--kills", type=int, default=8, help="times that `redrive` is killed")
+    parser.add_argument("--pause", type=float, default=10.0, help="seconds between kills of the others")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep-logs", action="store_true")
     options = parser.parse_args()
@@ -174,6 +175,7 @@ class _Redriven:
         """Run the command until it is done; it is killed as often as asked, and so are the others."""
         every = self._options.letters // (self._options.kills + 1)
         process, killed, next_at = self._start_redrive(), 0, every
+        due_s = time.monotonic() + self._options.pause
         while True:
             self._supervise()
             code = process.poll()
@@ -187,7 +189,8 @@ class _Redriven:
                 for name in victims:
                     self._deployment.signal(name, signal.SIGKILL)
                     self._kills[name] += 1
-            elif self._dice.random() < 0.01:
+            elif time.monotonic() >= due_s:
+                due_s = time.monotonic() + self._dice.uniform(0.5, 1.5) * self._options.pause
                 name = self._dice.choice("ab")
                 self._deployment.signal(name, signal.SIGKILL)
                 self._kills[name] += 1

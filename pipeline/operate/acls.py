@@ -23,8 +23,8 @@ class Grant:
 
 
 def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
-    """The permissions that `run` and `redrive` need. Grant them to no other user, because a user that can write to
-    internal topics can suppress messages.
+    """The permissions that `run` and `redrive` need. Grant them to no other user, because a user that can
+    write to internal topics can suppress messages.
 
     If snapshots are shared, the index deletes the parts of log and decisions that the snapshots cover. For
     this it needs Delete on both topics; Kafka has no smaller permission.

@@ -175,7 +175,7 @@ def begin_redrive(
     with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
         for reason in reasons:
             group = Names(app).redrive(reason)
-            # The ends are asked for after the offsets, so that a partition that ends before has lost messages.
+            # The ends are asked for after the offsets: a partition that ends before one has lost messages.
             committed, ends = admin.group_offsets(group, stable=False), reader.end_offsets([*topic.ends])
             if _moves(topic, reason, committed, ends):
                 if admin.members(group):
