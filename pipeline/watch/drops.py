@@ -18,6 +18,7 @@ from twinsieve.pipeline.basics.printable import beginning
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import Partition, Records
+from twinsieve.pipeline.broker.redriven import held_by
 from twinsieve.pipeline.messages.columns import likeness_of
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.wire.positions import unpack_position
@@ -186,7 +187,7 @@ def _leader(packed: int, topics: dict[int, str]) -> tuple[InputPosition | None, 
     name = topics.get(position.topic_number)
     if name is None:
         return None, _CREATED_AGAIN
-    place = InputPosition(Partition(name, position.partition), position.offset)
+    place = InputPosition(Partition(held_by(name), position.partition), position.offset)
     # A topic that was created again has the name of the old one, and other messages at its offsets.
     own = next(iter(topics))
     is_old = topics[own] == name and position.topic_number != own

@@ -172,3 +172,9 @@ def test_leader_that_no_topic_can_show_is_not_asked_for() -> None:
         "not known",
     ]
     assert NOT_READ not in whys
+
+
+def test_a_leader_that_was_redriven_is_looked_for_among_the_dead_letters() -> None:
+    worker = Worker()
+    worker.emit([post("a")], leaders=[leader(1, 0, 5)], topics={0: "posts", 1: "posts.dead:missing_field"})
+    assert worker.drops.without_leader() == [InputPosition(Partition("posts.dead", 0), 5)]
