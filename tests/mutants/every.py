@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, RETENTION, Mutant
 from tests.mutants.protocol import PROTOCOL
+from tests.mutants.redrive import REDRIVE
 
 WORKER = "pipeline/worker/worker.py"
 SESSION = "pipeline/worker/session.py"
@@ -1323,4 +1324,5 @@ EVERY = (
     *MEMORY,
     *PIECES_OF_BYTES,
     *PROTOCOL,
+    *REDRIVE,
 )
