@@ -69,7 +69,7 @@ def test_every_share_with_an_interval_is_one_of_the_counts(page: str) -> None:
 def test_every_number_of_right_drops_in_the_prose_of_the_readme_is_one_of_the_counts() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     known = {f"{right} of {right + wrong}" for right, wrong, _, _ in rows_of_counts()}
-    section = text[text.index("## Which profile") : text.index("## In Python")]
+    section = text.partition("## Which profile")[2].partition("\n## ")[0]
     found = _OF.findall(section)
     assert found
     assert set(found) <= known

@@ -10,6 +10,7 @@ import pytest
 
 from tests.calling import setting
 from tests.docs.documents import DOCUMENTS, code_in, commands, name_of
+from twinsieve import Sieve
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
@@ -87,16 +88,40 @@ def test_the_commands_of_a_page_run(
         assert code == 0, f"{words}: {printed.err}"
 
 
-def test_the_headers_that_the_readme_names_are_all_there_are(root: Path) -> None:
-    named = set(re.findall(r"`(twinsieve-[a-z-]+)[:`]", (root / "README.md").read_text("utf-8")))
+def test_the_example_of_the_readme_is_what_the_default_settings_do(root: Path) -> None:
+    rows = re.findall(
+        r"^\| (\d) \| (.*?) \| (.*?) \|$", (root / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    texts = [text for _, text, _ in rows]
+    sieve = Sieve()
+    verdicts = sieve.judge(texts)
+    for verdict, (number, _, result) in zip(verdicts, rows, strict=True):
+        assert int(number) == verdict.position + 1
+        leader = "" if verdict.leader is None else f" copy of {verdict.leader + 1}"
+        if verdict.stage == "near":
+            leader += f", similarity {verdict.similarity:.4f}"
+        if verdict.apart_from is not None:
+            similarity = sieve.similarity(texts[verdict.apart_from], texts[verdict.position])
+            leader = f": similarity to {verdict.apart_from + 1} is {similarity:.4f}, but"
+        assert result.startswith(("kept" if verdict.kept else verdict.stage) + leader), result
+
+
+def test_the_table_of_headers_names_all_there_are(root: Path) -> None:
+    page = (root / "docs" / "OPERATIONS.md").read_text("utf-8")
+    table = page.partition("## What comes out")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(twinsieve-[a-z-]+)[:`]", table))
     assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, SHARED, NOTE, KEPT_APART}
 
 
-def test_the_headers_that_the_readme_shows_are_those_of_the_first_posts(root: Path) -> None:
+def test_the_table_of_headers_shows_those_of_the_first_posts(root: Path) -> None:
     """A test on a real broker prints these again."""
+    printed = set(re.findall(r"(twinsieve-[a-z]+):([^,\s]+)", (root / "README.md").read_text("utf-8")))
     page = (root / "docs" / "OPERATIONS.md").read_text("utf-8")
-    printed = set(re.findall(r"(twinsieve-[a-z]+):([^,\s]+)", page))
-    shown = dict(re.findall(r"`(twinsieve-[a-z]+): ([^`]+)`", (root / "README.md").read_text("utf-8")))
+    shown = dict(
+        re.findall(
+            r"`(twinsieve-[a-z]+): ([^`]+)`", page.partition("## What comes out")[2].partition("\n## ")[0]
+        )
+    )
     assert {(name, shown[name]) for name in (ORIGIN, REASON, STAGE, LEADER, SIMILARITY)} <= printed
 
 
