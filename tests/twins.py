@@ -29,6 +29,7 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.judge.scheme import SchemeConfig
 from twinsieve.stages.window.segments import IntoFile
 
 
@@ -41,6 +42,7 @@ class TinyScheme:
     """Digest of the text; the SimHash column holds a digest of the text without case, for another rule."""
 
     scheme_id = "tiny"
+    config = SchemeConfig()
 
     def read(self, texts: list[str], keys: list[bytes] | None = None) -> tuple[Bodies, Fingerprints]:
         n = len(texts)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.index.ends import JudgedUnder
 
 MAX_BLOCKS = 32
 MAX_STEP_BYTES = 32 << 20
@@ -32,6 +33,7 @@ class IndexConfig:
     snapshot_every_s: a snapshot is due when the blocks that are in no snapshot are this old
     check_s: an idle index checks once in this time that no other process has taken its place
     output: the output topic, which is committed with every log offset; empty if nothing is emitted
+    under: the settings of this process, which are committed once it has judged under them
     trim_log: delete the part of the log that the oldest snapshot contains (if snapshots are on shared
         storage)
     workers, seeders: consumer groups of the workers and of `seed`. Messages that only `seed` reads are in the
@@ -58,6 +60,7 @@ class IndexConfig:
     trim_log: bool
     needs_snapshots: bool
     output: str
+    under: JudgedUnder
     workers: str
     seeders: str
     redrivers: str

@@ -21,22 +21,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.stages.errors import StateError
 
 
+class JudgedUnder(NamedTuple):
+    """The settings under which an app has judged; each field is empty if that is not recorded.
+
+    reading: digest of the `input` settings under which a message with a text was judged
+    scheme: hash of the fingerprint scheme of the decisions, as hex digits; fixed: its settings, as JSON
+    """
+
+    reading: str = ""
+    scheme: str = ""
+    fixed: str = ""
+
+
 def committed_record(
-    log_offset: int, decisions_end: int, output: str = "", *, behind_snapshots: bool = False
+    log_offset: int,
+    decisions_end: int,
+    output: str = "",
+    *,
+    behind_snapshots: bool = False,
+    under: JudgedUnder = JudgedUnder(),  # noqa: B008 - a constant
 ) -> Committed:
     """What the index commits: the log offset. Its metadata contain the least end of the decisions, whether
-    the part of the log that snapshots contain is deleted, and the output topic (empty if nothing is emitted).
+    the part of the log that snapshots contain is deleted, the output topic (empty if nothing is emitted), and
+    under which settings the app has judged.
 
-    >>> committed_record(7, 12, "posts-unique")
-    Committed(offset=7, metadata='2 12 0 posts-unique')
+    >>> committed_record(7, 12, "posts-unique", under=JudgedUnder("1f", "2e", '{"profile":"plain"}'))
+    Committed(offset=7, metadata='3 12 0 posts-unique 1f 2e {"profile":"plain"}')
     """
-    return Committed(log_offset, f"2 {decisions_end} {int(behind_snapshots)} {output}".rstrip())
+    texts = [text or "-" for text in (output, under.reading, under.scheme)]
+    metadata = f"3 {decisions_end} {int(behind_snapshots)} {' '.join(texts)} {under.fixed}"
+    return Committed(log_offset, metadata.rstrip())
 
 
 def recorded_decisions_end(committed: Committed | None) -> int:
@@ -66,19 +86,31 @@ def recorded_output(committed: Committed | None) -> str:
 
     >>> recorded_output(committed_record(7, 12, "posts-unique")), recorded_output(Committed(7))
     ('posts-unique', '')
-    >>> recorded_output(Committed(7, "1 12 posts-unique"))
-    'posts-unique'
+    >>> [recorded_output(Committed(7, metadata)) for metadata in ("1 12 unique", "2 12 0 unique")]
+    ['unique', 'unique']
     """
     return _recorded(committed)[2]
 
 
-def _recorded(committed: Committed | None) -> tuple[str, str, str]:
-    """The three metadata fields of `committed_record`, as text; empty texts if there are none."""
-    version, *parts = (committed.metadata if committed is not None else "").split(" ")
+def recorded_under(committed: Committed | None) -> JudgedUnder:
+    """The settings under which the app of this index has judged.
+
+    >>> recorded_under(committed_record(7, 12, under=JudgedUnder("1f", "2e", '{"scope":"[a, b]"}'))).fixed
+    '{"scope":"[a, b]"}'
+    >>> recorded_under(Committed(7, "2 12 0 posts-unique"))
+    JudgedUnder(reading='', scheme='', fixed='')
+    """
+    return JudgedUnder(*_recorded(committed)[3:])
+
+
+def _recorded(committed: Committed | None) -> tuple[str, ...]:
+    """The six metadata fields of `committed_record`, as text; empty texts for those that are missing."""
+    version, *parts = (committed.metadata if committed is not None else "").split(" ", 6)
     if version == "1":
         parts[1:1] = ["0"]
-    end, behind, output, *_ = [*parts, "", "", ""]
-    return (end, behind, output) if version in ("1", "2") else ("", "", "")
+    if version not in ("1", "2", "3"):
+        parts = []
+    return tuple("" if part == "-" else part for part in [*parts, *[""] * 6][:6])
 
 
 @dataclass(frozen=True, slots=True)

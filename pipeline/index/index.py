@@ -40,7 +40,12 @@ from twinsieve.pipeline.broker.records import (
     Partition,
 )
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexConfig, IndexPhase, IndexStep
-from twinsieve.pipeline.index.ends import Ends, recorded_behind_snapshots, snapshots_missing
+from twinsieve.pipeline.index.ends import (
+    Ends,
+    recorded_behind_snapshots,
+    recorded_under,
+    snapshots_missing,
+)
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
@@ -154,7 +159,15 @@ class Index:
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
         journals = None if store is None else partial(_journal, store, sieves, self.notices.append)
         restored = restore_point(
-            store, self._ids, config.scheme, sieves, log_begins, self.notices, journals, watch
+            store,
+            self._ids,
+            config.scheme,
+            config.under.fixed,
+            sieves,
+            log_begins,
+            self.notices,
+            journals,
+            watch,
         )
         self.state = restored.state
         self._journal = restored.journal
@@ -163,7 +176,7 @@ class Index:
             self.state.sieve.seal_into(self._journal.write_segment)
         self.snapshots = SnapshotWriter(
             *(store, self._journal, self._ids, config.scheme, background, clock),
-            *(config.snapshot_every_s, watch, restored.numbering),
+            *(config.snapshot_every_s, watch, restored.numbering, config.under.fixed),
         )
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
@@ -400,6 +413,7 @@ class Index:
         self.state.pass_over(ends.go_on)
         self._recorded = ends.recorded
         writer.behind_snapshots = self._config.needs_snapshots and recorded_behind_snapshots(committed)
+        writer.under = recorded_under(committed)
         consumer.seek(log, self.state.next_offset)
         consumer.resume([log])
         self.snapshots.live(self.follower.since_ms)
@@ -435,6 +449,7 @@ class Index:
         rulings: list[tuple[Ruling, int]] = []
         waiting: list[tuple[_Read, Asked]] = []
         step_bytes = rows = 0
+        has_texts = False
         for read in blocks:
             step_bytes += len(read.data)
             is_late = self._clock.monotonic_s() - began_s >= max_s or step_bytes > self._config.max_step_bytes
@@ -449,6 +464,7 @@ class Index:
                 rulings.append(self._refuse(read, error))
                 continue
             waiting.append((read, asked))
+            has_texts = has_texts or len(asked.block.batch) > 0
             rows += len(asked.block)
             if asked.given_up or rows >= self._pace.rows:
                 rulings += self._rule(waiting)
@@ -465,7 +481,7 @@ class Index:
                 self.follower.mark(self.follower.decisions_end())
                 self._marked_s = self._clock.monotonic_s()
             # Step 3: write decisions, answers and the log offset in one transaction.
-            self._commit(rulings, membership)
+            self._commit(rulings, membership, has_texts=has_texts)
         except AbortableError as error:
             self._pace.refused(len(rulings))
             # Check the topic ids before the restore: a new index would take a topic that was created again
@@ -523,7 +539,9 @@ class Index:
             return read.stamp_ms
         return min(block.arrival_ms, self._clock.now_ms() + _CLOCKS_DIFFER_MS)
 
-    def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
+    def _commit(
+        self, rulings: list[tuple[Ruling, int]], membership: Membership, *, has_texts: bool = False
+    ) -> None:
         if self._writer is None:
             raise StateError(
                 f"{self._config.log}: not assigned to this process, so it cannot write decisions"
@@ -535,7 +553,7 @@ class Index:
         # the skipped blocks records that they were skipped.
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
-        self._writer.commit(rulings, self._recorded, membership, unreachable)
+        self._writer.commit(rulings, self._recorded, membership, unreachable, has_texts=has_texts)
         if self._writer.behind_snapshots:
             self._trim()
         self._checked_s = self._clock.monotonic_s()

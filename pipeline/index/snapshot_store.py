@@ -5,7 +5,8 @@ rest (`pipeline/pieces/`). The newest `keep` snapshots stay, and with them the f
 of a snapshot identifies its log: snapshots of a deleted log are neither read nor counted, whatever their
 offsets are.
 
-A snapshot consists of a header, the list of files, the ledger, the sieve, and a checksum of all that. The
+A snapshot consists of a header, the settings of the scheme, the list of files, the ledger, the sieve, and a
+checksum of all that. The
 checksum is computed while the sieve is read, so damage is noticed only at the end.
 """
 
@@ -27,10 +28,12 @@ from twinsieve.pipeline.pieces.storage import PARTIAL, Storage
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.stages.errors import StateError
 
-_HEADER = struct.Struct("<4sH16s16s16s16sqqQQQ")
+_HEADER = struct.Struct("<4sH16s16s16s16sqqQQQQ")
+_HEADER_4 = struct.Struct("<4sH16s16s16s16sqqQQQ")
+"""That of version 4, in which the settings of the scheme are missing."""
 _MAGIC = b"TSVS"
-_VERSION = 4
-"""Format version of a snapshot; no other version is read."""
+_VERSION = 5
+"""Format version of a snapshot; version 4 is read too."""
 _DIGEST_SIZE = 32
 NUMBERING_SIZE = 16
 _CHUNK_BYTES = 1 << 20
@@ -61,12 +64,14 @@ class Snapshot(Stamp):
     files: the files with the rest of the sieve
     numbering: random id; sieves with the same one give the same kept message the same number, so that one
         process may use the files of another
+    fixed: settings of the fingerprint scheme, as JSON
     """
 
     ledger: bytes
     sieve: Callable[[BinaryIO], None]
     files: tuple[StateFile, ...] = ()
     numbering: bytes = bytes(NUMBERING_SIZE)
+    fixed: str = ""
 
 
 class _NewerError(UnreadableError):
@@ -78,7 +83,7 @@ class SnapshotReader:
 
     stamp: which state it holds; trust nothing that was read before `ledger` has returned
     files: the files with the rest of the sieve; storage: the folder that they are in
-    numbering: as in `Snapshot`
+    numbering, fixed: as in `Snapshot`; `fixed` is empty in version 4
     stream: the whole snapshot; it must stay open while the snapshot is read
     name: names the snapshot in errors
     raises: UnreadableError if it cannot be a complete snapshot
@@ -90,28 +95,34 @@ class SnapshotReader:
         self.storage = storage
         self._size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
-        self._start = stream.read(_HEADER.size)
-        if self._size < _HEADER.size + _DIGEST_SIZE or self._start[:4] != _MAGIC:
+        start = stream.read(_HEADER.size)
+        if self._size < _HEADER_4.size + _DIGEST_SIZE or start[:4] != _MAGIC:
             raise UnreadableError(
                 f"{name}: is not a snapshot of an index; delete it if there is an older one or the whole log"
             )
-        version = struct.unpack_from("<H", self._start, 4)[0]
-        if version != _VERSION:
+        version = struct.unpack_from("<H", start, 4)[0]
+        if version not in (4, _VERSION):
             raise (_NewerError if version > _VERSION else UnreadableError)(
-                f"{name}: snapshot format {version}, this program reads {_VERSION}; "
+                f"{name}: snapshot format {version}, this program reads 4 and {_VERSION}; "
                 "delete it or run the program that wrote it"
             )
+        header = _HEADER_4 if version == 4 else _HEADER
+        if self._size < header.size + _DIGEST_SIZE:
+            raise self._damaged()
         _, _, scheme, log_id, decisions_id, self.numbering, next_offset, decisions_from, *sizes = (
-            _HEADER.unpack(self._start)
+            header.unpack(start[: header.size])
         )
         self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme)
-        self._files_size, self._ledger_size, self._sieve_size = sizes
-        if self._size != _HEADER.size + sum(sizes) + _DIGEST_SIZE:
+        files_size, self._ledger_size, self._sieve_size, fixed_size = [*sizes, 0][:4]
+        if self._size != header.size + sum(sizes) + _DIGEST_SIZE:
             raise self._damaged()
-        self._listed = stream.read(self._files_size)
+        stream.seek(header.size)
+        fixed, listed = stream.read(fixed_size), stream.read(files_size)
+        self._head = start[: header.size] + fixed + listed
         try:
-            self.files = decode_files(self._listed)
-        except StateError:
+            self.fixed = fixed.decode()
+            self.files = decode_files(listed)
+        except (StateError, UnicodeDecodeError):
             raise self._damaged() from None
         self._ledger = b""
         self._rest: _Part | None = None
@@ -138,11 +149,11 @@ class SnapshotReader:
 
     def _begin(self) -> _Part:
         """Read the ledger, which comes before the sieve; returns a stream of the sieve."""
-        self._stream.seek(_HEADER.size + self._files_size)
+        self._stream.seek(len(self._head))
         head = self._part(self._ledger_size)
         self._ledger = b"".join(iter(lambda: head.read(_CHUNK_BYTES), b""))
         rest = self._part(self._sieve_size)
-        rest.digest.update(self._start + self._listed)
+        rest.digest.update(self._head)
         rest.digest.update(self._ledger)
         self._rest = rest
         return rest
@@ -290,16 +301,18 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     count its bytes, because the header comes before it and holds its length."""
     counted = WatchedStream(None, lambda _: watch(Moved("writing", 0, 0)))
     snapshot.sieve(cast("BinaryIO", counted))
-    files = encode_files(snapshot.files)
-    size = _HEADER.size + len(files) + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
+    files, fixed = encode_files(snapshot.files), snapshot.fixed.encode()
+    size = _HEADER.size + len(fixed) + len(files) + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
     digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     hashed = WatchedStream(stream, lambda _: watch(Moved("writing", hashed.count, size)), digest)
     hashed.write(
         _HEADER.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id, snapshot.numbering,
             snapshot.next_offset, snapshot.decisions_from, len(files), len(snapshot.ledger), counted.count,
+            len(fixed),
         )
     )  # fmt: skip
+    hashed.write(fixed)
     hashed.write(files)
     hashed.write(snapshot.ledger)
     snapshot.sieve(cast("BinaryIO", hashed))

@@ -23,6 +23,7 @@ from twinsieve.pipeline.pieces.journal import Cut, Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.settings.fixed import decode_fixed, differing
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.window.segments import IntoFile
@@ -73,6 +74,7 @@ class SnapshotWriter:
     every_s: the next snapshot is due when the oldest block that a restore would have to replay is this old
     watch: called for written bytes, but only while the caller waits for the end of a write
     numbering: as in `Snapshot`, of the snapshot that was restored; None for a new one
+    fixed: as in `Snapshot`
     stored_ms: when the last snapshot was stored, None before the first
     failures: number of failed writes; bytes_written: bytes of stored snapshots and of all their files. The
         caller adds both to its counters and sets them to 0
@@ -89,11 +91,13 @@ class SnapshotWriter:
         every_s: float,
         watch: Watch = no_watch,
         numbering: bytes | None = None,
+        fixed: str = "",
     ) -> None:
         self._store = store
         self._journal = journal
         self._ids = ids
         self._scheme = scheme
+        self._fixed = fixed
         self._background = background
         self._clock = clock
         self._every_s = every_s
@@ -206,7 +210,7 @@ class SnapshotWriter:
             self.pause_s = self._clock.monotonic_s() - self._began_s
         snapshot = Snapshot(
             state.next_offset, decisions_from, *self._ids, self._scheme, ledger_to_bytes(state.ledger),
-            cut.frozen.write, numbering=self._numbering,
+            cut.frozen.write, numbering=self._numbering, fixed=self._fixed,
         )  # fmt: skip
         self._running = self._background.submit(self._write, self._store, self._journal, snapshot, cut)
 
@@ -341,6 +345,7 @@ def restore_point(
     store: SnapshotStore | None,
     ids: tuple[bytes, bytes],
     scheme: bytes,
+    fixed: str,
     sieves: Sieves,
     log_begins: int,
     notices: list[str],
@@ -352,6 +357,7 @@ def restore_point(
     A snapshot under other settings is skipped as long as the log is complete, because the log can restore
     everything. If the beginning of the log was deleted, the snapshot's ledger is used all the same, and those
     parts of its sieve that fit, so that judged messages stay judged.
+    scheme, fixed: fingerprint scheme of this process, and its settings (as in `JudgedUnder`)
     log_begins: offset of the first block that is left; notices: receives the reasons why snapshots cannot be
         used; watch: called while a snapshot is read
     open_journal: makes the journal of a sieve that has kept nothing; None without a store
@@ -372,7 +378,10 @@ def restore_point(
             ):
                 journal = open_journal()
                 undo.callback(journal.close)
-                restored = _restored(snapshot, files, journal, ids[1], scheme, sieves, log_begins, notices)
+                if snapshot.stamp.scheme != scheme:
+                    snapshot.ledger()
+                    raise StateError(_other_scheme(snapshot.fixed, fixed))
+                restored = _restored(snapshot, files, journal, ids[1], sieves, log_begins, notices)
                 undo.pop_all()
                 return restored
         except StateError as error:
@@ -412,7 +421,6 @@ def _restored(
     files: SavedFiles,
     journal: Journal,
     decisions_id: bytes,
-    scheme: bytes,
     sieves: Sieves,
     log_begins: int,
     notices: list[str],
@@ -422,8 +430,6 @@ def _restored(
     try:
         if snapshot.stamp.decisions_id != decisions_id:
             raise StateError("a snapshot is ignored: it belongs to another decisions topic")
-        if snapshot.stamp.scheme != scheme:
-            raise StateError("a snapshot is ignored: it was written with another fingerprint scheme")
         sieve, held = _sieve(snapshot, files, journal.write_segment, sieves, log_begins, notices)
     except UnreadableError:
         raise
@@ -435,6 +441,12 @@ def _restored(
     numbering = snapshot.numbering if held is snapshot.files else None
     journal.resume(sieve.stats().kept, held)
     return Restored(state, journal, snapshot.stamp.decisions_from, numbering)
+
+
+def _other_scheme(was: str, now: str) -> str:
+    """Why a snapshot of another fingerprint scheme is ignored. was, now: settings of both schemes, as JSON"""
+    differ = f" ({differing(decode_fixed(was), decode_fixed(now))})" if was else ""
+    return f"a snapshot is ignored: it was written with another fingerprint scheme{differ}"
 
 
 def _sieve(

@@ -14,7 +14,7 @@ from twinsieve.pipeline.broker.records import (
     Messages,
 )
 from twinsieve.pipeline.index.config import TOGETHER_ROWS, IndexConfig, IndexStep
-from twinsieve.pipeline.index.ends import committed_record
+from twinsieve.pipeline.index.ends import JudgedUnder, committed_record
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
 _MAX_STEPS = 16
@@ -80,12 +80,14 @@ class DecisionWriter:
     decisions_end: the decisions topic reaches at least to this offset. Once this object is made, no other
         index can record decisions, so that it is enough to follow them up to here.
     behind_snapshots: whether the part of the log that snapshots contain is deleted; each commit records this
+    under: the settings under which the app has judged, as they are on record; each commit records them again
     """
 
     def __init__(self, broker: Broker, config: IndexConfig, hook: Hook, reader: Reader) -> None:
         self._config = config
         self._hook = hook
         self.behind_snapshots = False
+        self.under = JudgedUnder()
         topics = (config.decisions.topic, config.verdicts)
         self.transactor = broker.transactor(config.transactional_id, topics)
         try:
@@ -100,12 +102,15 @@ class DecisionWriter:
         log_offset: int,
         membership: Membership,
         unreachable: Collection[int],
+        *,
+        has_texts: bool = False,
     ) -> None:
         """Write one transaction with decisions, answers and the log offset.
 
         rulings: each with the number of the verdicts partition for its answer
         log_offset: log offset after the blocks of the rulings
         unreachable: verdicts partitions that cannot be written; workers ask again for those answers
+        has_texts: whether a message with a text was judged
         raises: AbortableError if the transaction failed, so that nothing in it counts
         """
         config = self._config
@@ -119,8 +124,15 @@ class DecisionWriter:
                 answers.setdefault(reply, Messages()).add(None, answer)
         # The transaction's commit marker takes one offset, too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
+        if rulings:
+            reading = config.under.reading if has_texts else self.under.reading
+            self.under = config.under._replace(reading=reading)
         record = committed_record(
-            log_offset, decisions_end, config.output, behind_snapshots=self.behind_snapshots
+            log_offset,
+            decisions_end,
+            config.output,
+            behind_snapshots=self.behind_snapshots,
+            under=self.under,
         )
         self._transact(decisions, answers, record, membership)
         self.decisions_end = decisions_end

@@ -23,6 +23,7 @@ from twinsieve.pipeline.index.config import (
     UNREAD_S,
     IndexConfig,
 )
+from twinsieve.pipeline.index.ends import JudgedUnder
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
@@ -32,6 +33,7 @@ from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.pieces import Watch, no_watch
 from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.settings.fixed import encode_fixed, fixed_settings, reading_digest
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.pipeline.settings.proposal import proposal_for
@@ -134,6 +136,7 @@ class Builder:
             trim_log=trims_log(settings),
             needs_snapshots=self.needs_snapshots,
             output=settings.output.topic if self.emit or self.job == "seed" else "",
+            under=judged_under(settings, self.scheme),
             workers=names.workers,
             seeders=names.seed,
             redrivers=names.redrivers,
@@ -239,6 +242,12 @@ def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
     if settings.exact.fields or settings.scope or settings.near.same_id == "pass":
         named.append(KEYS_BY)
     return scheme_hash(f"{scheme.scheme_id} {orjson.dumps(named).decode()}")
+
+
+def judged_under(settings: Settings, scheme: Scheme) -> JudgedUnder:
+    """What stands on record of an app that has judged under these settings."""
+    fixed = encode_fixed(fixed_settings(settings, scheme.config))
+    return JudgedUnder(reading_digest(settings.input), wire_scheme(settings, scheme).hex()[:16], fixed)
 
 
 def make_scheme(settings: Settings) -> Scheme:

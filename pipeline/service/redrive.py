@@ -23,7 +23,7 @@ from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, input_id
 from twinsieve.pipeline.operate.dead_letters import LetterTopic, letter_topic, redrive_marks, survey
-from twinsieve.pipeline.service.build import Builder, make_scheme
+from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -103,7 +103,12 @@ def run_redrive(
     scheme = make_scheme(settings)
 
     def begin() -> list[Pass]:
-        check_topics(settings, connect(settings), auto_create=settings.topics.auto_create)
+        check_topics(
+            settings,
+            connect(settings),
+            under=judged_under(settings, scheme),
+            auto_create=settings.topics.auto_create,
+        )
         with closing(connect(settings)) as broker:
             topic = letter_topic(settings, broker, since_ms)
             reasons = [reason] if reason is not None else _reasons(settings, broker, clock, topic)

@@ -19,7 +19,7 @@ from typing import Literal
 
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
-from twinsieve.pipeline.service.build import Builder, make_scheme
+from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
@@ -104,18 +104,19 @@ def run_service(
         slot, background = stack.enter_context(process(settings, member))
         figures.member = slot
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
-        until_answered(
-            lambda: check_topics(
+        scheme = make_scheme(settings)
+
+        def check() -> None:
+            check_topics(
                 settings,
                 connect(settings),
+                under=judged_under(settings, scheme),
                 auto_create=settings.topics.auto_create or dry_run,
                 emits=not dry_run,
                 same_output=not (dry_run or move_output),
-            ),
-            clock,
-            stop,
-            lambda error: status.go(ProcessPhase.WAITING, str(error)),
-        )
+            )
+
+        until_answered(check, clock, stop, lambda error: status.go(ProcessPhase.WAITING, str(error)))
         if stop.is_set():
             return
         # Compile before joining a group: a member that compiled during a step would delay the messages of its
@@ -124,7 +125,6 @@ def run_service(
         warm_up(log_progress, stopped=stop.is_set)
         if stop.is_set():
             return
-        scheme = make_scheme(settings)
         metrics.set_info(settings.app, role, scheme.scheme_id)
         builder = Builder(
             settings,

@@ -20,7 +20,7 @@ from twinsieve.pipeline.broker.mark import moved, name_topic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Partition
-from twinsieve.pipeline.service.build import Builder, make_scheme
+from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -85,13 +85,6 @@ def run_seed(
     stop = stop or threading.Event()
     scheme = make_scheme(settings)
 
-    def begin() -> dict[Partition, int]:
-        check_topics(settings, connect(settings), auto_create=settings.topics.auto_create, beside_seed=True)
-        return begin_seed(settings, topic, connect(settings), since_ms)
-
-    ends = until_answered(begin, clock, stop)
-    if ends is None:
-        return SeedResult()
     source = settings.input.model_copy(
         update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
     )
@@ -99,6 +92,20 @@ def run_seed(
         update={"poll_messages": min(settings.kafka.poll_messages, POLL_MESSAGES)}
     )
     seeding = settings.model_copy(update={"input": source, "kafka": kafka})
+
+    def begin() -> dict[Partition, int]:
+        check_topics(
+            settings,
+            connect(settings),
+            under=judged_under(settings, scheme),
+            auto_create=settings.topics.auto_create,
+            beside_seed=True,
+        )
+        return begin_seed(settings, topic, connect(settings), since_ms)
+
+    ends = until_answered(begin, clock, stop)
+    if ends is None:
+        return SeedResult()
     metrics = Metrics(clock)
     with process(settings, member) as (slot, background), closing(connect(settings)) as broker:
         builder = Builder(

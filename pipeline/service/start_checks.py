@@ -1,9 +1,11 @@
-"""Checks of `run` and `seed` at the start: the topics, the output of the app, a `seed` that is still running.
+"""Checks of `run` and `seed` at the start: the topics, the output of the app, the settings that the app is
+fixed to, a `seed` that is still running.
 
 The checks are repeated until a broker answers, and can be stopped meanwhile; an error that waiting cannot
 repair ends them. An app has only one output topic, because with two outputs each pipeline would suppress
 messages of the other. So the index stores the name of the output topic with each log offset that it commits,
-and a second pipeline with the same app name finds it there.
+and a second pipeline with the same app name finds it there. The settings that an app is fixed to are stored
+beside it.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from typing import TypeVar
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import BrokerError, Partition
-from twinsieve.pipeline.index.ends import recorded_output
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
+from twinsieve.pipeline.index.ends import JudgedUnder, recorded_output, recorded_under
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
+from twinsieve.pipeline.settings.fixed import ADVICE, decode_fixed, differing
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.stages.errors import StateError
 
 _log = logging.getLogger("twinsieve")
 _PAUSE_S = 1.0
@@ -86,6 +90,7 @@ def check_topics(
     settings: Settings,
     broker: Broker,
     *,
+    under: JudgedUnder,
     auto_create: bool,
     emits: bool = True,
     same_output: bool = True,
@@ -93,10 +98,12 @@ def check_topics(
 ) -> None:
     """Check the topics, then close the connection. Raise problems that would lose messages; log the others.
 
+    under: what is put on record of these settings (`judged_under`)
     auto_create: create missing topics before the checks; emits: False if the process never writes to outputs
     same_output: raise an error if another output is recorded for the app
     beside_seed: do not warn that a `seed` command, which fills the windows of this app, is running
-    raises: BrokerError with one line for each finding of severity STOPS; a retryable one if no broker answers
+    raises: BrokerError with one line for each finding of severity STOPS; a retryable one if no broker
+        answers; StateError if the app is fixed to other settings
     """
     with closing(broker):
         admin = broker.admin()
@@ -104,8 +111,10 @@ def check_topics(
             for name in create(settings, admin, emits=emits):
                 _log.info("run: created topic %s", name)
         findings = check(settings, admin, emits=emits)
+        committed = committed_by_index(settings.app, admin)
         if same_output:
-            refuse_another_output(settings, admin)
+            refuse_another_output(settings, committed)
+        refuse_other_settings(settings.app, committed, under)
         if not beside_seed:
             _warn_beside_seed(settings, admin)
     for finding in findings:
@@ -138,16 +147,21 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
         )
 
 
-def refuse_another_output(settings: Settings, admin: Admin) -> None:
+def committed_by_index(app: str, admin: Admin) -> Committed | None:
+    """The log offset that the index of this app has committed, with what is on record beside it."""
+    names = Names(app)
+    # Do not wait for stable offsets: the previous index may have died during a transaction, which stays open
+    # until the next index takes over.
+    return admin.group_offsets(names.index, stable=False).get(Partition(names.fingerprints, 0))
+
+
+def refuse_another_output(settings: Settings, committed: Committed | None) -> None:
     """Refuse to start if the output topic recorded for this app is not the configured one. Input topics may
     change.
 
-    raises: BrokerError, with advice, if another output is recorded; a retryable one if no broker answers
+    committed: what the index of the app has committed
+    raises: BrokerError, with advice
     """
-    group = Names(settings.app).index
-    # Do not wait for stable offsets: the previous index may have died during a transaction, which stays open
-    # until the next index takes over.
-    committed = admin.group_offsets(group, stable=False).get(Partition(Names(settings.app).fingerprints, 0))
     recorded = recorded_output(committed)
     if recorded and recorded != settings.output.topic:
         raise BrokerError(
@@ -157,3 +171,16 @@ def refuse_another_output(settings: Settings, admin: Admin) -> None:
             "`twinsieve run --move-output`",
             retryable=False,
         )
+
+
+def refuse_other_settings(app: str, committed: Committed | None, under: JudgedUnder) -> None:
+    """Refuse to start if this app has judged under another fingerprint scheme, scope or exact keys.
+
+    committed: what the index of the app has committed. One of an older version does not record this; then the
+        index finds out when it reads the decisions
+    raises: StateError that names the settings that differ
+    """
+    recorded = recorded_under(committed)
+    if recorded.scheme and recorded.scheme != under.scheme:
+        differ = differing(decode_fixed(recorded.fixed), decode_fixed(under.fixed))
+        raise StateError(f"app {app} has judged under other settings: {differ}; {ADVICE}")

@@ -11,6 +11,7 @@ from tests.broker.worlds import World, fresh, make_topic, write
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Partition
+from twinsieve.pipeline.index.ends import JudgedUnder
 from twinsieve.pipeline.operate.acls import acls, grants
 from twinsieve.pipeline.operate.topic_checks import Severity, check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
@@ -153,7 +154,7 @@ def test_a_warning_about_an_output_does_not_stop_run_whatever_its_name(
 ) -> None:
     settings = settings_for("app", output={"topic": output, "duplicates": "none", "dead_letter": "none"})
     wrong = NewTopic(output, 2, 1, GOOD | {"cleanup.policy": "compact"})
-    check_topics(settings, deployment(settings, {output: wrong}), auto_create=False)
+    check_topics(settings, deployment(settings, {output: wrong}), under=JudgedUnder(), auto_create=False)
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [line.partition(";")[0] for line in said] == [
         f"run: {output}: has 2 partitions, the input 3",
@@ -171,7 +172,7 @@ def test_a_wrong_internal_topic_stops_run_and_the_rest_is_a_warning(
         "app-out": NewTopic("app-out", 2, 1, dict(GOOD)),
     }
     with pytest.raises(BrokerError) as refused:
-        check_topics(settings, deployment(settings, wrong), auto_create=False)
+        check_topics(settings, deployment(settings, wrong), under=JudgedUnder(), auto_create=False)
     assert str(refused.value).startswith("app.fingerprints: has 2 partitions, must have 1")
     assert "app-out" not in str(refused.value)
     assert [record.getMessage().startswith("run: app-out: has 2") for record in caplog.records] == [True]
@@ -182,7 +183,7 @@ def test_a_missing_output_stops_run_whatever_its_name() -> None:
     cluster = MemoryCluster(ManualClock())
     cluster.create(NewTopic("app-in", 3))
     with pytest.raises(BrokerError, match=r"(?m)^app\.unique: does not exist; run: twinsieve topics create$"):
-        check_topics(settings, MemoryBroker(cluster), auto_create=False)
+        check_topics(settings, MemoryBroker(cluster), under=JudgedUnder(), auto_create=False)
 
 
 def test_replication_below_the_setting_is_found() -> None:

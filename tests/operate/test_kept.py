@@ -19,6 +19,7 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.commands.cli import cli
 from twinsieve.pipeline.commands.kafka import connect
+from twinsieve.pipeline.index.ends import JudgedUnder
 from twinsieve.pipeline.operate.topic_checks import check, create
 from twinsieve.pipeline.operate.topic_plan import internal_topic, plan_of
 from twinsieve.pipeline.service.build import make_scheme
@@ -143,7 +144,7 @@ def test_no_retention_keeps_run_from_starting(
 ) -> None:
     """A window may be changed in the file at any time; its topics are changed after that."""
     cluster = cluster_with(settings_of())
-    check_topics(settings_of(**now), MemoryBroker(cluster), auto_create=False)
+    check_topics(settings_of(**now), MemoryBroker(cluster), under=JudgedUnder(), auto_create=False)
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert [line.partition(": ")[2].partition(": ")[0] for line in warned] == [
         "t.fingerprints",
@@ -154,7 +155,7 @@ def test_no_retention_keeps_run_from_starting(
 
 def test_run_says_what_a_log_without_end_takes(caplog: pytest.LogCaptureFixture) -> None:
     settings = settings_of(**AGELESS)
-    check_topics(settings, MemoryBroker(cluster_with(settings)), auto_create=False)
+    check_topics(settings, MemoryBroker(cluster_with(settings)), under=JudgedUnder(), auto_create=False)
     assert [record.levelno for record in caplog.records if "151.2 GB" in record.getMessage()] == [
         logging.WARNING
     ]

@@ -448,7 +448,7 @@ def test_a_snapshot_of_another_decisions_topic_is_left_alone(tmp_path: Path) -> 
     for its_id in (decisions_id, bytes(16)):
         notices: list[str] = []
         restored = restore_point(
-            store, (log_id, its_id), SCHEME, hash_sieves(), 0, notices, lambda: journal_at(store.storage)
+            store, (log_id, its_id), SCHEME, "", hash_sieves(), 0, notices, lambda: journal_at(store.storage)
         )
         said = any("another decisions topic" in notice for notice in notices)
         found[its_id] = restored.state.next_offset > 0, restored.decisions_from > 0, said

@@ -11,7 +11,7 @@ from tests.memory.clients import MemoryAdmin
 from tests.service.running import Service, came_out, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
-from twinsieve.pipeline.service.start_checks import refuse_another_output
+from twinsieve.pipeline.service.start_checks import committed_by_index, refuse_another_output
 from twinsieve.pipeline.settings.model import Settings
 
 
@@ -103,9 +103,10 @@ def test_an_index_that_died_in_its_transaction_holds_up_no_start(
     transactor = broker.transactor("t.index")
     transactor.begin()
     transactor.send_offsets({log: Committed(9, "1 9 posts.unique")}, polled.membership)
-    refuse_another_output(settings, broker.admin())
+    committed = committed_by_index(settings.app, broker.admin())
+    refuse_another_output(settings, committed)
     with pytest.raises(BrokerError, match=r"writes to posts\.unique"):
-        refuse_another_output(_settings(tmp_path, "other.unique"), broker.admin())
+        refuse_another_output(_settings(tmp_path, "other.unique"), committed)
 
 
 @pytest.mark.parametrize("output", ["posts.unique", "other.unique"])
