@@ -184,7 +184,7 @@ class Dedup:
             self._inputs = Inputs(job.inputs, self._reader, self._scheme, self.summary.seconds, compiling)
             self._streams = False
             self._proposal = proposal_for(settings)
-            self._text_field = TextField()
+            self._text_field = TextField(is_expected=settings.input.expect_text)
             self._fails_without_text = settings.input.null_text == "fail"
             self._began = 0.0
             self._least_rows = least_rows(job.inputs)

@@ -259,7 +259,8 @@ class InputReader:
 
     def _refuse_without_text(self, where: str, names: list[str], header: str = "") -> None:
         wanted = self._reader.text_roots
-        if set(wanted) & set(names) or self._settings.exact.fields:
+        settings = self._settings
+        if set(wanted) & set(names) or settings.exact.fields or not settings.input.expect_text:
             return
         text_fields = " or ".join(map(repr, wanted))
         other = _other_delimiter(header, wanted, names)
@@ -271,7 +272,8 @@ class InputReader:
         meant = " or ".join(repr(close) for name in wanted if (close := closest(name, names)) is not None)
         advice = f"did you mean {meant}? " if meant else ""
         raise UsageError(
-            f"{where}: has no column {text_fields} but {listed}; {advice}name one with --text-field"
+            f"{where}: has no column {text_fields} but {listed}; {advice}name one with --text-field; "
+            "if the rows have no text, add --set input.expect_text=false"
         )
 
     def _rows(self, blocks: Iterator[bytes], shown: str) -> Iterator[Rows]:

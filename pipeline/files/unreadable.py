@@ -24,6 +24,7 @@ _ADVICE = {
 """Advice for a run in which every row is unreadable, by the reason of the first row."""
 
 
+_NO_TEXTS = "if the rows have no text, add --set input.expect_text=false"
 _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.TOO_LARGE)
 
 
@@ -72,9 +73,11 @@ def _first(chunk: RowChunk, rows: list[Unreadable]) -> FirstUnreadable | None:
 class TextField:
     """Checks whether any row has the text field; if none has, the user probably meant another field.
 
+    is_expected: whether it is an error that no row has it
     number: number of the input that was checked last, from 0
     """
 
+    is_expected: bool
     number: int = 0
     _of_input: _Rows = field(default_factory=lambda: _Rows())
     _of_all: _Rows = field(default_factory=lambda: _Rows())
@@ -87,7 +90,7 @@ class TextField:
         A single input without the field is an error only if it has ENOUGH_ROWS rows or more; all inputs
         together are checked at the end.
         """
-        if number == self.number:
+        if number == self.number or not self.is_expected:
             return None
         if number is None and self._of_all.is_missed:
             return self._line(self._of_all)
@@ -108,7 +111,7 @@ class TextField:
         fields = but_these(rows.first.fields) if rows.first is not None else ""
         meant = " and ".join(map(repr, self._meant))
         advice = f"did you mean {meant}? " if meant else ""
-        return f"{none}: {rows.first}{fields}; {advice}{_ADVICE[DeadLetterReason.MISSING_FIELD]}"
+        return f"{none}: {rows.first}{fields}; {advice}{_ADVICE[DeadLetterReason.MISSING_FIELD]}; {_NO_TEXTS}"
 
 
 @dataclass(slots=True)

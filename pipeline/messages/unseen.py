@@ -54,10 +54,10 @@ class Unseen:
 
         messages: the word for them in the text, such as "rows"
         """
-        advice = f"did you mean {_shown(self.meant)}?" if self.meant else f"name another in {self.setting}"
+        advice = f"did you mean {quoted(self.meant)}?" if self.meant else f"name another in {self.setting}"
         effect = _EFFECTS[self.setting]
         none = (
-            f"none of the first {self.count:,} {messages} has the field {_shown(self.name)} of {self.setting}"
+            f"none of the first {self.count:,} {messages} has the field {quoted(self.name)} of {self.setting}"
         )
         return f"{none}{but_these(self.there)}, {effect}; {advice}"
 
@@ -68,7 +68,7 @@ def but_these(names: Sequence[str]) -> str:
     >>> but_these(["id", "body"])
     " but 'id', 'body'"
     """
-    shown = ", ".join(_shown(name) for name in names[:_SHOWN_NAMES])
+    shown = ", ".join(quoted(name) for name in names[:_SHOWN_NAMES])
     more = ", …" if len(names) > _SHOWN_NAMES else ""
     return f" but {shown}{more}" if shown else ""
 
@@ -84,8 +84,8 @@ def closest(name: str, names: Sequence[str]) -> str | None:
     return by_lower[close[0]] if close else None
 
 
-def _shown(name: str) -> str:
-    """The name cut short, quoted and escaped, because names in messages from outside may hold anything."""
+def quoted(name: str) -> str:
+    """The name of a field, cut short, quoted and escaped: in messages from outside it may hold anything."""
     return repr(name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}…")
 
 

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Literal
 
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
@@ -28,6 +29,7 @@ from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.status_pages import watched
+from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
@@ -115,6 +117,8 @@ def run_service(
                 emits=not dry_run,
                 same_output=not (dry_run or move_output),
             )
+            if role != "index":
+                require_texts(settings, connect(settings), clock, group=Names(settings.app).workers)
 
         until_answered(check, clock, stop, lambda error: status.go(ProcessPhase.WAITING, str(error)))
         if stop.is_set():

@@ -27,6 +27,7 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
 from twinsieve.pipeline.service.seed_order import POLL_MESSAGES, ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
+from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
@@ -101,7 +102,9 @@ def run_seed(
             auto_create=settings.topics.auto_create,
             beside_seed=True,
         )
-        return begin_seed(settings, topic, connect(settings), since_ms)
+        ends = begin_seed(settings, topic, connect(settings), since_ms)
+        require_texts(seeding, connect(settings), clock, group=Names(settings.app).seed)
+        return ends
 
     ends = until_answered(begin, clock, stop)
     if ends is None:

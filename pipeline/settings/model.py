@@ -337,6 +337,9 @@ class InputSettings(Section):
         "a text that is null or missing; pass: it comes out and leads nobody; fail: on files alone; "
         "auto: dead_letter on Kafka where output.dead_letter is a topic, else pass",
     )
+    expect_text: Flag = setting(
+        True, "stop where none of the first messages has a text and another field does; false: go on"
+    )
     start: Literal["earliest", "latest"] = setting("earliest", "where a new app begins")
     trimmed: Literal["stop", "continue"] = setting(
         "stop", "input that retention has deleted; continue: go on, and say how much was lost"

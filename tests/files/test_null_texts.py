@@ -162,7 +162,8 @@ def test_where_no_row_has_the_field_the_run_fails_and_says_which_is_meant(
     assert (ran.code, ran.err) == (
         1,
         f"twinsieve: none of 300 rows has a text: {source}:1 has no field 'tex' but 'id', 'text', 'lang'; "
-        "did you mean 'text'? name the right one, as with --text-field\n",
+        "did you mean 'text'? name the right one, as with --text-field; if the rows have no text, add "
+        "--set input.expect_text=false\n",
     )
     assert out.read_text() == "what was there before"
 
@@ -192,3 +193,15 @@ def test_a_stream_warns_at_once_and_fails_at_its_end(piped: Piped) -> None:
     warned, failed = ran.stderr.decode().splitlines()
     assert "of input.text_field but 'body', so nothing of it is compared; did you mean 'body'?" in warned
     assert "none of 2 rows has a text" in failed
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_rows_without_a_text_come_out_where_none_is_expected(run: Run, tmp_path: Path, ending: str) -> None:
+    source, output = tmp_path / f"s.{ending}", tmp_path / f"o.{ending}"
+    rows = {"jsonl": '{"body": "a"}\n{"body": "a"}\n', "csv": "id,body\n1,a\n2,a\n"}
+    source.write_text(rows[ending])
+    failed = run("dedup", source, "-o", output)
+    assert failed.code != 0
+    assert failed.err.endswith("; if the rows have no text, add --set input.expect_text=false\n")
+    assert run("dedup", source, "-o", output, "--set", "input.expect_text=false").code == 0
+    assert output.read_text() == rows[ending]

@@ -1,0 +1,185 @@
+"""A start that would find no text stops before it joins a group, asks or commits; in doubt it goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.clients import MemoryReader
+from tests.service.running import Service, came_out, wait_for
+from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.names import Names
+from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition, Records
+from twinsieve.pipeline.service.seed import run_seed
+from twinsieve.pipeline.settings.model import Settings
+
+POSTS = [f"今天武汉下雨了，大家出门记得带伞 {number}" for number in range(12)]
+WRONG = [{"id": f"p{number}", "body": text} for number, text in enumerate(POSTS)]
+RIGHT = [{"id": f"p{number}", "text": text} for number, text in enumerate(POSTS)]
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    cluster = MemoryCluster(ManualClock())
+    for name in ("posts", "more"):
+        cluster.create(NewTopic(name, 2))
+    return cluster
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    return str(tmp_path)
+
+
+def _settings(folder: str, **source: object) -> Settings:
+    return Settings.model_validate(
+        {
+            "app": "t",
+            "input": {"topics": ["posts"], **source},
+            "near": {"window": {"messages": 100}},
+            "exact": {"window": {"messages": 100}},
+            "kafka": {"idle_report": "50ms"},
+            "topics": {"auto_create": True},
+            "state": {"dir": folder},
+            "http": {"listen": "none"},
+        }
+    )
+
+
+def _write(cluster: MemoryCluster, messages: Sequence[object], topic: str = "posts") -> None:
+    for number, message in enumerate(messages):
+        batch = Messages()
+        batch.add(None, message if isinstance(message, bytes | None) else json.dumps(message).encode())
+        cluster.write(Partition(topic, number % 2), batch)
+
+
+def _refused(cluster: MemoryCluster, settings: Settings, **options: Any) -> list[str]:
+    """The lines with which a start ends before anything was asked or committed."""
+    app = f"{settings.app}-shadow" if options.get("dry_run") else settings.app
+    blocks = came_out(cluster, Names(app).fingerprints)
+    committed = dict(cluster.group(Names(app).workers).offsets)
+    service = Service(settings, cluster, **options)
+    service.join()
+    assert isinstance(service.error, BrokerError)
+    assert service.error.lasting
+    assert came_out(cluster, Names(app).fingerprints) == blocks
+    assert cluster.group(Names(app).workers).offsets == committed
+    return str(service.error).splitlines()
+
+
+def _all_come_out(cluster: MemoryCluster, settings: Settings, count: int, **options: Any) -> None:
+    output = settings.output
+    outputs = [topic for topic in (output.topic, output.duplicates, output.dead_letter) if topic]
+    service = Service(settings, cluster, **options)
+    wait_for(lambda: came_out(cluster, *outputs) >= count or not service.running, f"{count} messages")
+    service.end()
+    assert came_out(cluster, *outputs) == count
+
+
+@pytest.mark.parametrize("options", [{}, {"dry_run": True}])
+def test_a_wrong_field_ends_the_start_and_names_the_other(
+    cluster: MemoryCluster, folder: str, options: dict[str, Any]
+) -> None:
+    _write(cluster, WRONG)
+    (line,) = _refused(cluster, _settings(folder), **options)
+    assert line.startswith("posts[")
+    assert (
+        "]@0: none of the first 12 messages has a text in 'text', but 'body' holds a string in 12 of 12"
+        in line
+    )
+    assert line.endswith(
+        "set input.text_field to 'body'; if these messages have no text, set input.expect_text: false"
+    )
+    if not options:
+        _all_come_out(cluster, _settings(folder, text_field="body"), len(WRONG))
+
+
+def test_each_topic_without_a_text_is_a_line(cluster: MemoryCluster, folder: str) -> None:
+    _write(cluster, RIGHT)
+    _write(cluster, WRONG, "more")
+    (line,) = _refused(cluster, _settings(folder, topics=["posts", "more"]))
+    assert line.startswith("more[")
+    lines = _refused(cluster, _settings(folder, topics=["posts", "more"], text_field="words"))
+    assert len(lines) == 2
+
+
+def test_messages_without_texts_come_out_where_none_is_expected(cluster: MemoryCluster, folder: str) -> None:
+    _write(cluster, WRONG)
+    _all_come_out(cluster, _settings(folder, expect_text=False), len(WRONG))
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [None] * 20,
+        [{"id": "a", "count": number} for number in range(20)],
+        [b"{", b"\xff\xfe", b"[" * 1_000_000, b"", b'{"text": 1}'],
+        [*WRONG, {"text": "one with a text"}],
+    ],
+    ids=["nothing", "tombstones", "no text anywhere", "hostile", "one has a text"],
+)
+def test_in_doubt_the_start_goes_on(
+    cluster: MemoryCluster, folder: str, messages: list[bytes | None]
+) -> None:
+    _write(cluster, messages)
+    _all_come_out(cluster, _settings(folder), len(messages))
+
+
+def test_settings_that_have_judged_a_text_are_not_checked_again(cluster: MemoryCluster, folder: str) -> None:
+    _write(cluster, RIGHT)
+    _all_come_out(cluster, _settings(folder), len(RIGHT))
+    for times in (1, 2):
+        _write(cluster, WRONG)
+        _all_come_out(cluster, _settings(folder), len(RIGHT) + times * len(WRONG))
+    # What is read from the committed offsets on decides, not what was judged before.
+    _write(cluster, WRONG)
+    (line,) = _refused(cluster, _settings(folder, text_field="txet"))
+    assert "]@18: none of the first 12 messages" in line
+
+
+def test_dead_letters_alone_put_no_settings_on_record(cluster: MemoryCluster, folder: str) -> None:
+    _write(cluster, WRONG)
+    _all_come_out(cluster, _settings(folder, expect_text=False), len(WRONG))
+    _write(cluster, WRONG)
+    (line,) = _refused(cluster, _settings(folder))
+    assert "]@6: none of" in line
+
+
+def test_a_start_at_the_end_looks_at_what_comes(
+    cluster: MemoryCluster, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(cluster, RIGHT)
+    polls = 0
+    poll = MemoryReader.poll
+
+    def comes(self: MemoryReader, timeout_s: float, max_records: int) -> list[Records]:
+        nonlocal polls
+        polls += 1
+        if polls == 2:
+            _write(cluster, WRONG)
+        return poll(self, timeout_s, max_records)
+
+    monkeypatch.setattr(MemoryReader, "poll", comes)
+    (line,) = _refused(cluster, _settings(folder, start="latest"), clock=cluster.clock)
+    assert "'body'" in line
+
+
+def test_no_more_than_200_messages_of_a_topic_are_looked_at(cluster: MemoryCluster, folder: str) -> None:
+    _write(cluster, [*WRONG * 20, {"text": "one with a text"}])
+    (line,) = _refused(cluster, _settings(folder))
+    assert "none of the first 200 messages" in line
+
+
+def test_seed_checks_its_own_topic(cluster: MemoryCluster, folder: str) -> None:
+    _write(cluster, RIGHT)
+    _write(cluster, WRONG, "more")
+    with pytest.raises(BrokerError, match=r"^more\[.\]@0: none of the first 12 messages"):
+        run_seed(_settings(folder), "more", lambda _: MemoryBroker(cluster))
+    assert came_out(cluster, "t.fingerprints") == 0
+    assert cluster.group("t.seed").offsets == {}
