@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
 from twinsieve.pipeline.settings.load import tree_of_file
-from twinsieve.pipeline.settings.model import AUTO
+from twinsieve.pipeline.settings.model import AUTO, PROFILES
 from twinsieve.pipeline.settings.schema import (
     declared,
     is_expert,
@@ -23,6 +23,11 @@ from twinsieve.pipeline.settings.show import help_line, written_defaults
 from twinsieve.pipeline.settings.yaml_tree import read_flow
 
 _WIDTH, _COMMENT_AT = 140, 34
+_OF_PROFILES = [
+    key
+    for key in schema()
+    if key.startswith("near.") and key.split(".")[1] in {name for own in PROFILES.values() for name in own}
+]
 _WHOLE_NUMBERS = 10**9
 """A bound beyond this is there for safety, and no page names it."""
 
@@ -31,11 +36,23 @@ def example(path: Path, *, complete: bool) -> str:
     """The file with its first comment and its values, and every other comment as the schema has it.
 
     complete: with every key that is neither a secret nor for experts; what the file lacks gets its default
+    A key that the file does not set stays a comment, if profiles have other values for it: its default would
+    replace that of the profile.
     """
-    head, _, _ = path.read_text("utf-8").partition("\n\n")
+    text = path.read_text("utf-8")
+    head, _, _ = text.partition("\n\n")
     written = _flat(tree_of_file(path).values)
     defaults = written_defaults()
-    keys = [key for key in defaults if (not is_expert(declared()[key]) if complete else key in written)]
+    off = {
+        key
+        for key in _OF_PROFILES
+        if key not in written and (complete or f"# {key.rpartition('.')[2]}: " in text)
+    }
+    keys = [
+        key
+        for key in defaults
+        if (not is_expert(declared()[key]) if complete else key in written or key in off)
+    ]
     lines: list[str] = []
     before: list[str] = []
     for key in keys:
@@ -43,14 +60,21 @@ def example(path: Path, *, complete: bool) -> str:
         if above[:1] != before[:1] or not lines:
             lines.append("")
         lines += [
-            f"{'  ' * depth}{section}:"
+            f"{'  ' * depth}{_off(above[: depth + 1], keys, off)}{section}:"
             for depth, section in enumerate(above)
             if above[: depth + 1] != before[: depth + 1]
         ]
         before = above
         value = _flow(written[key]) if key in written else defaults[key]
-        lines += _commented(f"{'  ' * len(above)}{name}: {value}", help_line(key))
+        hash_ = "# " if key in off else ""
+        lines += _commented(f"{'  ' * len(above)}{hash_}{name}: {value}", help_line(key))
     return f"{head}\n" + "\n".join(lines) + "\n"
+
+
+def _off(section: list[str], keys: list[str], off: set[str]) -> str:
+    """The mark of a comment, if every key of the section is one."""
+    below = [key for key in keys if key.startswith(f"{'.'.join(section)}.")]
+    return "# " if off.issuperset(below) else ""
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -150,7 +150,7 @@ def command(
         refused_on_kafka,
     )
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
-    from twinsieve.pipeline.settings.show import settings_in_force
+    from twinsieve.pipeline.settings.show import settings_in_force, unlike_profile
     from twinsieve.pipeline.sizing.kept_bytes import Texts
 
     if file is not None and flags.config is not None:
@@ -195,6 +195,8 @@ def command(
             click.echo("\n".join(cost_lines(cost.estimates, rate, texts)))
     else:
         console.print("for what they cost on Kafka add --rate N, in messages a second")
+    for line in unlike_profile(settings, tree.values):
+        click.echo(printable(line))
     if not settings.digest.seed:
         console.print(
             "digest.seed is 0, the default for files: whoever knows it can forge equal digests.\n"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from twinsieve.pipeline.settings.model import AUTO, PROFILES, NearSettings, Settings
+from twinsieve.pipeline.settings.model import AUTO, PROFILES, NearSettings, Section, Settings
 from twinsieve.pipeline.settings.schema import SECRETS, declared, literals, schema, written_as
-from twinsieve.pipeline.settings.tree import KeyPath, Tree
+from twinsieve.pipeline.settings.tree import KeyPath, Raw, Tree
 from twinsieve.stages.contract import SIMILARITY_SCALE
 from twinsieve.stages.errors import shown, without_secrets
 
@@ -102,6 +103,30 @@ def near_in_force(near: NearSettings) -> list[str]:
     if near.similarity < _SAFE_WITHOUT_FULL and near.differences != "full":
         said.append("below 0.8 write near.differences: full, or much is lost")
     return said
+
+
+def unlike_profile(settings: Settings, written: dict[str, Raw]) -> list[str]:
+    """A line for each setting of the near stage that is set to another value than the profile has for it.
+
+    written: the values that were set explicitly
+    """
+    near = written.get("near")
+    return list(_unlike(PROFILES[settings.profile], settings.near, near, "near", settings.profile))
+
+
+def _unlike(
+    wanted: Mapping[str, object], section: Section, written: object, above: str, profile: str
+) -> Iterator[str]:
+    for name, value in wanted.items():
+        if not isinstance(written, dict) or name not in written:
+            continue
+        key, here = f"{above}.{name}", getattr(section, name)
+        if isinstance(value, Section):
+            below = {each: getattr(value, each) for each in type(value).model_fields}
+            yield from _unlike(below, here, written[name], key, profile)
+        elif here != value:
+            shown, own = (value_text(key, declared()[key], each) for each in (here, value))
+            yield f"{key} is {shown}, and profile {profile} has {own}; remove the key to have the profile's"
 
 
 def _below(section: BaseModel, above: KeyPath, tree: Tree) -> list[Shown]:

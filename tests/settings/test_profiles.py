@@ -121,3 +121,40 @@ def test_show_names_the_profile_as_the_origin(tmp_path: Path, run: Run) -> None:
     assert "profile microblog" in lines["near.similarity"]
     assert "profile microblog" not in lines["near.differences"]
     assert "default" in lines["near.bucket_load"]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", ["config/kafka", "config/production", "config/microblog", "docker/settings"])
+def test_an_example_takes_a_profile_as_it_is(root: Path, name: str, profile: str) -> None:
+    near = load_settings(root / f"{name}.yaml", {}, [Override("profile", profile, "--profile")]).near
+    plain = load_settings(None, {}, [Override("profile", profile, "--profile")]).near
+    own = ("similarity", "differences", "limits", "layout")
+    assert [getattr(near, key) for key in own] == [getattr(plain, key) for key in own]
+
+
+@pytest.mark.parametrize(
+    ("text", "hints"),
+    [
+        ("profile: plain\nnear: {similarity: 0.8}\n", ["near.similarity is 0.8, and profile plain has 0.72"]),
+        (
+            "profile: microblog\nnear: {differences: guards, limits: {short: 9, inside: 100}, layout: {bands: 30}}\n",
+            [
+                "near.differences is guards, and profile microblog has full",
+                "near.limits.short is 9, and profile microblog has 20",
+                "near.limits.inside is 100, and profile microblog has 512",
+                "near.layout.bands is 30, and profile microblog has 38",
+            ],
+        ),
+        ("profile: plain\nnear: {similarity: 0.72}\n", []),
+        ("near: {similarity: 0.9}\n", []),
+    ],
+)
+def test_lint_says_what_is_set_to_another_value_than_the_profile_has(
+    tmp_path: Path, run: Run, text: str, hints: list[str]
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    ran = run("lint", path)
+    assert ran.code == 0
+    said = [line for line in ran.out.splitlines() if "and profile" in line]
+    assert said == [f"{hint}; remove the key to have the profile's" for hint in hints]
