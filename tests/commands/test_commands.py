@@ -396,3 +396,12 @@ def test_the_version_is_told_with_and_without_an_installation(
     told = run("--version")
     program_version.cache_clear()
     assert (told.code, told.out, told.err) == (0, "twinsieve unreleased\n", "")
+
+
+def test_why_by_id_says_that_ids_are_off_before_it_asks_a_broker(run: Run, tmp_path: Path) -> None:
+    settings = tmp_path / "s.yaml"
+    settings.write_text("kafka: {bootstrap: '127.0.0.1:1'}\ninput: {id_field: none}\n")
+    ran = run("why", "--id", "p1", "-c", settings)
+    assert ran.code == 2
+    assert "input.id_field is none" in ran.err
+    assert "--set input.id_field=id" in ran.err

@@ -128,6 +128,11 @@ def _position_of(id_: str, since: str | None, most: int | None, flags: SettingsF
     from twinsieve.pipeline.broker.input_position import read_position
     from twinsieve.pipeline.commands.kafka.topic_drops import topic_drops
 
+    if flags.settings(on_files=False).input.id_field is None:
+        raise click.UsageError(
+            "--id finds nothing, because input.id_field is none, so no id is read; name the field with the "
+            "id, as --set input.id_field=id, or give the position of the message, as why 'posts[0]@17'"
+        )
     with topic_drops(flags, since, most) as drops:
         drop = drops.newest(id_)
         if drop is None:
