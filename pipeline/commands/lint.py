@@ -293,6 +293,8 @@ def _print_searches(settings: Settings, kept: int) -> None:
 def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: float, partitions: int) -> None:
     from rich.table import Table
 
+    from twinsieve.pipeline.settings.fixed import profile_cost
+
     windows = Table(title=f"windows at {rate:,.0f} messages/s, all kept", title_justify="left", box=None)
     for column in ("window", "covers hours", "age asked, hours", "ended by"):
         windows.add_column(column, justify="right" if "hours" in column else "left")
@@ -305,6 +307,7 @@ def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: floa
     for line in filter(None, (cover.shortfall(rate) for cover in cost.covers)):
         console.print(line, soft_wrap=True)
     console.print(f"log on Kafka: {cost.log_said}", soft_wrap=True)
+    click.echo(profile_cost(settings))
 
 
 def _print_held(console: Console, settings: Settings, partitions: int) -> None:

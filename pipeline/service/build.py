@@ -33,7 +33,12 @@ from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.pieces import Watch, no_watch
 from twinsieve.pipeline.pieces.storage import Storage
-from twinsieve.pipeline.settings.fixed import encode_fixed, fixed_settings, reading_digest
+from twinsieve.pipeline.settings.fixed import (
+    encode_fixed,
+    fixed_settings,
+    profile_cost,
+    reading_digest,
+)
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.pipeline.settings.proposal import proposal_for
@@ -154,6 +159,7 @@ class Builder:
             part=source.part,
             stamped=source.time_field is None,
             proposal=proposal_for(settings, on_kafka=True),
+            proposal_cost=profile_cost(settings),
         )
         with ExitStack() as stack:
             broker = self.connect(settings)

@@ -79,6 +79,19 @@ def reading_digest(source: InputSettings) -> str:
     return blake2b(orjson.dumps(parts), digest_size=8).hexdigest()
 
 
+def profile_cost(settings: Settings) -> str:
+    """What another profile costs an app on Kafka, as one line."""
+    ages = []
+    for name, stage in (("near", settings.near), ("exact", settings.exact)):
+        age_ms = stage.window.age_ms
+        ages.append(f"{name}.window.age {'none' if age_ms is None else f'{age_ms / 3_600_000:g} h'}")
+    return (
+        "an app on Kafka keeps its profile; another profile takes a new app, which `seed` fills, or which "
+        f"runs beside the old one until its windows are full ({', '.join(ages)}): docs/OPERATIONS.md, Change "
+        "the profile"
+    )
+
+
 def encode_fixed(fixed: FixedSettings) -> str:
     """The settings as one line of JSON."""
     return orjson.dumps(fixed).decode()

@@ -25,6 +25,7 @@ class RecordReader:
     part: whether the text is in the value or in the key of a record
     stamped: whether a message without a time of its own takes the record's timestamp
     proposal: samples the texts; None if no profile is proposed
+    proposal_cost: what it costs to follow the proposal
     notices: receives a line for each field that no message has contained so far; a worker replaces this list
         by its own
     """
@@ -34,6 +35,7 @@ class RecordReader:
     part: Literal["value", "key"]
     stamped: bool
     proposal: ProfileProposal | None = None
+    proposal_cost: str = ""
     notices: list[str] = field(default_factory=list)
 
     def read_all(
@@ -92,7 +94,7 @@ class RecordReader:
             kinds[candidates[bad.row]] = RowKind.NO_TEXT
         proposed = self.proposal.look(columns.texts) if self.proposal is not None else None
         if proposed is not None:
-            self.notices.append(proposed)
+            self.notices.append(f"{proposed}; {self.proposal_cost}")
         bodies, prints = self.scheme.read(columns.texts, columns.keys)
         if self.stamped and len(columns):
             stamps = np.array(records.timestamps_ms, np.int64)[candidates[np.array(columns.rows, np.int64)]]

@@ -9,11 +9,20 @@ import pytest
 
 from tests.memory.broker import ManualClock, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
+from tests.service.stepped import Stepped
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Committed, Messages, Partition
-from twinsieve.pipeline.settings.fixed import decode_fixed, differing, encode_fixed, fixed_settings
+from twinsieve.pipeline.service.build import make_scheme
+from twinsieve.pipeline.settings.fixed import (
+    decode_fixed,
+    differing,
+    encode_fixed,
+    fixed_settings,
+    profile_cost,
+)
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.proposal import LOOKED_AT
 from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.stages.errors import StateError
 
@@ -143,3 +152,13 @@ def test_the_record_fits_beside_an_offset_whatever_is_set(tmp_path: Path) -> Non
     stop_words.write_text("one\nthree\n")
     again = fixed_settings(settings, scheme_config(settings))
     assert differing(fixed, again).startswith("features.stop_words_file: was content ")
+
+
+def test_a_worker_proposes_a_profile_with_what_it_costs(tmp_path: Path) -> None:
+    settings = _settings(tmp_path)
+    process = Stepped(settings, make_scheme(settings), {"posts": 1})
+    texts = (f"@anna look at this, number {number}! http://t.co/x and so good" for number in range(LOOKED_AT))
+    process.write(Partition("posts", 0), (json.dumps({"text": text}).encode() for text in texts))
+    (notice,) = [line for line in process.worker.notices if "look like" in line]
+    assert notice.endswith(f"; {profile_cost(settings)}")
+    assert "near.window.age 24 h, exact.window.age 168 h" in notice
