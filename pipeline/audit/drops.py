@@ -137,7 +137,7 @@ def _drop(said: object, place: str) -> Drop:
     measure = measure_of(said)
     flags = said.get("flags") or []
     if measure is None or not isinstance(flags, list):
-        raise UsageError(f"{place}: says not how alike the two are; give what dedup --duplicates wrote")
+        raise UsageError(f"{place}: does not say how similar the two are; give what dedup --duplicates wrote")
     leader = None
     if said["duplicate_of"] is not None:
         leader = place_of(

@@ -108,8 +108,10 @@ def diff(left: str, right: str, *, around: int | None = None) -> tuple[Text, Tex
     for number, part in enumerate(parts):
         if part.same:
             ends = {"first": not number, "last": number == len(parts) - 1}
-            before.append(printable(_shortened(part.left, around, **ends)))
-            after.append(printable(_shortened(part.right, around, **ends)))
+            # Both are shortened or none, so that they stay comparable where one has a link more.
+            shown = around if around and min(len(part.left), len(part.right)) > 3 * around else None
+            before.append(printable(_shortened(part.left, shown, **ends)))
+            after.append(printable(_shortened(part.right, shown, **ends)))
         else:
             before.append(printable(_shortened(part.left, around)), style="bold red")
             after.append(printable(_shortened(part.right, around)), style="bold green")

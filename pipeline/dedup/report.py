@@ -306,12 +306,12 @@ def window_line(reach: Reach) -> str:
     >>> window_line(Reach(messages=1000, age_ms=None))
     'kept rows, of any age'
     >>> window_line(Reach(messages=1000, age_ms=86_400_000, rows_after=20))
-    'kept rows, none older than 24h; the first kept rows were out of it for the last 20 rows'
+    'kept rows, none older than 24h; the last 20 rows were not compared with the first kept ones'
     """
     age = "of any age" if reach.age_ms is None else f"none older than {duration_text(reach.age_ms)}"
     if not reach.rows_after:
         return f"kept rows, {age}"
-    return f"kept rows, {age}; the first kept rows were out of it for the last {reach.rows_after:,} rows"
+    return f"kept rows, {age}; the last {reach.rows_after:,} rows were not compared with the first kept ones"
 
 
 def age_lines(summary: Summary) -> list[str]:
@@ -369,7 +369,7 @@ def _remark(name: str, summary: Summary) -> str:
             (flags["cut_short"], f"searched in part: over {MAX_LINKS:,} kept rows share a hash"),
             (sum(summary.kept_apart.values()), "kept apart: like a kept row, but"),
         ],
-        "exact": [(flags["unconfirmed"], "known from the Bloom filter alone")],
+        "exact": [(flags["unconfirmed"], "that only the Bloom filter found")],
         "near": [(flags["estimated"], "estimated (over 512 characters)")],
         "no text": [(summary.no_text, "kept, compared with nothing")],
         "rows": [

@@ -191,14 +191,14 @@ def test_texts_are_shown_escaped_and_cut(run: Run, tmp_path: Path) -> None:
         ("[1]", "is not a dropped row"),
         ('{"id": 1}', "is not a dropped row"),
         ('{"position": 1, "duplicate_of": 2, "stage": "apart", "text": ""}', "is not a dropped row"),
-        ('{"position": 1, "duplicate_of": 2, "stage": "near", "text": ""}', "says not how alike"),
+        ('{"position": 1, "duplicate_of": 2, "stage": "near", "text": ""}', "does not say how similar"),
         (
             '{"position": 1, "duplicate_of": 2, "stage": "near", "text": "", "similarity": NaN}',
-            "says not how",
+            "does not say how",
         ),
         (
             '{"position": 1, "duplicate_of": 2, "stage": "near", "text": "", "similarity": true}',
-            "says not how",
+            "does not say how",
         ),
         ('{"position": 1, "duplicate_of": 2, "stage": [], "text": ""}', "is not a dropped row"),
     ],
