@@ -33,8 +33,8 @@ def by_profile() -> str:
     """For README: what to expect of the profile for each kind of text."""
     table = stored()
     rows = [
-        "| your texts | profile | similar from | whole run: right / wrong / unsure | precision "
-        "| pairs: precision | recall |",
+        "| your texts | profile | threshold | sample of drops: right / wrong / unsure | precision "
+        "| unseen kind: precision | unseen kind: recall |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, texts in _TEXTS.items():
