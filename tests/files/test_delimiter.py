@@ -78,7 +78,7 @@ def test_a_header_that_lacks_the_column_names_those_there_are(
     source = tmp_path / "p.csv"
     source.write_text(f"id,{column}\n1,a\n")
     ran = run("dedup", "-q", source, *SMALL)
-    advice = f"{meant}name one with --text-field"
+    advice = f"{meant}name one with --text-field; if the rows have no text, add --set input.expect_text=false"
     assert (ran.code, ran.err) == (
         2,
         f"twinsieve: {source}:1: has no column 'text' but 'id', {column!r}; {advice}\n",

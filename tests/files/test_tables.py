@@ -127,7 +127,8 @@ def test_a_missing_column_names_those_there_are(tmp_path: Path, run: Run) -> Non
     ran = run("dedup", "-q", source, "-o", tmp_path / "o.parquet", *SMALL)
     assert (ran.code, ran.err) == (
         2,
-        f"twinsieve: {source}: has no column 'text' but 'id', 'raw'; name one with --text-field\n",
+        f"twinsieve: {source}: has no column 'text' but 'id', 'raw'; name one with --text-field; "
+        "if the rows have no text, add --set input.expect_text=false\n",
     )
     assert "did you mean 'raw'?" in run("dedup", "-q", source, "--text-field", "Raw", *SMALL).err
 

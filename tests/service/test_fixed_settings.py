@@ -22,7 +22,7 @@ from twinsieve.pipeline.settings.fixed import (
 )
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.proposal import LOOKED_AT
+from twinsieve.pipeline.settings.proposal import ON_KAFKA
 from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.stages.errors import StateError
 
@@ -157,7 +157,7 @@ def test_the_record_fits_beside_an_offset_whatever_is_set(tmp_path: Path) -> Non
 def test_a_worker_proposes_a_profile_with_what_it_costs(tmp_path: Path) -> None:
     settings = _settings(tmp_path)
     process = Stepped(settings, make_scheme(settings), {"posts": 1})
-    texts = (f"@anna look at this, number {number}! http://t.co/x and so good" for number in range(LOOKED_AT))
+    texts = (f"@anna look at this, number {number}! http://t.co/x and so good" for number in range(ON_KAFKA))
     process.write(Partition("posts", 0), (json.dumps({"text": text}).encode() for text in texts))
     (notice,) = [line for line in process.worker.notices if "look like" in line]
     assert notice.endswith(f"; {profile_cost(settings)}")
