@@ -97,6 +97,28 @@ def test_a_window_that_is_set_and_one_that_holds_texts_stay(
         assert chosen.stats().capacity == 20
 
 
+@pytest.mark.parametrize(
+    ("given", "near", "exact"),
+    [
+        ({}, 60, 60),
+        ({"exact_window": 10}, 60, 10),
+        ({"window": 10}, 10, 60),
+        ({"window": 10, "exact_window": 9}, 10, 9),
+    ],
+)
+def test_each_window_that_is_set_stays_and_the_other_holds_the_first_call(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], near: int, exact: int
+) -> None:
+    """An exact window of n texts finds the copy of a text that n - 1 others follow, and no older one."""
+    default_window(monkeypatch, 20)
+    texts = [f"{chr(0x4E00 + n)}{chr(0x5E00 + n)} a message of its own {n}" for n in range(60)]
+    sieve = Sieve(exact="trie", **given)
+    sieve.judge(texts)
+    stages = [sieve.query([text])[0].stage for text in texts]
+    assert sieve.stats().capacity == near
+    assert stages.count("exact") == exact
+
+
 _GROWS = """
 import re
 from twinsieve import Sieve

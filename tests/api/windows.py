@@ -1,4 +1,4 @@
-"""A small default window, so that a test can fill it."""
+"""Small default windows, so that a test can fill them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from twinsieve.pipeline.settings.model import Settings, WindowSettings
 
 
 def default_window(monkeypatch: pytest.MonkeyPatch, messages: int) -> None:
-    """Sieves whose settings name no near window have one of this many texts."""
+    """Near and exact windows whose size no setting names have this many texts."""
     real = sieve_module.settings_of
 
     def smaller(options: Any, given: Any) -> Settings:
         chosen = real(options, given)
-        if "messages" in chosen.near.window.model_fields_set:
-            return chosen
         window = WindowSettings.model_construct(set(), messages=messages, age_ms=None)
-        return chosen.model_copy(update={"near": chosen.near.model_copy(update={"window": window})})
+        sections = {"near": chosen.near, "exact": chosen.exact}
+        return chosen.model_copy(
+            update={
+                name: section.model_copy(update={"window": window})
+                for name, section in sections.items()
+                if "messages" not in section.window.model_fields_set
+            }
+        )
 
     monkeypatch.setattr(sieve_module, "settings_of", smaller)

@@ -77,7 +77,8 @@ class Sieve:
         sieve whose first call has more rows than that takes their number. Memory grows with the kept texts: 2
         bytes for each character (at most 512 of a text), and about 330 bytes for each text of the window as
         soon as a twelfth of it is kept. Near verdicts depend a little on the size (docs/GUARANTEES.md)
-    exact_window: the same for equal texts (default 10,000,000); takes about 5 bytes for each
+    exact_window: the same for equal texts (default 10,000,000, or the rows of a larger first call); takes
+        about 5 bytes for each
     max_age: search only among kept texts that are not older, as "24h" or a timedelta (default: no limit).
         Ages are computed from `times`, so without `times` no text grows old
     near: how near duplicates are found: `text` (default), `hamming` (SimHash bits, see `distance`),
@@ -593,10 +594,9 @@ class Sieve:
         return Verdicts(**columns)
 
     def _fit_windows(self, rows: int) -> None:
-        """Enlarge the windows of a sieve that has judged nothing, if these rows do not fit and no window is
-        set."""
+        """Enlarge the windows that are not set, if these rows do not fit. Nothing was judged before."""
         settings = with_windows_of(rows, self._settings)
-        if settings.near.window.messages > self._settings.near.window.messages:
+        if settings is not self._settings:
             self._settings = settings
             self._engine, self._ids = _new_engine(settings, self._scheme)
             # The next save writes all: nobody has noted what this engine keeps from now on.

@@ -92,26 +92,18 @@ def settings_of(options: Options, given: str | os.PathLike[str] | Mapping[str, o
 
 
 def with_windows_of(rows: int, settings: Settings) -> Settings:
-    """The settings with windows of at least this many texts, unless they name the near window.
+    """The settings with windows of at least this many texts. A window whose size is set stays as it is.
 
-    A window is never enlarged beyond what its method allows.
+    No window is enlarged beyond what the near method allows.
     """
-    near, exact = settings.near, settings.exact
-    if "messages" in near.window.model_fields_set:
-        return settings
-    rows = min(rows, largest_window(near.method))
-
-    def enlarged(section: NearSettings | ExactSettings) -> dict[str, object]:
-        messages = max(rows, section.window.messages)
-        window = section.window.model_copy(update={"messages": messages})
-        return {"window": window}
-
-    return settings.model_copy(
-        update={
-            "near": near.model_copy(update=enlarged(near)),
-            "exact": exact.model_copy(update=enlarged(exact)),
-        }
-    )
+    rows = min(rows, largest_window(settings.near.method))
+    enlarged: dict[str, NearSettings | ExactSettings] = {}
+    for name, section in (("near", settings.near), ("exact", settings.exact)):
+        window = section.window
+        if "messages" not in window.model_fields_set and window.messages < rows:
+            window = window.model_copy(update={"messages": rows})
+            enlarged[name] = section.model_copy(update={"window": window})
+    return settings.model_copy(update=enlarged) if enlarged else settings
 
 
 def engine_config(settings: Settings, scheme_id: str) -> SieveConfig:
