@@ -24,9 +24,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.settings.tree import KeyPath, Location, Raw, Tree
 from twinsieve.pipeline.settings.values import read_duration_ms
@@ -215,8 +215,8 @@ def _expected(tree: Tree, written: list[Raw], path: KeyPath) -> Iterator[Said]:
         verdict, of, reason = match.groups()
         reasons = _REASONS.get(verdict, ())
         if reason is not None and reason not in reasons:
-            close = get_close_matches(reason, reasons, n=1)
-            advice = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(reasons) or 'none'}"
+            close = closest(reason, reasons)
+            advice = f"did you mean {close!r}?" if close else f"there are {', '.join(reasons) or 'none'}"
             tree.find(place, f"no reason {reason!r} of {verdict}; {advice}")
         elif of is not None and int(of) > number:
             tree.find(place, f"message {number + 1} can only repeat one before it, not message {of}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.made_ahead import made_ahead
 from twinsieve.pipeline.files import FileError
@@ -29,7 +30,6 @@ from twinsieve.pipeline.files.source import InputSource, is_stream
 from twinsieve.pipeline.files.table import Table, TableKind, documents_of, shown_row
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_rows, too_large
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
-from twinsieve.pipeline.messages.unseen import closest
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import UsageError
 

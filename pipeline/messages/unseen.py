@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+from twinsieve.pipeline.basics.closest import closest as closest
 from twinsieve.pipeline.messages.documents import Documents, objects_of
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of
 
@@ -71,17 +71,6 @@ def but_these(names: Sequence[str]) -> str:
     shown = ", ".join(quoted(name) for name in names[:_SHOWN_NAMES])
     more = ", …" if len(names) > _SHOWN_NAMES else ""
     return f" but {shown}{more}" if shown else ""
-
-
-def closest(name: str, names: Sequence[str]) -> str | None:
-    """The one of these names that was probably meant, or None. Case does not count.
-
-    >>> closest("Text", ["id", "text"]), closest("body", ["id", "text"])
-    ('text', None)
-    """
-    by_lower = {each.lower(): each for each in reversed(names)}
-    close = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
-    return by_lower[close[0]] if close else None
 
 
 def quoted(name: str) -> str:

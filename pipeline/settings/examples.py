@@ -3,11 +3,11 @@ data."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
 
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.stages.errors import UsageError
 
 _ENDING = ".yaml"
@@ -26,8 +26,8 @@ def example_bytes(name: str) -> bytes:
     """The example's file, unchanged, with its comments. raises: UsageError for an unknown name"""
     found = _files()
     if name not in found:
-        close = get_close_matches(name.lower().removesuffix(_ENDING), found, n=1)
-        advice = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(found))}"
+        close = closest(name.lower().removesuffix(_ENDING), found)
+        advice = f"did you mean {close!r}?" if close else f"there are {', '.join(sorted(found))}"
         raise UsageError(f"no example {name!r}; {advice}")
     return found[name].read_bytes()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.values import Written
 
@@ -71,16 +71,14 @@ def did_you_mean(section: str, name: str) -> str:
     if f"{section}.{name}" in _REMOVED:
         return _REMOVED[f"{section}.{name}"]
     here = keys_below(section)
-    close = get_close_matches(name.lower(), here, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
+    if close := closest(name, here):
+        return f"did you mean {close!r}?"
     elsewhere = [key for key in schema() if key.rpartition(".")[2] == name]
     if elsewhere:
         return f"did you mean {' or '.join(elsewhere)}?"
     leaves = {key.rpartition(".")[2]: key for key in schema()}
-    close = get_close_matches(name.lower(), list(leaves), n=1, cutoff=0.8)
-    if close:
-        return f"did you mean {leaves[close[0]]}?"
+    if close := closest(name, leaves, cutoff=0.8):
+        return f"did you mean {leaves[close]}?"
     return f"known here: {', '.join(here)}"
 
 

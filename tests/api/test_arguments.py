@@ -18,6 +18,7 @@ from twinsieve import Sieve, UsageError
         (lambda s: s(threshold=0.8), "Sieve has no argument 'threshold'; did you mean similarity=?"),
         (lambda s: s(n_jobs=2), "Sieve has no argument 'n_jobs'; did you mean threads=?"),
         (lambda s: s(similarty=0.8), "Sieve has no argument 'similarty'; did you mean similarity=?"),
+        (lambda s: s(SIMILARITY=0.8), "Sieve has no argument 'SIMILARITY'; did you mean similarity=?"),
         (lambda s: s(num_perm=128), "Sieve has no argument 'num_perm'; it takes similarity, profile, window, "),
         (lambda s: s().judge(["x"], id=[1]), "judge has no argument 'id'; did you mean ids=?"),
         (lambda s: s().judge(), "judge: missing a required argument: 'texts'; it takes texts, ids, "),

@@ -373,6 +373,8 @@ def test_what_was_read_before_the_source_failed_is_judged_and_yielded() -> None:
          "items is a DataFrame; name the column of its texts, as in dedup(frame, text='title')"),
         ({"items": pl.DataFrame({"title": ["x"], "n": [1]}), "text": "titel"},
          "text: the DataFrame has no column 'titel' but 'title', 'n'; did you mean 'title'?"),
+        ({"items": pd.DataFrame({"text": ["x"]}), "text": "TEXT"},
+         "text: the DataFrame has no column 'TEXT' but 'text'; did you mean 'text'?"),
         ({"items": pa.table({"t": ["x"]}), "text": "t", "ids": "i"}, "ids: the Table has no column 'i' but 't'"),
         ({"items": pd.DataFrame([["x", "y"]], columns=["t", "t"]), "text": "t"},
          "text: the DataFrame has several columns 't'; rename them"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from twinsieve.api.user_columns import shown
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.stages.errors import UsageError
 
 _Given = ParamSpec("_Given")
@@ -60,9 +60,9 @@ def names_what_was_meant(function: Callable[_Given, _Result]) -> Callable[_Given
 
 
 def _unknown(called: str, name: str, names: list[str]) -> str:
-    meant = _ELSEWHERE.get(name)
+    meant = _ELSEWHERE.get(name.lower())
     if meant not in names:
-        meant = next(iter(get_close_matches(name, names, n=1)), None)
+        meant = closest(name, names)
     advice = f"did you mean {meant}=?" if meant else f"it takes {', '.join(names)}"
     return f"{called} has no argument {shown(name)}; {advice}"
 

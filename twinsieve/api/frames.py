@@ -7,7 +7,6 @@ This module imports none of these libraries, except pyarrow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.api.user_columns import a_type, refuse_lazy, shown
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.stages.errors import UsageError
 
 _SHOWN_NAMES = 12
@@ -106,12 +106,12 @@ def check_column(frame: Any, name: object, argument: str) -> str:
         listed = ", ".join(shown(other) for other in names[:_SHOWN_NAMES]) + (
             ", …" if len(names) > _SHOWN_NAMES else ""
         )
-        close = get_close_matches(name, texts, n=1)
         if name in names:
             raise UsageError(
                 f"{argument}: the {type(frame).__name__} has several columns {name!r}; rename them"
             )
-        advice = f"; did you mean {close[0]!r}?" if close else ""
+        close = closest(name, texts)
+        advice = f"; did you mean {close!r}?" if close else ""
         raise UsageError(
             f"{argument}: the {type(frame).__name__} has no column {name!r} but {listed}{advice}"
         )
