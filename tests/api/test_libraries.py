@@ -23,6 +23,8 @@ _POSTS = [
 ]
 _COLUMNS = {name: [post[name] for post in _POSTS] for name in ("n", "text", "forum")}
 
+_SPLITS = datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": ["a text"]})})
+
 
 def _expected(**scopes: list[Any]) -> list[int]:
     """Numbers of the rows that are kept, judged as lists."""
@@ -102,6 +104,11 @@ def test_a_relation_comes_back_as_an_arrow_table(tmp_path: Path) -> None:
             "items is a LazyFrame, which has no rows yet; give items.collect()",
         ),
         (lambda: Sieve().judge(pl.LazyFrame(_COLUMNS)), "texts is a LazyFrame, which has no rows yet"),
+        (
+            lambda: Sieve().dedup(_SPLITS, text="text"),  # type: ignore[call-overload]
+            "items is a DatasetDict; give one of its splits, as items['train']",
+        ),
+        (lambda: Sieve().judge(_SPLITS), "texts is a DatasetDict; give one of its splits, as texts['train']"),
         (
             lambda: Sieve().dedup(datasets.Dataset.from_dict(_COLUMNS), text="body"),
             "text: the Dataset has no column 'body' but 'n', 'text', 'forum'",

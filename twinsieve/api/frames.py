@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.api.user_columns import a_type, refuse_lazy, shown
+from twinsieve.api.user_columns import a_type, refuse_no_rows, shown
 from twinsieve.pipeline.basics.closest import closest
 from twinsieve.stages.errors import UsageError
 
@@ -60,8 +60,11 @@ _BATCH_ROWS = 1 << 16
 
 
 def is_frame(items: object) -> bool:
-    """Whether `items` is a data frame, a table or a dataset. raises: UsageError for a lazy frame"""
-    refuse_lazy(items, "items")
+    """Whether `items` is a data frame, a table or a dataset.
+
+    raises: UsageError for a lazy frame, and for a dict of datasets
+    """
+    refuse_no_rows(items, "items")
     return _is_dataset(items) or (
         hasattr(items, "columns") and hasattr(items, "shape") and not isinstance(items, type)
     )

@@ -186,8 +186,13 @@ def is_arrow(column: object) -> bool:
     return hasattr(column, "to_pylist") and hasattr(column, "type") and hasattr(column, "cast")
 
 
-def refuse_lazy(items: object, name: str) -> None:
-    """Refuse a lazy frame (polars), before anybody asks it for its columns. raises: UsageError"""
+def refuse_no_rows(items: object, name: str) -> None:
+    """Refuse a lazy frame (polars), before anybody asks it for its columns, and a dict of the splits of a
+    dataset (Hugging Face's `DatasetDict`). raises: UsageError
+    """
+    if isinstance(items, Mapping) and hasattr(items, "column_names"):
+        split = next(iter(items), "train")
+        raise UsageError(f"{name} is {a_type(items)}; give one of its splits, as {name}[{shown(split)}]")
     if hasattr(items, "collect_schema") and hasattr(items, "collect"):
         raise UsageError(f"{name} is {a_type(items)}, which has no rows yet; give {name}.collect()")
 
@@ -199,6 +204,7 @@ def refuse_no_column(column: object, name: str) -> None:
     """
     if isinstance(column, (str, bytes, bytearray)):
         raise UsageError(f"{name} is one {type(column).__name__}, not a column; write [{name[:-1] or 'it'}]")
+    refuse_no_rows(column, name)
     if isinstance(column, Mapping):
         raise UsageError(f"{name} is {a_type(column)}, not a column; give one of its columns")
     if isinstance(column, Set):
@@ -208,7 +214,6 @@ def refuse_no_column(column: object, name: str) -> None:
     dimensions = getattr(column, "ndim", None)
     if isinstance(dimensions, int) and dimensions != 1:
         raise UsageError(f"{name} is {a_type(column)} of {dimensions} dimensions; give one of its columns")
-    refuse_lazy(column, name)
     # A stream of rows (Hugging Face's IterableDataset) has columns, too, but no length.
     has_columns = hasattr(column, "num_columns") and hasattr(column, "__len__")
     if has_columns or hasattr(column, "get_columns") or hasattr(column, "to_arrow_table"):
