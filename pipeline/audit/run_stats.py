@@ -29,10 +29,17 @@ class RunStats:
 
 def read_run_stats(name: str) -> RunStats:
     """The run of a file of `dedup --stats`. raises: UsageError for another file; FileError"""
+    content = bytearray()
     with InputSource(name) as source:
-        content = b"".join(source.blocks())
+        for block in source.blocks():
+            content += block
+            if len(content) > _MAX_BYTES:
+                raise UsageError(
+                    f"{shown(name)}: has more than {_MAX_BYTES >> 20} MiB unpacked, too much for a file of "
+                    "dedup --stats; give that file"
+                )
     try:
-        said = json.loads(content[:_MAX_BYTES])
+        said = json.loads(content)
         run = RunStats(
             said["rows"],
             said["exact"] + said["near"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections import Counter
@@ -152,6 +153,15 @@ def test_stats_of_another_run_or_kind_are_refused(run: Run, tmp_path: Path) -> N
         wrong = run("audit", path, "--stats", stats)
         assert (wrong.code, wrong.err.count("\n")) == (2, 1)
         assert "is not a file of dedup --stats" in wrong.err
+
+
+def test_a_file_too_large_for_stats_is_not_read_to_its_end(run: Run, tmp_path: Path) -> None:
+    """Its end is cut off, which nobody notices who stops before."""
+    path, stats = write_rows(tmp_path / "d.jsonl", [row(2, 1)]), tmp_path / "stats.json.gz"
+    stats.write_bytes(gzip.compress(b" " * (64 << 20), compresslevel=1)[:-100])
+    wrong = run("audit", path, "--stats", stats)
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert f"{stats}: has more than 16 MiB unpacked" in wrong.err
 
 
 def test_samples_are_least_alike_first_and_of_different_texts(run: Run, tmp_path: Path) -> None:
