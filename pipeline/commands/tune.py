@@ -121,7 +121,7 @@ def command(
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
     from twinsieve.pipeline.settings.load import load_settings
-    from twinsieve.pipeline.settings.proposal import SampledTexts, proposal_for
+    from twinsieve.pipeline.settings.proposal import SampledTexts, needs_no_profile, proposed
     from twinsieve.pipeline.tune.advice import advise
     from twinsieve.pipeline.tune.ideal import IdealDrops
     from twinsieve.pipeline.tune.in_force import InForce
@@ -158,12 +158,10 @@ def command(
             say_error(
                 f"{sample.rows - len(sample):,} of {sample.rows:,} rows hold no message that can be read"
             )
-        sampled, proposal = SampledTexts(), proposal_for(settings)
+        sampled = SampledTexts()
         for _, columns in sample.parts:
             sampled.add(columns.texts)
-            if proposal is not None:
-                proposal.look(columns.texts)
-        proposed = proposal.end() if proposal is not None else None
+        proposal = None if needs_no_profile(settings) else proposed(sampled)
         ideal = None
         if pairs is not None and pairs_file is not None:
             ideal = IdealDrops(sample, pairs, SIMILARITIES, pairs_file)
@@ -184,7 +182,7 @@ def command(
         if judged is not None:
             own = settings != load_settings(None, {}, on_files=True)
             advice = advise(points, labels, named.texts, settings, own=own, sampled=sampled.texts)
-        made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice, proposed)
+        made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice, proposal)
         output.write(report_page(made))
         output.finish()
     if stats is not None:
@@ -192,7 +190,7 @@ def command(
             output.write(points_json(made))
             output.finish()
     # Printed when all files are written, since `| head` ends the command.
-    _print_recommendation(advice, proposed)
+    _print_recommendation(advice, proposal)
     for table in _tables(points, settings, advice, everything=everything):
         report().print(table)
     if not everything:
@@ -212,17 +210,17 @@ def _told(swept: Iterator[Point], asked: int) -> list[Point]:
     return points
 
 
-def _print_recommendation(advice: Advice | None, proposed: str | None) -> None:
+def _print_recommendation(advice: Advice | None, proposal: str | None) -> None:
     """Print the settings so that they can be copied, and why they are recommended.
 
-    proposed: the profile that the texts speak for; labels say more, so it is printed without labels alone
+    proposal: the profile that the texts speak for; labels say more, so it is printed without labels alone
     """
     lines = []
     if advice is not None:
         lines = [] if advice.yaml is None else ["recommended settings:", *advice.yaml.splitlines()]
         lines += [advice.reason, *advice.lines]
-    elif proposed is not None:
-        lines = [f"{proposed}. Label pairs in the report to measure both on your messages"]
+    elif proposal is not None:
+        lines = [f"{proposal}. Label pairs in the report to measure both on your messages"]
     for line in lines:
         report().print(line, soft_wrap=True)
 

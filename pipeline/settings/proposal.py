@@ -133,20 +133,30 @@ class ProfileProposal:
     def end(self) -> str | None:
         """A line with the proposal, once; None if there is none."""
         sampled, self._sampled = self._sampled, None
-        profile = profile_of(sampled.texts) if sampled is not None else None
-        if sampled is None or profile is None:
-            return None
-        read = f"{len(sampled.texts):,} of the {'first ' if self.upto else ''}{sampled.seen:,} were read"
-        return f"the texts look like {_for_which(profile)} ({read}); {KINDS[profile].cost}"
+        return proposed(sampled, is_begun=self.upto is not None) if sampled is not None else None
+
+
+def proposed(sampled: SampledTexts, *, is_begun: bool = False) -> str | None:
+    """A line with the profile for these texts and what it changes; None if they speak for no profile.
+
+    is_begun: whether more texts will follow
+    """
+    profile = profile_of(sampled.texts)
+    if profile is None:
+        return None
+    read = f"{len(sampled.texts):,} of the {'first ' if is_begun else ''}{sampled.seen:,} were read"
+    return f"the texts look like {_for_which(profile)} ({read}); {KINDS[profile].cost}"
 
 
 def proposal_for(settings: Settings, *, on_kafka: bool = False) -> ProfileProposal | None:
-    """What samples the texts of a run with these settings. None if it compares no texts, or if the user chose
-    a profile or a similarity."""
+    """What samples the texts of a run with these settings; None if it `needs_no_profile`."""
+    return None if needs_no_profile(settings) else ProfileProposal(ON_KAFKA if on_kafka else None)
+
+
+def needs_no_profile(settings: Settings) -> bool:
+    """Whether a run with these settings compares no texts, or the user chose a profile or a similarity."""
     chosen = "profile" in settings.model_fields_set or "similarity" in settings.near.model_fields_set
-    if settings.near.method != "text" or chosen:
-        return None
-    return ProfileProposal(ON_KAFKA if on_kafka else None)
+    return chosen or settings.near.method != "text"
 
 
 def _for_which(profile: str) -> str:
