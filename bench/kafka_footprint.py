@@ -1,11 +1,12 @@
 """Memory, disk and log of the first process on Kafka, with the settings of the quick start.
 
-    python -m bench.kafka_footprint [--messages 300000]
+    python -m bench.kafka_footprint
 
-A broker, an input of PARTITIONS partitions, and one `twinsieve run -c config/kafka.yaml`. Read once when it
-waits for the first message, and once when it has judged this many generated posts (seed 1), which fill its
-near window of 200,000. Beside them what `twinsieve lint` says at worst. Memory is of the whole process,
-Python and its packages included; the peak is Linux's VmHWM.
+A broker, an input of PARTITIONS partitions, and one `twinsieve run -c config/kafka.yaml`. Memory is read once
+when the process waits for the first message, and once when its near window is full: generated posts (seed 1)
+are sent, a quarter of the window at a time, until it holds as many as `near.window.messages` says. Beside
+them what `twinsieve lint` says at worst. Memory is of the whole process, Python and its packages included;
+the peak is Linux's VmHWM.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from itertools import islice
 from pathlib import Path
 
 from bench.kafka_throughput import progress
@@ -28,9 +30,11 @@ from tests.broker.server import free_ports
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import KafkaSettings
 
-_LIMIT_S = 300.0
+_LIMIT_S = 600.0
+_SEED = 1
 _QUICK_START = Path(__file__).resolve().parents[1] / "config" / "kafka.yaml"
 _PROGRAM = [sys.executable, "-m", "twinsieve"]
 
@@ -49,6 +53,12 @@ def _page(port: int, path: str) -> str:
         return ""
 
 
+def _in_window(port: int) -> int:
+    """Number of kept messages in the near window."""
+    found = re.search(r"^twinsieve_window_messages ([\d.e+]+)$", _page(port, "/metrics"), re.MULTILINE)
+    return int(float(found[1])) if found else 0
+
+
 def _log_bytes(bootstrap: str) -> int:
     """Bytes of the three internal topics on the broker."""
     names = Names("sieve")
@@ -60,10 +70,11 @@ def _log_bytes(bootstrap: str) -> int:
 
 def main() -> None:
     """Print machine, what lint says, and the two readings."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--messages", type=int, default=300_000)
-    messages = parser.parse_args().messages
-    print(machine_line())
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    window = load_settings(_QUICK_START, {}).near.window.messages
+    print(f"{machine_line()}\nnear window: {window:,} kept messages")
     lint = [*_PROGRAM, "lint", str(_QUICK_START), "--partitions", str(PARTITIONS)]
     told = subprocess.run(lint, capture_output=True, text=True, check=True).stdout
     print(f"lint, at worst: {re.findall(r'both roles: .*', told)[0]}")
@@ -77,9 +88,14 @@ def main() -> None:
         try:
             poll_until(lambda: _page(port, "/readyz").startswith("ok"), _LIMIT_S)
             print(f"waits for the first message: {_shown(process.pid)}", flush=True)
-            sent = len(fill(cluster.bootstrap, "posts", generate(messages, 1)))
-            progress(cluster.bootstrap, "sieve.workers", "posts", sent, _LIMIT_S)
-            print(f"has judged {sent:,} generated posts: {_shown(process.pid)}")
+            posts, sent = generate(sys.maxsize, _SEED), 0
+            while (held := _in_window(port)) < window:
+                if process.poll() is not None:
+                    raise SystemExit(f"run ended with exit code {process.returncode}")
+                sent += len(fill(cluster.bootstrap, "posts", islice(posts, window // 4)))
+                progress(cluster.bootstrap, "sieve.workers", "posts", sent, _LIMIT_S)
+            print(f"has judged {sent:,} generated posts, of which its near window holds {held:,}: ", end="")
+            print(_shown(process.pid))
             print(f"log on the broker: {_log_bytes(cluster.bootstrap) / sent:.0f} bytes a message")
         finally:
             process.terminate()
