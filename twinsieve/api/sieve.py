@@ -476,9 +476,9 @@ class Sieve:
 
         The folder is made if there is none. A later save to the same folder, also of the loaded sieve, writes
         only what is new, as long as no more texts were kept in between than a 16th of the window (at least
-        4,096; they are held in memory until then). A new save counts only when it is complete, and then
-        replaces the one before. It holds the settings (but no secret seed), the kept texts, the leaders' ids,
-        and checksums of all files.
+        4,096, at most 131,072; they are held in memory until then). A new save counts only when it is
+        complete, and then replaces the one before. It holds the settings (but no secret seed), the kept
+        texts, the leaders' ids, and checksums of all files.
 
         path: a folder that is new, empty, or holds a saved sieve
         raises: FileError; StateError if the folder holds something else. Then what was saved before is
