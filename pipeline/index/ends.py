@@ -49,14 +49,14 @@ def committed_record(
 ) -> Committed:
     """What the index commits: the log offset. Its metadata contain the least end of the decisions, whether
     the part of the log that snapshots contain is deleted, the output topic (empty if nothing is emitted), and
-    under which settings the app has judged.
+    under which settings the app has judged. An older program of version 2 reads the first three and ignores
+    what follows them; an empty text keeps its place between two spaces.
 
     >>> committed_record(7, 12, "posts-unique", under=JudgedUnder("1f", "2e", '{"profile":"plain"}'))
-    Committed(offset=7, metadata='3 12 0 posts-unique 1f 2e {"profile":"plain"}')
+    Committed(offset=7, metadata='2 12 0 posts-unique 1f 2e {"profile":"plain"}')
     """
-    texts = [text or "-" for text in (output, under.reading, under.scheme)]
-    metadata = f"3 {decisions_end} {int(behind_snapshots)} {' '.join(texts)} {under.fixed}"
-    return Committed(log_offset, metadata.rstrip())
+    fields = (str(decisions_end), str(int(behind_snapshots)), output, *under)
+    return Committed(log_offset, f"2 {' '.join(fields)}".rstrip())
 
 
 def recorded_decisions_end(committed: Committed | None) -> int:
@@ -108,9 +108,9 @@ def _recorded(committed: Committed | None) -> tuple[str, ...]:
     version, *parts = (committed.metadata if committed is not None else "").split(" ", 6)
     if version == "1":
         parts[1:1] = ["0"]
-    if version not in ("1", "2", "3"):
+    if version not in ("1", "2"):
         parts = []
-    return tuple("" if part == "-" else part for part in [*parts, *[""] * 6][:6])
+    return tuple([*parts, *[""] * 6][:6])
 
 
 @dataclass(frozen=True, slots=True)

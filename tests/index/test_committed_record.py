@@ -1,0 +1,42 @@
+"""What the index commits beside its log offset is read by this program, and by one of before."""
+
+from __future__ import annotations
+
+import pytest
+
+from twinsieve.pipeline.index.ends import (
+    JudgedUnder,
+    committed_record,
+    recorded_behind_snapshots,
+    recorded_decisions_end,
+    recorded_output,
+    recorded_under,
+)
+
+FIXED = '{"profile":"plain","scope":"[a, b]"}'
+
+
+def _read_before(metadata: str) -> tuple[str, str, str]:
+    """How the program read it that did not record settings yet: end, behind snapshots, output."""
+    version, *parts = metadata.split(" ")
+    if version == "1":
+        parts[1:1] = ["0"]
+    end, behind, output, *_ = [*parts, "", "", ""]
+    return (end, behind, output) if version in ("1", "2") else ("", "", "")
+
+
+@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("output", ["", "posts.unique"])
+@pytest.mark.parametrize("reading", ["", "1f"])
+@pytest.mark.parametrize(("scheme", "fixed"), [("", ""), ("2e", FIXED)])
+def test_a_program_of_before_reads_what_it_knows(
+    behind: bool, output: str, reading: str, scheme: str, fixed: str
+) -> None:
+    """With shared snapshots it must see that the log is trimmed, or its windows would begin empty."""
+    under = JudgedUnder(reading, scheme, fixed)
+    record = committed_record(7, 12, output, behind_snapshots=behind, under=under)
+    assert _read_before(record.metadata) == ("12", str(int(behind)), output)
+    assert recorded_decisions_end(record) == 12
+    assert recorded_behind_snapshots(record) == behind
+    assert recorded_output(record) == output
+    assert recorded_under(record) == under
