@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from threading import Event
 
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ends import JudgedUnder
@@ -34,6 +35,8 @@ class IndexConfig:
     check_s: an idle index checks once in this time that no other process has taken its place
     output: the output topic, which is committed with every log offset; empty if nothing is emitted
     under: the settings of this process, which are committed once it has judged under them
+    has_text: set once this process has found a text where its `input` settings say. Only then it commits
+        `under.reading`: the blocks that it judges may come from processes with other settings
     trim_log: delete the part of the log that the oldest snapshot contains (if snapshots are on shared
         storage)
     workers, seeders: consumer groups of the workers and of `seed`. Messages that only `seed` reads are in the
@@ -61,6 +64,7 @@ class IndexConfig:
     needs_snapshots: bool
     output: str
     under: JudgedUnder
+    has_text: Event
     workers: str
     seeders: str
     redrivers: str

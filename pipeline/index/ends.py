@@ -30,7 +30,7 @@ from twinsieve.stages.errors import StateError
 class JudgedUnder(NamedTuple):
     """The settings under which an app has judged; each field is empty if that is not recorded.
 
-    reading: digest of the `input` settings under which a message with a text was judged
+    reading: digest of the `input` settings under which a process has found a text
     scheme: hash of the fingerprint scheme of the decisions, as hex digits; fixed: its settings, as JSON
     """
 

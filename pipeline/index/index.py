@@ -449,7 +449,6 @@ class Index:
         rulings: list[tuple[Ruling, int]] = []
         waiting: list[tuple[_Read, Asked]] = []
         step_bytes = rows = 0
-        has_texts = False
         for read in blocks:
             step_bytes += len(read.data)
             is_late = self._clock.monotonic_s() - began_s >= max_s or step_bytes > self._config.max_step_bytes
@@ -464,7 +463,6 @@ class Index:
                 rulings.append(self._refuse(read, error))
                 continue
             waiting.append((read, asked))
-            has_texts = has_texts or len(asked.block.batch) > 0
             rows += len(asked.block)
             if asked.given_up or rows >= self._pace.rows:
                 rulings += self._rule(waiting)
@@ -481,7 +479,7 @@ class Index:
                 self.follower.mark(self.follower.decisions_end())
                 self._marked_s = self._clock.monotonic_s()
             # Step 3: write decisions, answers and the log offset in one transaction.
-            self._commit(rulings, membership, has_texts=has_texts)
+            self._commit(rulings, membership)
         except AbortableError as error:
             self._pace.refused(len(rulings))
             # Check the topic ids before the restore: a new index would take a topic that was created again
@@ -539,9 +537,7 @@ class Index:
             return read.stamp_ms
         return min(block.arrival_ms, self._clock.now_ms() + _CLOCKS_DIFFER_MS)
 
-    def _commit(
-        self, rulings: list[tuple[Ruling, int]], membership: Membership, *, has_texts: bool = False
-    ) -> None:
+    def _commit(self, rulings: list[tuple[Ruling, int]], membership: Membership) -> None:
         if self._writer is None:
             raise StateError(
                 f"{self._config.log}: not assigned to this process, so it cannot write decisions"
@@ -553,7 +549,7 @@ class Index:
         # the skipped blocks records that they were skipped.
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
-        self._writer.commit(rulings, self._recorded, membership, unreachable, has_texts=has_texts)
+        self._writer.commit(rulings, self._recorded, membership, unreachable)
         if self._writer.behind_snapshots:
             self._trim()
         self._checked_s = self._clock.monotonic_s()

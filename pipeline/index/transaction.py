@@ -102,15 +102,12 @@ class DecisionWriter:
         log_offset: int,
         membership: Membership,
         unreachable: Collection[int],
-        *,
-        has_texts: bool = False,
     ) -> None:
         """Write one transaction with decisions, answers and the log offset.
 
         rulings: each with the number of the verdicts partition for its answer
         log_offset: log offset after the blocks of the rulings
         unreachable: verdicts partitions that cannot be written; workers ask again for those answers
-        has_texts: whether a message with a text was judged
         raises: AbortableError if the transaction failed, so that nothing in it counts
         """
         config = self._config
@@ -125,7 +122,7 @@ class DecisionWriter:
         # The transaction's commit marker takes one offset, too.
         decisions_end = self.decisions_end + len(rulings) + (1 if rulings else 0)
         if rulings:
-            reading = config.under.reading if has_texts else self.under.reading
+            reading = config.under.reading if config.has_text.is_set() else self.under.reading
             self.under = config.under._replace(reading=reading)
         record = committed_record(
             log_offset,

@@ -6,8 +6,9 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from threading import Event
 from typing import BinaryIO, Literal
 
 import orjson
@@ -72,7 +73,7 @@ class Builder:
     job: task of the worker; `seed` reads an existing output and `redrive` dead letters, each in a consumer
         group of its own
     group: consumer group of the worker; empty for that of all workers
-    needs_snapshots: as in `IndexConfig`
+    needs_snapshots, has_text: as in `IndexConfig`; its worker, too, sets `has_text`
     on_emitted: as for `Worker`
     """
 
@@ -86,6 +87,7 @@ class Builder:
     job: Literal["worker", "seed", "redrive"] = "worker"
     group: str = ""
     needs_snapshots: bool = True
+    has_text: Event = field(default_factory=Event)
     on_emitted: OnEmitted | None = None
 
     def worker_config(self) -> WorkerConfig:
@@ -142,6 +144,7 @@ class Builder:
             needs_snapshots=self.needs_snapshots,
             output=settings.output.topic if self.emit or self.job == "seed" else "",
             under=judged_under(settings, self.scheme),
+            has_text=self.has_text,
             workers=names.workers,
             seeders=names.seed,
             redrivers=names.redrivers,
@@ -160,6 +163,7 @@ class Builder:
             stamped=source.time_field is None,
             proposal=proposal_for(settings, on_kafka=True),
             proposal_cost=profile_cost(settings),
+            has_text=self.has_text,
         )
         with ExitStack() as stack:
             broker = self.connect(settings)

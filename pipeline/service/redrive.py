@@ -154,6 +154,8 @@ def _builder(builder: Builder, one: Pass) -> Builder:
         builder,
         settings=settings.model_copy(update={"input": source, "kafka": kafka}),
         connect=lambda chosen: redrive_broker(connect(chosen), clock, one),
+        # A dead letter with a text does not show that other messages have one there.
+        has_text=threading.Event(),
         job="redrive",
         group=Names(settings.app).redrive(letters.reason),
     )

@@ -107,6 +107,7 @@ def run_service(
         figures.member = slot
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
         scheme = make_scheme(settings)
+        has_text = threading.Event()
 
         def check() -> None:
             check_topics(
@@ -117,8 +118,9 @@ def run_service(
                 emits=not dry_run,
                 same_output=not (dry_run or move_output),
             )
-            if role != "index":
-                require_texts(settings, connect(settings), clock, group=Names(settings.app).workers)
+            group = Names(settings.app).workers
+            if require_texts(settings, connect(settings), clock, group=group, refuses=role != "index"):
+                has_text.set()
 
         until_answered(check, clock, stop, lambda error: status.go(ProcessPhase.WAITING, str(error)))
         if stop.is_set():
@@ -139,6 +141,7 @@ def run_service(
             emit=not dry_run,
             background=background,
             needs_snapshots=not without_snapshots,
+            has_text=has_text,
             on_emitted=watch.drops.take if watch.drops is not None else None,
         )
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None

@@ -1,8 +1,8 @@
 """Check of `run` and `seed` before they join a group: do the messages that they will read have a text?
 
 A wrong `input.text_field` would send a whole topic to the dead letters, and the app would never judge it
-again. So a start looks at the first messages with a plain reader, unless the app has judged messages with a
-text under the same settings of the input: that is on record beside the committed offset of the index.
+again. So a start looks at the first messages with a plain reader, unless a process has found a text under
+the same settings of the input: that is on record beside the committed offset of the index.
 """
 
 from __future__ import annotations
@@ -59,34 +59,42 @@ class _Topic:
                 self.other.look(payload)
 
 
-def require_texts(settings: Settings, broker: Broker, clock: Clock, *, group: str) -> None:
-    """Check that messages of each input topic have a text, then close the connection.
+def require_texts(
+    settings: Settings, broker: Broker, clock: Clock, *, group: str, refuses: bool = True
+) -> bool:
+    """Whether a message with a text was seen. Check that messages of each input topic have one, then close
+    the connection.
 
-    No check if `input.expect_text` is false, if nothing needs a text, or if the app has judged under these
-    settings of the input. In doubt the start continues: if a topic has no message, if no other field holds
+    No check if `input.expect_text` is false, if nothing needs a text, or if these settings of the input are
+    on record. In doubt the start continues: if a topic has no message, if no other field holds
     strings, or if a message cannot be fetched, which the worker will report.
 
     settings: `input.topics` are read; group: the consumer group whose committed offsets are continued
+    refuses: False for a process that judges and does not read the input: it raises no such error, and does
+        not wait for messages
     raises: BrokerError with a line for each topic whose text is in another field; a retryable one if no
         broker answers
     """
     with closing(broker):
         needs_text = not (settings.exact.fields and settings.near.method == "none")
         if not settings.input.expect_text or not needs_text:
-            return
+            return False
         admin = broker.admin()
         if recorded_under(committed_by_index(settings.app, admin)).reading == reading_digest(settings.input):
-            return
+            return False
         reader = broker.reader()
-        topics = _topics(settings, admin, reader, group)
+        topics = _topics(settings, admin, reader, group, may_wait=refuses)
         if topics:
             _look(topics, reader, clock, settings.input.part)
     lines = [f"{topic.first}: {line}" for topic in topics.values() if (line := topic.other.line())]
-    if lines:
+    if lines and refuses:
         raise BrokerError("\n".join(lines), retryable=False)
+    return any(topic.other.has_text for topic in topics.values())
 
 
-def _topics(settings: Settings, admin: Admin, reader: Reader, group: str) -> dict[str, _Topic]:
+def _topics(
+    settings: Settings, admin: Admin, reader: Reader, group: str, *, may_wait: bool
+) -> dict[str, _Topic]:
     """Each topic that has, or has had, messages; its partitions begin where the workers would continue."""
     source = settings.input
     infos = admin.topics(source.topics)
@@ -109,7 +117,7 @@ def _topics(settings: Settings, admin: Admin, reader: Reader, group: str) -> dic
                 start = continued[partition].offset if partition in continued else new
                 starts[partition] = min(max(start, begins[partition]), ends[partition])
         behind = {partition for partition, start in starts.items() if start < ends[partition]}
-        waits = not behind and any(ends[partition] for partition in starts)
+        waits = may_wait and not behind and any(ends[partition] for partition in starts)
         if behind or waits:
             topics[name] = _Topic(OtherField(settings), waits, behind or set(starts), starts=starts)
     return topics

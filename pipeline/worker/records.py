@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ class RecordReader:
     stamped: whether a message without a time of its own takes the record's timestamp
     proposal: samples the texts; None if no profile is proposed
     proposal_cost: what it costs to follow the proposal
+    has_text: is set when a message had a text
     notices: receives a line for each field that no message has contained so far; a worker replaces this list
         by its own
     """
@@ -36,6 +38,7 @@ class RecordReader:
     stamped: bool
     proposal: ProfileProposal | None = None
     proposal_cost: str = ""
+    has_text: Event = field(default_factory=Event)
     notices: list[str] = field(default_factory=list)
 
     def read_all(
@@ -92,6 +95,8 @@ class RecordReader:
             reasons[row] = bad.reason
         for bad in columns.no_text:
             kinds[candidates[bad.row]] = RowKind.NO_TEXT
+        if len(columns):
+            self.has_text.set()
         proposed = self.proposal.look(columns.texts) if self.proposal is not None else None
         if proposed is not None:
             self.notices.append(f"{proposed}; {self.proposal_cost}")

@@ -586,11 +586,11 @@ INDEXES = (
     Mutant(
         "a snapshot is begun before its step is committed",
         INDEX,
-        "            self._commit(rulings, membership, has_texts=has_texts)\n        except",
+        "            self._commit(rulings, membership)\n        except",
         "            if due:\n"
         "                self.snapshots.begin(self.state, self.follower.decisions_at)\n"
         "                due = False\n"
-        "            self._commit(rulings, membership, has_texts=has_texts)\n        except",
+        "            self._commit(rulings, membership)\n        except",
         (*MODEL, *NASTY),
     ),
     Mutant(

@@ -15,11 +15,13 @@ from tests.service.running import Service, came_out, wait_for
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition, Records
+from twinsieve.pipeline.service.redrive import run_redrive
 from twinsieve.pipeline.service.seed import run_seed
 from twinsieve.pipeline.settings.model import Settings
 
 POSTS = [f"今天武汉下雨了，大家出门记得带伞 {number}" for number in range(12)]
 WRONG = [{"id": f"p{number}", "body": text} for number, text in enumerate(POSTS)]
+OUTPUTS = ("posts.unique", "posts.duplicates", "posts.dead")
 RIGHT = [{"id": f"p{number}", "text": text} for number, text in enumerate(POSTS)]
 
 
@@ -149,6 +151,41 @@ def test_dead_letters_alone_put_no_settings_on_record(cluster: MemoryCluster, fo
     _write(cluster, WRONG)
     (line,) = _refused(cluster, _settings(folder))
     assert "]@6: none of" in line
+
+
+@pytest.mark.parametrize("judge", ["index", "redrive"])
+def test_a_process_that_has_found_no_text_puts_its_settings_not_on_record(
+    cluster: MemoryCluster, folder: str, tmp_path: Path, judge: str
+) -> None:
+    """Its index judges the texts of workers with other settings, or dead letters."""
+    other = str(tmp_path / "other")
+    right, wrong = _settings(folder), _settings(other, text_field="body")
+    if judge == "index":
+        index = Service(wrong, cluster, role="index")
+        _write(cluster, RIGHT)
+        worker = Service(right, cluster, role="worker")
+        wait_for(lambda: came_out(cluster, *OUTPUTS) == len(RIGHT), "the posts")
+        worker.end()
+        index.end()
+    else:
+        _write(cluster, [*RIGHT, *WRONG])
+        _all_come_out(cluster, right, len(RIGHT) + len(WRONG))
+        redriven = run_redrive(wrong, lambda _: MemoryBroker(cluster))
+        assert redriven.kinds.total() == len(WRONG)
+    _write(cluster, RIGHT)
+    (line,) = _refused(cluster, wrong, role="worker")
+    assert "set input.text_field to 'text'" in line
+
+
+def test_an_index_alone_puts_the_texts_that_it_finds_on_record(cluster: MemoryCluster, folder: str) -> None:
+    _write(cluster, RIGHT)
+    index = Service(_settings(folder), cluster, role="index")
+    worker = Service(_settings(folder), cluster, role="worker")
+    wait_for(lambda: came_out(cluster, *OUTPUTS) == len(RIGHT), "the posts")
+    worker.end()
+    index.end()
+    _write(cluster, WRONG)
+    _all_come_out(cluster, _settings(folder), len(RIGHT) + len(WRONG))
 
 
 def test_a_start_at_the_end_looks_at_what_comes(
