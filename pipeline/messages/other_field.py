@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
 from twinsieve.pipeline.messages.decode import UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import Path, name_of, path_of
 from twinsieve.pipeline.messages.reader import MessageReader
-from twinsieve.pipeline.messages.unseen import quoted
+from twinsieve.pipeline.messages.unseen import closest, quoted
 from twinsieve.pipeline.settings.model import Settings
 
 _SHARE = 0.9
 """A field that holds a string in this share of the messages may be the text."""
+_LEAST = 20
+"""Fewer messages say too little: strangers may have sent them, and a start that they end would fail again."""
 _LEVELS = 4
 _MAX_FIELDS = 1_000
 """Most fields that are noted of one message, and most different ones of all: strangers choose their names."""
@@ -77,20 +78,27 @@ class OtherField:
                 seen.texty += len(text) if " " in text or not text.isascii() else 0
 
     def line(self) -> str | None:
-        """What is wrong and what to set; None if a message has a text, or no other field could hold it."""
+        """What is wrong and what to set.
+
+        None if a message has a text, if there were fewer than `_LEAST`, or if no other field could hold it.
+        """
         likely = {path: seen for path, seen in self._found.items() if seen.count >= _SHARE * self.count}
-        if self.has_text or not likely:
+        if self.has_text or self.count < _LEAST or not likely:
             return None
+        source = self.settings.input
         named = {name_of(path): path for path in likely}
-        close = get_close_matches(self.settings.input.text_field[0], list(named), n=1)
-        longest = max(likely, key=lambda path: (likely[path].texty, likely[path].characters))
-        meant = named[close[0]] if close else longest
-        fields = " or ".join(map(quoted, self.settings.input.text_field))
-        other, count = quoted(name_of(meant)), likely[meant].count
-        none = "the only one has no" if self.count == 1 else f"none of the first {self.count} messages has a"
+        close = (closest(name, list(named)) for name in source.text_field)
+        longest = max(named, key=lambda name: (likely[named[name]].texty, likely[named[name]].characters))
+        meant = next(filter(None, close), longest)
+        count = likely[named[meant]].count
+        # The path of a message that is a string itself is empty.
+        holds = f"{quoted(meant)} holds" if meant else "the message itself is"
+        advice = f"input.text_field to {quoted(meant)}" if meant else "input.encoding: text"
+        fields = " or ".join(map(quoted, source.text_field))
         return (
-            f"{none} text in {fields}, but {other} holds a string in {count} of {self.count}: set "
-            f"input.text_field to {other}; if these messages have no text, set input.expect_text: false"
+            f"none of the first {self.count} messages has a text in {fields}, but {holds} a string in "
+            f"{count} of {self.count}: set {advice}; if these messages have no text, set "
+            "input.expect_text: false"
         )
 
 

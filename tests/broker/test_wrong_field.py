@@ -61,6 +61,6 @@ def test_what_has_judged_is_on_record_beside_the_offset_on_a_broker(service: Ser
     service.start()
     wait_for(lambda: service.count("out") == len(POSTS), service)
     service.stop()
-    service.produce(*[(b"k", b'{"body": "The bridge is closed"}', [])] * 3)
+    service.produce(*[(b"k", b'{"body": "The bridge is closed"}', [])] * 30)
     service.start()
-    wait_for(lambda: service.count("dead") == 3, service)
+    wait_for(lambda: service.count("dead") == 30, service)

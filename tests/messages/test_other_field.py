@@ -29,10 +29,13 @@ def _looked(messages: Iterable[object], **source: object) -> OtherField:
         ({"entries": [{"words": POST}]}, "entries[0].words"),
         ({"Text": "hi", "body": POST}, "Text"),
         ({"a.b": POST}, '["a.b"]'),
+        ({"txet": "hi", "body": POST}, "txet"),
+        ({"CONTENT": "hi", "body": POST}, "CONTENT"),
+        ({"": POST}, '[""]'),
     ],
 )
 def test_the_field_that_looks_like_a_text_is_named(message: object, named: str) -> None:
-    line = _looked([message] * 3).line()
+    line = _looked([message] * 20, text_field=["text", "content"]).line()
     assert line is not None
     assert f"set input.text_field to {named!r}" in line
 
@@ -40,15 +43,25 @@ def test_the_field_that_looks_like_a_text_is_named(message: object, named: str) 
 @pytest.mark.parametrize(
     "messages",
     [
-        [{"body": POST}] * 8 + [{"n": 1}] * 2,
-        [{"body": POST}] * 8 + [b'{"body": ', b"\xff"],
-        [{"n": 1, "flag": True, "text": None}] * 10,
-        [{"id": "p1", "created_at": "2026-01-05", "tenant": "a"}] * 10,
-        [b"[1, 2]", b'"a string alone"', b"{}", b"", b"[" * 100_000],
-        [{"body": POST}] * 9 + [{"text": POST}],
+        [{"body": POST}] * 16 + [{"n": 1}] * 4,
+        [{"body": POST}] * 16 + [b'{"body": ', b"\xff"] * 2,
+        [{"n": 1, "flag": True, "text": None}] * 20,
+        [{"id": "p1", "created_at": "2026-01-05", "tenant": "a"}] * 20,
+        [b"[1, 2]", b'"a string alone"', b"{}", b"", b"[" * 100_000] * 4,
+        [{"body": POST}] * 19 + [{"text": POST}],
+        [{"body": POST}] * 19,
         [],
     ],
-    ids=["8 of 10", "broken ones count", "no strings", "in use", "no objects", "one has a text", "none"],
+    ids=[
+        "8 of 10",
+        "broken ones count",
+        "no strings",
+        "in use",
+        "no objects",
+        "one has a text",
+        "too few",
+        "none",
+    ],
 )
 def test_in_doubt_no_field_is_named(messages: list[object]) -> None:
     settings = Settings.model_validate({"scope": ["tenant"]})
@@ -59,16 +72,22 @@ def test_in_doubt_no_field_is_named(messages: list[object]) -> None:
 
 
 def test_nine_of_ten_are_enough() -> None:
-    line = _looked([{"body": POST}] * 9 + [b"no JSON"]).line()
+    line = _looked([{"body": POST}] * 18 + [b"no JSON"] * 2).line()
     assert line is not None
     assert line.startswith(
-        "none of the first 10 messages has a text in 'text', but 'body' holds a string in 9 of 10"
+        "none of the first 20 messages has a text in 'text', but 'body' holds a string in 18 of 20"
     )
+
+
+def test_strings_alone_are_another_encoding() -> None:
+    line = _looked([b'"hello there"'] * 20).line()
+    assert line is not None
+    assert "but the message itself is a string in 20 of 20: set input.encoding: text;" in line
 
 
 def test_names_of_strangers_come_out_escaped_and_short() -> None:
     hostile = "\x1b[31m\n" + "x" * 1_000
-    line = _looked([{hostile: POST}]).line()
+    line = _looked([{hostile: POST}] * 20).line()
     assert line is not None
     assert line.isprintable()
     assert len(line) < 500

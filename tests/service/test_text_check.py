@@ -19,7 +19,7 @@ from twinsieve.pipeline.service.redrive import run_redrive
 from twinsieve.pipeline.service.seed import run_seed
 from twinsieve.pipeline.settings.model import Settings
 
-POSTS = [f"今天武汉下雨了，大家出门记得带伞 {number}" for number in range(12)]
+POSTS = [f"今天武汉下雨了，大家出门记得带伞 {number}" for number in range(20)]
 WRONG = [{"id": f"p{number}", "body": text} for number, text in enumerate(POSTS)]
 OUTPUTS = ("posts.unique", "posts.duplicates", "posts.dead")
 RIGHT = [{"id": f"p{number}", "text": text} for number, text in enumerate(POSTS)]
@@ -91,7 +91,7 @@ def test_a_wrong_field_ends_the_start_and_names_the_other(
     (line,) = _refused(cluster, _settings(folder), **options)
     assert line.startswith("posts[")
     assert (
-        "]@0: none of the first 12 messages has a text in 'text', but 'body' holds a string in 12 of 12"
+        "]@0: none of the first 20 messages has a text in 'text', but 'body' holds a string in 20 of 20"
         in line
     )
     assert line.endswith(
@@ -121,10 +121,11 @@ def test_messages_without_texts_come_out_where_none_is_expected(cluster: MemoryC
         [],
         [None] * 20,
         [{"id": "a", "count": number} for number in range(20)],
-        [b"{", b"\xff\xfe", b"[" * 1_000_000, b"", b'{"text": 1}'],
+        [b"{", b"\xff\xfe", b"[" * 1_000_000, b"", *[b'{"text": 1}'] * 16],
         [*WRONG, {"text": "one with a text"}],
+        [{"type": "delete", "id": "1"}],
     ],
-    ids=["nothing", "tombstones", "no text anywhere", "hostile", "one has a text"],
+    ids=["nothing", "tombstones", "no text anywhere", "hostile", "one has a text", "one of a stranger"],
 )
 def test_in_doubt_the_start_goes_on(
     cluster: MemoryCluster, folder: str, messages: list[bytes | None]
@@ -142,7 +143,7 @@ def test_settings_that_have_judged_a_text_are_not_checked_again(cluster: MemoryC
     # What is read from the committed offsets on decides, not what was judged before.
     _write(cluster, WRONG)
     (line,) = _refused(cluster, _settings(folder, text_field="txet"))
-    assert "]@18: none of the first 12 messages" in line
+    assert "]@30: none of the first 20 messages" in line
 
 
 def test_dead_letters_alone_put_no_settings_on_record(cluster: MemoryCluster, folder: str) -> None:
@@ -150,7 +151,7 @@ def test_dead_letters_alone_put_no_settings_on_record(cluster: MemoryCluster, fo
     _all_come_out(cluster, _settings(folder, expect_text=False), len(WRONG))
     _write(cluster, WRONG)
     (line,) = _refused(cluster, _settings(folder))
-    assert "]@6: none of" in line
+    assert "]@10: none of" in line
 
 
 @pytest.mark.parametrize("judge", ["index", "redrive"])
@@ -216,7 +217,7 @@ def test_no_more_than_200_messages_of_a_topic_are_looked_at(cluster: MemoryClust
 def test_seed_checks_its_own_topic(cluster: MemoryCluster, folder: str) -> None:
     _write(cluster, RIGHT)
     _write(cluster, WRONG, "more")
-    with pytest.raises(BrokerError, match=r"^more\[.\]@0: none of the first 12 messages"):
+    with pytest.raises(BrokerError, match=r"^more\[.\]@0: none of the first 20 messages"):
         run_seed(_settings(folder), "more", lambda _: MemoryBroker(cluster))
     assert came_out(cluster, "t.fingerprints") == 0
     assert cluster.group("t.seed").offsets == {}
