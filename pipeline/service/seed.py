@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.mark import moved, name_topic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import BrokerError, Partition
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left
 from twinsieve.pipeline.service.index_loop import IndexLoop
@@ -102,8 +102,12 @@ def run_seed(
             auto_create=settings.topics.auto_create,
             beside_seed=True,
         )
-        ends = begin_seed(settings, topic, connect(settings), since_ms)
-        require_texts(seeding, connect(settings), clock, group=Names(settings.app).seed)
+        with closing(connect(settings)) as broker:
+            ends, starts = seed_range(settings, topic, broker, since_ms)
+            group = Names(settings.app).seed
+            require_texts(seeding, connect(settings), clock, group=group, moved=starts)
+            if starts:
+                broker.admin().set_group_offsets(group, starts)
         return ends
 
     ends = until_answered(begin, clock, stop)
@@ -197,16 +201,15 @@ class SeedLoop(EndingLoop):
             self._all_done.set()
 
 
-def begin_seed(
+def seed_range(
     settings: Settings, topic: str, broker: Broker, since_ms: int | None = None
-) -> dict[Partition, int]:
-    """The end offset of each partition of the topic.
+) -> tuple[dict[Partition, int], dict[Partition, Committed]]:
+    """The end offset of each partition of the topic, and the offsets to commit for the consumer group of the
+    seed before it begins: those of `since_ms`, if it is given and the group has none yet.
 
-    If `since_ms` is given and the consumer group of the seed has no offsets yet, set them to that time first.
     raises: BrokerError if the topic does not exist, or if `run` was already started for the app
     """
-    with closing(broker):
-        admin, reader = broker.admin(), broker.reader()
+    with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
         info = admin.topics([topic])[topic]
         if info is None:
             raise BrokerError(f"--topic {topic}: there is no such topic", retryable=False)
@@ -219,10 +222,7 @@ def begin_seed(
             )
         partitions = [Partition(topic, number) for number in range(info.partitions)]
         ends = reader.end_offsets(partitions)
-        group = Names(settings.app).seed
-        if since_ms is not None and not admin.group_offsets(group):
-            starts = admin.offsets_at(dict.fromkeys(partitions, since_ms))
-            topic_id = name_topic(info)
-            committed = {key: moved(None, topic_id, min(offset, ends[key])) for key, offset in starts.items()}
-            admin.set_group_offsets(group, committed)
-        return ends
+        if since_ms is None or admin.group_offsets(Names(settings.app).seed):
+            return ends, {}
+        starts, topic_id = admin.offsets_at(dict.fromkeys(partitions, since_ms)), name_topic(info)
+        return ends, {at: moved(None, topic_id, min(start, ends[at])) for at, start in starts.items()}

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
-from twinsieve.pipeline.broker.records import BrokerError, Partition, Records
+from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition, Records
 from twinsieve.pipeline.index.ends import recorded_under
 from twinsieve.pipeline.messages.other_field import OtherField
 from twinsieve.pipeline.service.start_checks import committed_by_index
@@ -60,7 +61,13 @@ class _Topic:
 
 
 def require_texts(
-    settings: Settings, broker: Broker, clock: Clock, *, group: str, refuses: bool = True
+    settings: Settings,
+    broker: Broker,
+    clock: Clock,
+    *,
+    group: str,
+    moved: Mapping[Partition, Committed] = MappingProxyType({}),
+    refuses: bool = True,
 ) -> bool:
     """Whether a message with a text was seen. Check that messages of each input topic have one, then close
     the connection.
@@ -70,6 +77,7 @@ def require_texts(
     strings, or if a message cannot be fetched, which the worker will report.
 
     settings: `input.topics` are read; group: the consumer group whose committed offsets are continued
+    moved: offsets that are committed for this group after the check
     refuses: False for a process that judges and does not read the input: it raises no such error, and does
         not wait for messages
     raises: BrokerError with a line for each topic whose text is in another field; a retryable one if no
@@ -83,7 +91,8 @@ def require_texts(
         if recorded_under(committed_by_index(settings.app, admin)).reading == reading_digest(settings.input):
             return False
         reader = broker.reader()
-        topics = _topics(settings, admin, reader, group, may_wait=refuses)
+        continued = {**admin.group_offsets(group, stable=False), **moved}
+        topics = _topics(settings, admin, reader, continued, may_wait=refuses)
         if topics:
             _look(topics, reader, clock, settings.input.part)
     lines = [f"{topic.first}: {line}" for topic in topics.values() if (line := topic.other.line())]
@@ -93,7 +102,12 @@ def require_texts(
 
 
 def _topics(
-    settings: Settings, admin: Admin, reader: Reader, group: str, *, may_wait: bool
+    settings: Settings,
+    admin: Admin,
+    reader: Reader,
+    continued: Mapping[Partition, Committed],
+    *,
+    may_wait: bool,
 ) -> dict[str, _Topic]:
     """Each topic that has, or has had, messages; its partitions begin where the workers would continue."""
     source = settings.input
@@ -107,7 +121,6 @@ def _topics(
     if not partitions:
         return {}
     begins, ends = reader.beginning_offsets(partitions), reader.end_offsets(partitions)
-    continued = admin.group_offsets(group, stable=False)
     topics: dict[str, _Topic] = {}
     for name in infos:
         starts = {}

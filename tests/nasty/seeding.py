@@ -10,7 +10,7 @@ from tests.memory.broker import CrashError, MemoryBroker
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.service.ending_loop import CHECK_S
-from twinsieve.pipeline.service.seed import SeedWatch, begin_seed
+from twinsieve.pipeline.service.seed import SeedWatch, seed_range
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerConfig
@@ -37,7 +37,7 @@ class Seeding(Process):
         broker = MemoryBroker(self.world.cluster, lambda step: self.hook(step))
         self._looked_s = self.world.clock.monotonic_s()
         try:
-            self.ends = begin_seed(SETTINGS, SEEDED, broker)
+            self.ends, _ = seed_range(SETTINGS, SEEDED, broker)
             self._watch = SeedWatch(broker.admin(), APP, self.ends)
         except CrashError:
             self.running = False

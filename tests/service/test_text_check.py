@@ -214,10 +214,18 @@ def test_no_more_than_200_messages_of_a_topic_are_looked_at(cluster: MemoryClust
     assert "none of the first 200 messages" in line
 
 
-def test_seed_checks_its_own_topic(cluster: MemoryCluster, folder: str) -> None:
+@pytest.mark.parametrize("since", [False, True])
+def test_seed_checks_its_own_topic_before_it_commits(
+    cluster: MemoryCluster, folder: str, since: bool
+) -> None:
     _write(cluster, RIGHT)
+    since_ms, first = None, 0
+    if since:
+        _write(cluster, RIGHT, "more")
+        cluster.clock.sleep(60.0)
+        since_ms, first = cluster.clock.now_ms(), len(RIGHT) // 2
     _write(cluster, WRONG, "more")
-    with pytest.raises(BrokerError, match=r"^more\[.\]@0: none of the first 20 messages"):
-        run_seed(_settings(folder), "more", lambda _: MemoryBroker(cluster))
+    with pytest.raises(BrokerError, match=rf"^more\[.\]@{first}: none of the first 20 messages"):
+        run_seed(_settings(folder), "more", lambda _: MemoryBroker(cluster), since_ms=since_ms)
     assert came_out(cluster, "t.fingerprints") == 0
     assert cluster.group("t.seed").offsets == {}
