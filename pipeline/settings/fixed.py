@@ -11,9 +11,10 @@ from hashlib import blake2b
 
 import orjson
 
-from twinsieve.pipeline.settings.model import PROFILES, InputSettings, LayoutSettings, Settings
+from twinsieve.pipeline.settings.model import DROPS_TAGS, PROFILES, InputSettings, LayoutSettings, Settings
 from twinsieve.pipeline.settings.schema import declared
 from twinsieve.pipeline.settings.show import value_text
+from twinsieve.pipeline.settings.values import duration_text
 from twinsieve.stages.judge.scheme import SchemeConfig
 
 FixedSettings = Mapping[str, str]
@@ -84,12 +85,24 @@ def profile_cost(settings: Settings) -> str:
     ages = []
     for name, stage in (("near", settings.near), ("exact", settings.exact)):
         age_ms = stage.window.age_ms
-        ages.append(f"{name}.window.age {'none' if age_ms is None else f'{age_ms / 3_600_000:g} h'}")
-    return (
-        "an app on Kafka keeps its profile; another profile takes a new app, which `seed` fills, or which "
-        f"runs beside the old one until its windows are full ({', '.join(ages)}): docs/OPERATIONS.md, Change "
-        "the profile"
+        ages.append(f"{name}.window.age {'none' if age_ms is None else duration_text(age_ms)}")
+    alike = [
+        name for name in PROFILES if name != settings.profile and _scheme(name) == _scheme(settings.profile)
+    ]
+    may = (
+        f"may change its profile to {' or '.join(alike)}; any other"
+        if alike
+        else "keeps its profile; another"
     )
+    return (
+        f"an app on Kafka {may} profile needs a new app, which `seed` fills, or which runs beside the old "
+        f"one until its windows are full ({', '.join(ages)}): docs/OPERATIONS.md, Change the profile"
+    )
+
+
+def _scheme(profile: str) -> tuple[bool, object]:
+    """What of a fingerprint scheme a profile decides."""
+    return profile in DROPS_TAGS, PROFILES[profile].get("layout")
 
 
 def encode_fixed(fixed: FixedSettings) -> str:

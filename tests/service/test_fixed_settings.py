@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from twinsieve.pipeline.settings.fixed import (
     profile_cost,
 )
 from twinsieve.pipeline.settings.load import Override, load_settings
-from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.model import PROFILES, Settings
 from twinsieve.pipeline.settings.proposal import ON_KAFKA
 from twinsieve.pipeline.settings.stage_config import scheme_config
 from twinsieve.stages.errors import StateError
@@ -154,6 +155,16 @@ def test_the_record_fits_beside_an_offset_whatever_is_set(tmp_path: Path) -> Non
     assert differing(fixed, again).startswith("features.stop_words_file: was content ")
 
 
+def test_the_cost_of_a_profile_names_those_of_the_same_scheme(tmp_path: Path) -> None:
+    made = {name: make_scheme(_settings(tmp_path, profile=name)).scheme_id for name in PROFILES}
+    for name, scheme_id in made.items():
+        line = profile_cost(_settings(tmp_path, profile=name))
+        named = re.match("an app on Kafka may change its profile to ([a-z or]+); any other", line)
+        assert set(named[1].split(" or ") if named else ()) == {
+            other for other, its_id in made.items() if its_id == scheme_id and other != name
+        }
+
+
 def test_a_worker_proposes_a_profile_with_what_it_costs(tmp_path: Path) -> None:
     settings = _settings(tmp_path)
     process = Stepped(settings, make_scheme(settings), {"posts": 1})
@@ -161,4 +172,4 @@ def test_a_worker_proposes_a_profile_with_what_it_costs(tmp_path: Path) -> None:
     process.write(Partition("posts", 0), (json.dumps({"text": text}).encode() for text in texts))
     (notice,) = [line for line in process.worker.notices if "look like" in line]
     assert notice.endswith(f"; {profile_cost(settings)}")
-    assert "near.window.age 24 h, exact.window.age 168 h" in notice
+    assert "near.window.age 24h, exact.window.age 7d" in notice
