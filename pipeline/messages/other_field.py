@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.messages.decode import UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import Path, name_of, path_of
 from twinsieve.pipeline.messages.reader import MessageReader
-from twinsieve.pipeline.messages.unseen import closest, quoted
+from twinsieve.pipeline.messages.unseen import quoted
 from twinsieve.pipeline.settings.model import Settings
 
 _SHARE = 0.9
 """A field that holds a string in this share of the messages may be the text."""
-_LEAST = 20
-"""Fewer messages say too little: strangers may have sent them, and a start that they end would fail again."""
+_LEAST = 5
+"""Fewer messages say too little: a stranger may have sent them, and a start that they end would fail again."""
 _LEVELS = 4
 _MAX_FIELDS = 1_000
 """Most fields that are noted of one message, and most different ones of all: strangers choose their names."""

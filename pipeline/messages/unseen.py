@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from twinsieve.pipeline.basics.closest import closest as closest  # imported from here, too
+from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.messages.documents import Documents, objects_of
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of
 

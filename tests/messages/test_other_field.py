@@ -49,7 +49,7 @@ def test_the_field_that_looks_like_a_text_is_named(message: object, named: str) 
         [{"id": "p1", "created_at": "2026-01-05", "tenant": "a"}] * 20,
         [b"[1, 2]", b'"a string alone"', b"{}", b"", b"[" * 100_000] * 4,
         [{"body": POST}] * 19 + [{"text": POST}],
-        [{"body": POST}] * 19,
+        [{"body": POST}] * 4,
         [],
     ],
     ids=[
