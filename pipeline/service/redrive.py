@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import Admin
@@ -108,13 +109,14 @@ def run_redrive(
             connect(settings),
             under=judged_under(settings, scheme),
             auto_create=settings.topics.auto_create,
+            command="redrive",
         )
         with closing(connect(settings)) as broker:
             topic = letter_topic(settings, broker, since_ms)
             reasons = [reason] if reason is not None else _reasons(settings, broker, clock, topic)
             return begin_redrive(settings.app, broker, topic, reasons, warns=since_ms is None)
 
-    passes = until_answered(begin, clock, stop)
+    passes = until_answered(begin, clock, stop, command="redrive")
     if not passes:
         return RedriveResult(finished=passes is not None)
     metrics = Metrics(clock)
@@ -123,7 +125,7 @@ def run_redrive(
         index = IndexLoop(builder, clock, metrics)
         planned = [(each, _builder(builder, each)) for each in passes]
         worker = RedriveLoop(planned, clock, metrics, broker.admin(), stop, index=index)
-        warm_up(log_progress, stopped=stop.is_set)
+        warm_up(partial(log_progress, command="redrive"), stopped=stop.is_set)
         drive([worker], [index], stop)
     return worker.redriven
 

@@ -27,7 +27,7 @@ from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import Loop, LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
-from twinsieve.pipeline.service.start_checks import check_topics, until_answered
+from twinsieve.pipeline.service.start_checks import Command, check_topics, until_answered
 from twinsieve.pipeline.service.status_pages import watched
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
@@ -198,18 +198,20 @@ def process(settings: Settings, member: str | None) -> Iterator[tuple[str, Threa
         slot.release()
 
 
-def log_progress(progress: CompileProgress) -> None:
+def log_progress(progress: CompileProgress, command: Command = "run") -> None:
     """Log the start of the compilation and each compiled part, so that the log shows why nothing is judged
     yet."""
     if progress.done == 0:
         _log.info(
-            "run: compiling kernels, once for each version and kind of CPU: %d parts in %d processes",
+            "%s: compiling kernels, once for each version and kind of CPU: %d parts in %d processes",
+            command,
             progress.parts,
             progress.processes,
         )
     else:
         _log.info(
-            "run: compiled the kernels of part %s in %.1f s; %d of %d parts are ready",
+            "%s: compiled the kernels of part %s in %.1f s; %d of %d parts are ready",
+            command,
             progress.name,
             progress.seconds,
             progress.done,

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.mark import moved, name_topic
@@ -100,7 +101,7 @@ def run_seed(
             connect(settings),
             under=judged_under(settings, scheme),
             auto_create=settings.topics.auto_create,
-            beside_seed=True,
+            command="seed",
         )
         with closing(connect(settings)) as broker:
             ends, starts = seed_range(settings, topic, broker, since_ms)
@@ -110,7 +111,7 @@ def run_seed(
                 broker.admin().set_group_offsets(group, starts)
         return ends
 
-    ends = until_answered(begin, clock, stop)
+    ends = until_answered(begin, clock, stop, command="seed")
     if ends is None:
         return SeedResult()
     metrics = Metrics(clock)
@@ -129,7 +130,7 @@ def run_seed(
         index = IndexLoop(builder, clock, metrics)
         watch = SeedWatch(broker.admin(), settings.app, ends)
         worker = SeedLoop(builder, clock, metrics, watch, stop, index=index)
-        warm_up(log_progress, stopped=stop.is_set)
+        warm_up(partial(log_progress, command="seed"), stopped=stop.is_set)
         drive([worker], [index], stop)
     return worker.seeded
 

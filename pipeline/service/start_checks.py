@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import closing
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
@@ -33,6 +33,8 @@ _PAUSE_S = 1.0
 _CHECK_S = 0.1
 _LOG_AGAIN_S = 60.0
 _Answer = TypeVar("_Answer")
+Command = Literal["run", "seed", "redrive"]
+"""The command that this process runs; its log lines begin with it."""
 
 
 def until_answered(
@@ -40,6 +42,8 @@ def until_answered(
     clock: Clock,
     stop: threading.Event,
     failed: Callable[[BrokerError], None] = lambda _: None,
+    *,
+    command: Command = "run",
 ) -> _Answer | None:
     """The result of `question`, which is repeated after each retryable BrokerError; None once `stop` is set.
 
@@ -67,7 +71,7 @@ def until_answered(
             kind, now_s = re.sub(r"\d+", "0", str(error)), clock.monotonic_s()
             if kind != logged or now_s - logged_s >= _LOG_AGAIN_S:
                 logged, logged_s = kind, now_s
-                _log.warning("run: waiting for a broker: %s", error)
+                _log.warning("%s: waiting for a broker: %s", command, error)
         stop.wait(_PAUSE_S)
     return None
 
@@ -94,14 +98,14 @@ def check_topics(
     auto_create: bool,
     emits: bool = True,
     same_output: bool = True,
-    beside_seed: bool = False,
+    command: Command = "run",
 ) -> None:
     """Check the topics, then close the connection. Raise problems that would lose messages; log the others.
 
     under: what is put on record of these settings (`judged_under`)
     auto_create: create missing topics before the checks; emits: False if the process never writes to outputs
     same_output: raise an error if another output is recorded for the app
-    beside_seed: do not warn that a `seed` command, which fills the windows of this app, is running
+    command: other than `seed`, warn if a `seed`, which fills the windows of this app, is running
     raises: BrokerError with one line for each finding of severity STOPS; a retryable one if no broker
         answers; StateError if the app is fixed to other settings
     """
@@ -109,23 +113,23 @@ def check_topics(
         admin = broker.admin()
         if auto_create:
             for name in create(settings, admin, emits=emits):
-                _log.info("run: created topic %s", name)
+                _log.info("%s: created topic %s", command, name)
         findings = check(settings, admin, emits=emits)
         committed = committed_by_index(settings.app, admin)
         if same_output:
             refuse_another_output(settings, committed)
         refuse_other_settings(settings.app, committed, under)
-        if not beside_seed:
-            _warn_beside_seed(settings, admin)
+        if command != "seed":
+            _warn_beside_seed(settings, admin, command)
     for finding in findings:
         if finding.severity is not Severity.STOPS:
-            _log.warning("run: %s", finding)
+            _log.warning("%s: %s", command, finding)
     stops = [str(finding) for finding in findings if finding.severity is Severity.STOPS]
     if stops:
         raise BrokerError("\n".join(stops), retryable=False)
 
 
-def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
+def _warn_beside_seed(settings: Settings, admin: Admin, command: Command) -> None:
     # This is only a warning. A `seed` process that has just ended stays a member of its group until its
     # session times out. One that still runs ends by itself as soon as this app has committed offsets.
     group = Names(settings.app).seed
@@ -136,12 +140,15 @@ def _warn_beside_seed(settings: Settings, admin: Admin) -> None:
             raise
         # The broker that coordinates the group may be changing. Continue without this check: the app's own
         # groups are queried later anyway, and with retries.
-        _log.warning("run: cannot tell whether `seed` for app %s is still running (%s)", settings.app, error)
+        _log.warning(
+            "%s: cannot tell whether `seed` for app %s is still running (%s)", command, settings.app, error
+        )
         return
     if members:
         _log.warning(
-            "run: group %s has members, so `seed` for app %s may still be running; it ends by itself when "
+            "%s: group %s has members, so `seed` for app %s may still be running; it ends by itself when "
             "this app commits its first offsets, and the windows keep what it has judged by then",
+            command,
             group,
             settings.app,
         )

@@ -18,6 +18,7 @@ from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.redrive import run_redrive
 from twinsieve.pipeline.service.run import SystemClock, run_service
 from twinsieve.pipeline.service.seed import run_seed
 from twinsieve.pipeline.service.start_checks import until_answered
@@ -122,6 +123,25 @@ def test_a_broker_that_refuses_is_asked_until_it_answers(
     assert [line for line in caplog.messages if "waiting for a broker" in line] == [
         f"run: waiting for a broker: {_AWAY}"
     ]
+
+
+@pytest.mark.parametrize("command", ["seed", "redrive"])
+def test_a_command_that_waits_for_a_broker_is_named(
+    settings: Settings, caplog: pytest.LogCaptureFixture, command: str
+) -> None:
+    stop, asked = threading.Event(), threading.Event()
+
+    def refuse(_: Settings) -> MemoryBroker:
+        if asked.is_set():
+            stop.set()
+        asked.set()
+        raise BrokerError(_AWAY, retryable=True)
+
+    if command == "seed":
+        run_seed(settings, "older", refuse, stop=stop)
+    else:
+        run_redrive(settings, refuse, stop=stop)
+    assert f"{command}: waiting for a broker: {_AWAY}" in caplog.messages
 
 
 def test_a_role_that_is_not_ready_is_named(start: _Start) -> None:

@@ -71,7 +71,7 @@ def command(
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
         from twinsieve.pipeline.service.redrive import run_redrive
 
-        with stopped_by_signals() as stop:
+        with stopped_by_signals("redrive") as stop:
             redriven = run_redrive(
                 settings, connect_by_settings, reason=chosen, since_ms=since_ms, member=member, stop=stop
             )

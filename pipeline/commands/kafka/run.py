@@ -89,7 +89,7 @@ def command(
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
         from twinsieve.pipeline.service.run import run_service
 
-        with stopped_by_signals() as stop:
+        with stopped_by_signals("run") as stop:
             run_service(
                 settings,
                 connect_by_settings,

@@ -53,7 +53,7 @@ def command(
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
         from twinsieve.pipeline.service.seed import run_seed
 
-        with stopped_by_signals() as stop:
+        with stopped_by_signals("seed") as stop:
             seeded = run_seed(
                 settings, topic, connect_by_settings, since_ms=since_ms, member=member, stop=stop
             )

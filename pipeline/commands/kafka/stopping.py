@@ -15,9 +15,11 @@ _CAUGHT = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[threading.Event]:
+def stopped_by_signals(command: str) -> Iterator[threading.Event]:
     """Context manager with an event that SIGTERM and SIGINT set; only in the main thread. The old handlers
     are restored at the end of the block.
+
+    command: begins the log line about the signal
 
     Before the block, during imports, a signal ends the process at once (`__main__`).
     """
@@ -32,7 +34,7 @@ def stopped_by_signals() -> Iterator[threading.Event]:
     def stop_and_log() -> None:
         while number := received.get():
             stop.set()
-            _log.info("run: %s, stopping", signal.Signals(number).name)
+            _log.info("%s: %s, stopping", command, signal.Signals(number).name)
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
