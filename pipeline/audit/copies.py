@@ -13,20 +13,37 @@ from twinsieve.pipeline.wire.headers import origin_of
 _NEAR = 64
 
 
-def copy_of(excerpts: Excerpts, topic: TopicInfo, wanted: InputPosition) -> Row | None:
-    """The message of an output topic that this input message came out as; None if none is found.
+def copy_of(excerpts: Excerpts, topic: TopicInfo, wanted: InputPosition) -> tuple[InputPosition, Row] | None:
+    """The message of an output topic that this input message came out as, with its position there; None if
+    none is found.
 
     In each partition of the topic, the messages of one input partition stand in the order of their offsets,
-    so a search by halves finds it. A message that `reset` had skipped, and that came out later, is not found.
+    so a search by halves finds it. It may miss a message that came out behind later ones of its partition:
+    one that `reset` had skipped, or one that was redriven.
 
     raises: as `Excerpts.rows`
     """
     numbers = list(range(topic.partitions))
     # Where both topics have as many partitions, a message keeps its number.
     for number in sorted(numbers, key=lambda number: number != wanted.partition.number):
-        found = _in_partition(excerpts, Partition(topic.name, number), wanted)
-        if found is not None:
-            return found
+        partition = Partition(topic.name, number)
+        row = _in_partition(excerpts, partition, wanted)
+        if row is not None:
+            return InputPosition(partition, row.offset), row
+    return None
+
+
+def next_copy(
+    excerpts: Excerpts, after: InputPosition, wanted: InputPosition
+) -> tuple[InputPosition, Row] | None:
+    """The first message behind `after`, in the same partition, that names `wanted` as its origin.
+
+    raises: as `Excerpts.rows`
+    """
+    _, end = excerpts.bounds(after.partition)
+    for row, offset in _own(excerpts, after.partition, wanted, after.offset + 1, end):
+        if offset == wanted.offset:
+            return InputPosition(after.partition, row.offset), row
     return None
 
 

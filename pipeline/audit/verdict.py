@@ -7,20 +7,21 @@ record, the headers of what came out say it: only the app writes those (docs/WIR
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from twinsieve.pipeline.audit.copies import copy_of
+from twinsieve.pipeline.audit.copies import copy_of, next_copy
 from twinsieve.pipeline.audit.drops import Drop, Place
 from twinsieve.pipeline.audit.topic import TopicPlace
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.times import shown_time
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
-from twinsieve.pipeline.broker.input_position import InputPosition
+from twinsieve.pipeline.broker.input_position import InputPosition, read_position
 from twinsieve.pipeline.broker.mark import read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Committed, Partition
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Partition
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, held_by, input_id, read_redriven
 from twinsieve.pipeline.evaluate.explain import Message
 from twinsieve.pipeline.messages.columns import differing_words, likeness_of
@@ -31,7 +32,7 @@ from twinsieve.pipeline.operate.log_search import Asked, Judged, LogSearch, Unfo
 from twinsieve.pipeline.operate.status import judge_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.block import RowKind
-from twinsieve.pipeline.wire.headers import REASON, read_duplicate, reason_of, text_of
+from twinsieve.pipeline.wire.headers import REASON, origin_of, read_duplicate, reason_of, text_of
 from twinsieve.pipeline.wire.positions import unpack_position
 from twinsieve.stages.contract import NO_LEADER, Flag, Kind
 from twinsieve.stages.differ.rules import Rule
@@ -101,6 +102,17 @@ class Account:
     came_out: bool = False
     reached: dict[str, Reach] = field(default_factory=dict)
 
+    def continued(self, letter: Account) -> Account:
+        """This account of a message that became a dead letter, with what became of the dead letter."""
+        lines = [*self.lines, f"its dead letter is {letter.position}", *letter.lines]
+        original = letter.original or self.original
+        if letter.outcome not in (Outcome.KEPT, Outcome.DROPPED):
+            return replace(self, lines=lines, original=original)
+        drop = letter.drop
+        if drop is not None:
+            drop = replace(drop, message=_place(self.position, original))
+        return replace(letter, position=self.position, lines=lines, original=original, drop=drop)
+
     def as_dict(self) -> dict[str, Any]:
         """The account as plain values."""
         drop, apart = self.drop, self.apart_from
@@ -128,49 +140,65 @@ class Account:
 
 
 def verdict_of(
-    settings: Settings, broker: Broker, clock: Clock, position: InputPosition, most: int = MOST_RECORDS
+    settings: Settings,
+    broker: Broker,
+    clock: Clock,
+    position: InputPosition,
+    most: int = MOST_RECORDS,
+    *,
+    dropped: Drop | None = None,
 ) -> Account:
     """What became of the message at this position. Nothing is changed, and no group is joined.
 
+    If the message became a dead letter, what `redrive` made of this one counts.
+
     most: records that are read at most
+    dropped: what the duplicates topic says of the message; it counts if no record says that it was dropped
     raises: UsageError if there is no such topic or partition; BrokerError if no broker answers, or if the app
         has no decisions; StateError for a damaged record
     """
-    with closing(broker.admin()) as admin:
-        inquiry = _Inquiry(settings, broker, clock, admin, position, most)
-        try:
-            return inquiry.account()
-        finally:
-            inquiry.close()
+    with (
+        closing(broker.admin()) as admin,
+        closing(Excerpts(broker, clock, most)) as excerpts,
+        closing(Excerpts(broker, clock, _MOST_COPIES)) as copies,
+    ):
+        inquiry = _Inquiry(settings, admin, excerpts, copies, position)
+        found = inquiry.account()
+        while found.outcome is Outcome.UNREADABLE and inquiry.letter is not None:
+            inquiry = _Inquiry(settings, admin, excerpts, copies, inquiry.letter)
+            found = found.continued(inquiry.account())
+        if dropped is not None and found.outcome is not Outcome.DROPPED:
+            found = inquiry.taken(found, dropped)
+        for each in (excerpts, copies):
+            for at, reach in each.reached.items():
+                found.reached.setdefault(str(at), Reach()).join(reach)
+        return found
 
 
 class _Inquiry:
-    """One call of `verdict_of`."""
+    """Finds out what became of one message, of the input or among the dead letters.
+
+    excerpts: reads the log, the decisions and the message; copies: reads the outputs
+    """
 
     def __init__(
-        self,
-        settings: Settings,
-        broker: Broker,
-        clock: Clock,
-        admin: Admin,
-        position: InputPosition,
-        most: int,
+        self, settings: Settings, admin: Admin, excerpts: Excerpts, copies: Excerpts, position: InputPosition
     ) -> None:
         self._settings = settings
         self._admin = admin
         self._position = position
+        self._first = position
+        """Where the message was first: the origin that its copies name."""
         self._names = Names(settings.app)
-        self._excerpts = Excerpts(broker, clock, most)
-        self._copies = Excerpts(broker, clock, _MOST_COPIES)
+        self._excerpts = excerpts
+        self._copies = copies
         self._reader = MessageReader(settings, passes_null=settings.passes_null_text(on_files=False))
         self._infos: dict[str, TopicInfo | None] = {}
         self._found = Account(position)
         self._letters: RedrivenTopic | None = None
         """The dead letters of its reason, if the message is a dead letter."""
-
-    def close(self) -> None:
-        self._excerpts.close()
-        self._copies.close()
+        self.letter: InputPosition | None = None
+        """The dead letter that the message became, or became again, if it was found."""
 
     def account(self) -> Account:
         found, position = self._found, self._position
@@ -180,28 +208,40 @@ class _Inquiry:
         if position.offset >= end:
             self._beyond(end)
             return found
-        if position.offset >= begin:
-            row = self._excerpts.first(position.partition, position.offset, end)
-            if row is not None:
-                # The next message was written after it, and mostly judged soon after it.
-                hint_ms = row.time_ms if row.time_ms != NO_TIMESTAMP else None
-            if row is not None and row.offset == position.offset:
-                found.original = self._original(position, position.partition.topic, row)
-                self._letters = self._letters_of(position.partition.topic, row)
-        letters = self._letters
-        group = self._names.workers if letters is None else self._names.redrive(letters.reason)
-        committed = self._admin.group_offsets(group, stable=False).get(position.partition)
         try:
-            self._look(info, committed, hint_ms, is_held=position.offset >= begin)
+            if position.offset >= begin:
+                row = self._excerpts.first(position.partition, position.offset, end)
+                if row is not None:
+                    # The next message was written after it, and mostly judged soon after it.
+                    hint_ms = row.time_ms if row.time_ms != NO_TIMESTAMP else None
+                if row is not None and row.offset == position.offset:
+                    found.original = self._original(position, position.partition.topic, row)
+                    self._letters = self._letters_of(position.partition.topic, row)
+                    if self._letters is not None:
+                        self._first, hint_ms = origin_of(row.headers) or position, None
+            elif position.partition.topic == self._settings.output.dead_letter:
+                found.lines.append("retention deleted this dead letter")
+                self._letters = self._letters_judged(info)
+            self._look(info, hint_ms, is_held=position.offset >= begin)
         except TooFarError:
             found.lines.append(
                 f"its verdict was not among the first {self._excerpts.records:,} records that were read; "
                 "--read-at-most N reads more"
             )
-        for excerpts in (self._excerpts, self._copies):
-            for at, reach in excerpts.reached.items():
-                found.reached.setdefault(str(at), Reach()).join(reach)
         return found
+
+    def taken(self, found: Account, dropped: Drop) -> Account:
+        """The account with what the headers of a duplicate say."""
+        leader = dropped.leader
+        at = read_position(f"{leader.source}@{leader.line}") if leader is not None else None
+        other = self._other(at, is_same_topic=True) if at is not None else None
+        if leader is not None and at is not None:
+            dropped = replace(dropped, leader=_place(at, other))
+        lines = [*found.lines, f"the verdict is from its headers in {self._settings.output.duplicates}"]
+        return replace(
+            found, outcome=Outcome.DROPPED, lines=lines, drop=dropped, other=other, came_out=True,
+            apart_from=None, judged_ms=None,
+        )  # fmt: skip
 
     def _described(self) -> TopicInfo:
         """The topic of the position. raises: UsageError, BrokerError"""
@@ -231,6 +271,22 @@ class _Inquiry:
         reason = reason_of(row.headers) if topic == self._settings.output.dead_letter else None
         return RedrivenTopic(topic, reason) if reason is not None else None
 
+    def _letters_judged(self, info: TopicInfo) -> RedrivenTopic | None:
+        """The dead letters among which a message was that is gone, by the blocks that asked for it; None if
+        none did. raises: TooFarError"""
+        search = self._searching()
+        for reason in DeadLetterReason:
+            letters = RedrivenTopic(info.name, reason)
+            if isinstance(search.find(Wanted(input_id(info, letters), *self._position), None), Judged):
+                return letters
+        return None
+
+    def _searching(self) -> LogSearch:
+        log, decisions = (Partition(name, 0) for name in (self._names.fingerprints, self._names.decisions))
+        index = self._admin.group_offsets(self._names.index, stable=False).get(log)
+        judged_to = index.offset if index is not None else None
+        return LogSearch(self._excerpts, self._admin, log, decisions, judged_to)
+
     def _beyond(self, end: int) -> None:
         position = self._position
         last = self._admin.end_offsets([position.partition])[position.partition]
@@ -242,30 +298,24 @@ class _Inquiry:
         else:
             self._found.lines.append(f"{position.partition} ends at {last}: there is no such message yet")
 
-    def _look(
-        self, info: TopicInfo, committed: Committed | None, hint_ms: int | None, *, is_held: bool
-    ) -> None:
+    def _look(self, info: TopicInfo, hint_ms: int | None, *, is_held: bool) -> None:
         """Find the verdict, and what belongs to it."""
-        found, position, names = self._found, self._position, self._names
-        log = Partition(names.fingerprints, 0)
-        index = self._admin.group_offsets(names.index, stable=False).get(log)
+        found, position, letters = self._found, self._position, self._letters
+        group = self._names.workers if letters is None else self._names.redrive(letters.reason)
+        committed = self._admin.group_offsets(group, stable=False).get(position.partition)
         mark = read_mark(committed.metadata) if committed is not None else None
-        topic_id = input_id(info, self._letters)
+        topic_id = input_id(info, letters)
         is_old = mark is not None and mark.topic_id != topic_id
         if is_old:
+            committed = mark = None
+        if is_old and letters is None:
             found.lines.append(
                 f"{position.partition.topic} was deleted and created again since the app read it: it judges "
                 "nothing of the new one before `twinsieve reset`"
             )
-            committed = mark = None
         found.came_out = mark is not None and mark.first <= position.offset < mark.end
-        self._search = LogSearch(
-            self._excerpts,
-            self._admin,
-            log,
-            Partition(names.decisions, 0),
-            index.offset if index is not None else None,
-        )
+        self._search = self._searching()
+        log = self._search.log
         wanted = Wanted(topic_id, *position)
         ruled = self._search.find(wanted, hint_ms, came_out=found.came_out)
         if isinstance(ruled, Judged):
@@ -283,6 +333,8 @@ class _Inquiry:
                 "there is no message at this offset: it is a marker of a transaction, of an aborted one, or "
                 "compaction took it"
             )
+        elif ruled is Unfound.NEVER_ASKED and letters is not None and not found.came_out:
+            self._tell_not_redriven(letters.reason)
         elif (
             ruled is Unfound.NEVER_ASKED
             and not is_old
@@ -296,8 +348,19 @@ class _Inquiry:
     def _tell_waiting(self, why: str) -> None:
         judge = judge_of(self._settings.app, self._admin)
         self._found.outcome = Outcome.WAITS
-        who = f"{judge} judges" if judge is not None else "nobody judges: start `twinsieve run`"
+        command = "run" if self._letters is None else "redrive"
+        who = f"{judge} judges" if judge is not None else f"nobody judges: start `twinsieve {command}`"
         self._found.lines.append(f"{why}; {who}")
+
+    def _tell_not_redriven(self, reason: DeadLetterReason) -> None:
+        # The offsets of the group and the blocks may be gone, so what came out counts first.
+        if self._tell_copy():
+            return
+        self._found.outcome = Outcome.WAITS
+        self._found.lines.append(
+            f"it is a dead letter, and no record says that it was redriven: `twinsieve redrive --reason "
+            f"{reason}` judges it again"
+        )
 
     def _tell(self, judged: Judged) -> None:
         """Take over what the index ruled."""
@@ -313,7 +376,7 @@ class _Inquiry:
                 "no record says that it came out: its worker has not written it yet, or never will"
             )
         if found.original is None and kind is not Kind.UNREADABLE:
-            found.original = self._copy(self._position, dropped=kind is not Kind.UNIQUE)
+            found.original = self._copy(self._first, dropped=kind is not Kind.UNIQUE)
             if found.original is not None:
                 found.lines.append(f"the input has it no longer; its text is from {found.original.topic}")
         if kind is Kind.UNREADABLE:
@@ -324,17 +387,47 @@ class _Inquiry:
             self._tell_dropped(judged)
 
     def _tell_unreadable(self, judged: Judged) -> None:
-        found = self._found
+        found, is_refused = self._found, judged.kind is RowKind.REFUSED
         found.outcome = Outcome.UNREADABLE
-        reason = found.original.reason if found.original is not None else None
-        if judged.kind is RowKind.REFUSED or reason is None:
-            topic = self._settings.output.dead_letter
-            letter = self._copy_in(topic, self._position)
-            if letter is not None and topic is not None:
-                reason = text_of(letter.headers, REASON)
-                found.original = found.original or self._original(self._position, topic, letter)
-        refused = "the output did not take it" if judged.kind is RowKind.REFUSED else "it could not be read"
+        reason = found.original.reason if found.original is not None and not is_refused else None
+        letter = self._next_letter()
+        if letter is not None:
+            self.letter, row = letter
+            # The original is read under the settings of now, which may find another reason, or none.
+            written = text_of(row.headers, REASON) or ""
+            reason = reason if reason is not None and reason.startswith(written) else written
+            found.original = found.original or self._original(
+                self._position, self.letter.partition.topic, row
+            )
+        refused = "the output did not take it" if is_refused else "it could not be read"
         found.lines.append(f"{refused}: {reason or 'the reason is not on record any more'}")
+        if letter is None and not self._tell_copy():
+            self.letter = self._moved_letter()
+
+    def _next_letter(self) -> tuple[InputPosition, Row] | None:
+        """The dead letter that the message became; of a dead letter, the one that it became again."""
+        if self._letters is None:
+            return self._copy_in(self._settings.output.dead_letter, self._position)
+        return self._behind(self._position)
+
+    def _moved_letter(self) -> InputPosition | None:
+        """The first dead letter of an input message, where a search by halves missed it: dead letters of a
+        redrive stand behind those of later messages."""
+        info = self._infos.get(self._settings.output.dead_letter or "")
+        if info is None or self._letters is not None:
+            return None
+        for number in range(info.partitions):
+            found = self._behind(InputPosition(Partition(info.name, number), -1))
+            if found is not None:
+                return found[0]
+        return None
+
+    def _behind(self, after: InputPosition) -> tuple[InputPosition, Row] | None:
+        try:
+            return next_copy(self._copies, after, self._first)
+        except TooFarError:
+            self._tell_too_far(self._first)
+            return None
 
     def _tell_kept(self, judged: Judged) -> None:
         found, verdicts = self._found, judged.verdicts
@@ -442,48 +535,58 @@ class _Inquiry:
         elif ruled is Unfound.BLOCK_GONE:
             why = f"it came out, and {begins} has its block no longer"
         found.lines.append(why)
-        row = self._copy_in(output.duplicates, position)
-        said = read_duplicate(row.headers) if row is not None else None
-        if row is not None and said is not None and output.duplicates is not None:
+        if self._tell_copy():
+            return
+        letter = self._copy_in(output.dead_letter, self._first) if self._letters is None else None
+        if letter is not None:
+            self.letter, row = letter
+            topic = self.letter.partition.topic
+            found.outcome, found.came_out = Outcome.UNREADABLE, True
+            found.original = found.original or self._original(position, topic, row)
+            found.lines.append(f"it is in {topic}: {text_of(row.headers, REASON) or 'no reason'}")
+
+    def _tell_copy(self) -> bool:
+        """Say what the headers of the outputs say; returns whether the message was found in one."""
+        found, position, output = self._found, self._position, self._settings.output
+        copy = self._copy_in(output.duplicates, self._first)
+        said = read_duplicate(copy[1].headers) if copy is not None else None
+        if copy is not None and said is not None:
+            topic = copy[0].partition.topic
             found.outcome, found.came_out = Outcome.DROPPED, True
-            found.original = found.original or self._original(position, output.duplicates, row)
+            found.original = found.original or self._original(position, topic, copy[1])
             if said.leader is not None:
                 found.other = self._other(said.leader, is_same_topic=True)
             self._drop(said.leader, said.stage, said.measure, said.likeness, said.flags)
-            found.lines.append(f"the verdict is from its headers in {output.duplicates}")
-            return
-        row = self._copy_in(output.topic, position)
-        if row is not None:
+            found.lines.append(f"the verdict is from its headers in {topic}")
+            return True
+        copy = self._copy_in(output.topic, self._first)
+        if copy is not None:
+            topic = copy[0].partition.topic
             found.outcome, found.came_out = Outcome.KEPT, True
-            found.original = found.original or self._original(position, output.topic, row)
-            found.lines.append(f"it is in {output.topic}, so it was kept")
-            return
-        row = self._copy_in(output.dead_letter, position)
-        if row is not None and output.dead_letter is not None:
-            found.outcome, found.came_out = Outcome.UNREADABLE, True
-            found.original = found.original or self._original(position, output.dead_letter, row)
-            found.lines.append(
-                f"it is in {output.dead_letter}: {text_of(row.headers, REASON) or 'no reason'}"
-            )
+            found.original = found.original or self._original(position, topic, copy[1])
+            found.lines.append(f"it is in {topic}, so it was kept")
+        return copy is not None
 
     def _copy(self, position: InputPosition, *, dropped: bool) -> Original | None:
         """A message that the input has no longer, as it came out."""
         output = self._settings.output
-        topic = output.duplicates if dropped else output.topic
-        row = self._copy_in(topic, position)
-        return self._original(position, topic, row) if row is not None and topic is not None else None
+        copy = self._copy_in(output.duplicates if dropped else output.topic, position)
+        return self._original(position, copy[0].partition.topic, copy[1]) if copy is not None else None
 
-    def _copy_in(self, topic: str | None, position: InputPosition) -> Row | None:
+    def _copy_in(self, topic: str | None, position: InputPosition) -> tuple[InputPosition, Row] | None:
         info = self._infos.get(topic) if topic is not None else None
         if info is None:
             return None
         try:
             return copy_of(self._copies, info, position)
         except TooFarError:
-            self._found.lines.append(
-                f"{_MOST_COPIES:,} records of the outputs were read, and {position} was not found"
-            )
+            self._tell_too_far(position)
             return None
+
+    def _tell_too_far(self, position: InputPosition) -> None:
+        line = f"{_MOST_COPIES:,} records of the outputs were read, and {position} was not found"
+        if line not in self._found.lines:
+            self._found.lines.append(line)
 
     def _original(self, position: InputPosition, topic: str, row: Row) -> Original:
         payload = row.value if self._settings.input.part == "value" else row.key

@@ -48,5 +48,5 @@ def test_every_copy_is_found_and_nothing_else(seed: int) -> None:
             excerpts = Excerpts(MemoryBroker(cluster), cluster.clock, 10_000)
             found = copy_of(excerpts, info, InputPosition(source, offset))
             expected = written.get(InputPosition(source, offset))
-            assert (found.value if found is not None else None) == (expected[1] if expected else None)
+            assert (found[1].value if found is not None else None) == (expected[1] if expected else None)
             assert excerpts.records < 400

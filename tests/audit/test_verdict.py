@@ -14,6 +14,7 @@ from tests.memory.broker import MemoryBroker
 from tests.service.conftest import scheme as scheme
 from tests.service.stepped import Stepped, edited, unlike
 from twinsieve.pipeline.audit import verdict
+from twinsieve.pipeline.audit.drops import Drop
 from twinsieve.pipeline.audit.verdict import Account, Outcome, verdict_of
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.input_position import InputPosition, read_position
@@ -49,10 +50,11 @@ class Asking:
         self.process = Stepped(settings, scheme, {"posts": 2, "news": 1})
         self.cluster = self.process.cluster
 
-    def of(self, at: str, most: int = 20_000) -> Account:
+    def of(self, at: str, most: int = 20_000, dropped: Drop | None = None) -> Account:
         position = read_position(at)
         assert position is not None
-        return verdict_of(self.settings, MemoryBroker(self.cluster), self.process.clock, position, most)
+        broker, clock = MemoryBroker(self.cluster), self.process.clock
+        return verdict_of(self.settings, broker, clock, position, most, dropped=dropped)
 
 
 @pytest.fixture
@@ -232,6 +234,8 @@ def test_without_its_decision_the_headers_of_what_came_out_say_it(asking: Asking
     gone = asking.of("posts[0]@1")
     assert (gone.outcome, gone.drop) == (Outcome.UNKNOWN, None)
     assert "no block of t.fingerprints" in said(gone)
+    known = asking.of("posts[0]@1", dropped=plain[1].drop)
+    assert (known.outcome, known.drop) == (Outcome.DROPPED, plain[1].drop), "what `--id` has found stays"
 
 
 def test_a_leader_in_another_topic_and_one_whose_topic_is_gone(asking: Asking) -> None:

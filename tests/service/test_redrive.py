@@ -12,7 +12,7 @@ from tests.calling import Run
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
 from tests.service.stepped import unlike
-from twinsieve.pipeline.audit.verdict import Outcome, verdict_of
+from twinsieve.pipeline.audit.verdict import Account, Outcome, verdict_of
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.input_position import read_position
@@ -111,13 +111,17 @@ def columns(
     ]
 
 
+def account_of(settings: Settings, cluster: MemoryCluster, at: str) -> Account:
+    position = read_position(at)
+    assert position is not None
+    return verdict_of(settings, MemoryBroker(cluster), SystemClock(), position, 20_000)
+
+
 def told(
     settings: Settings, cluster: MemoryCluster, at: str
 ) -> tuple[Outcome, tuple[str, str | None] | None]:
     """What `why` says of a message: its fate, and its leader with the text."""
-    position = read_position(at)
-    assert position is not None
-    account = verdict_of(settings, MemoryBroker(cluster), SystemClock(), position, 20_000)
+    account = account_of(settings, cluster, at)
     leader = account.drop.leader if account.drop is not None else None
     return account.outcome, (str(leader), leader.text) if leader is not None else None
 
@@ -156,6 +160,63 @@ def test_a_wrong_setting_is_undone(
         assert told(settings, cluster, "posts[1]@0") == (Outcome.DROPPED, (leader, unlike(3)))
         service.end()
     assert came_out(cluster, OUT, DUP, DEAD) == 80 + beside
+
+
+def test_why_says_what_became_of_a_message_whose_dead_letter_was_redriven(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster
+) -> None:
+    """By its first place and by that of its dead letter: before, after a run that failed again, and after one
+    that did not; also when the dead letter, the offsets of the group, or both are gone."""
+    write(cluster, Partition("posts", 0), document_of(9), value_of(1), value_of(1), value_of(2))
+    run_until(wrong, cluster, 4)
+    first, copy, other = (
+        f"posts.dead[0]@{offset}" for offset, _ in cluster.log(Partition(DEAD, 0)).visible()
+    )
+    for at, outcome in ((first, Outcome.WAITS), ("posts[0]@1", Outcome.UNREADABLE)):
+        account = account_of(wrong, cluster, at)
+        assert account.outcome is outcome
+        assert "`twinsieve redrive --reason invalid_json` judges it again" in account.lines[-1]
+    assert redrive(wrong, cluster).same == {JSON: 3}
+    again = account_of(wrong, cluster, "posts[0]@1")
+    assert again.outcome is Outcome.UNREADABLE
+    letters = [f"posts.dead[0]@{offset}" for offset, _ in cluster.log(Partition(DEAD, 0)).visible()]
+    assert [line for line in again.lines if line.startswith("its dead letter is")] == [
+        f"its dead letter is {at}" for at in (first, letters[3])
+    ]
+    assert "`twinsieve redrive --reason invalid_json` judges it again" in again.lines[-1]
+    assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 2, Kind.EXACT: 1}
+    led = Outcome.DROPPED, (letters[3], unlike(1))
+    for at in ("posts[0]@2", copy, letters[4]):
+        assert told(settings, cluster, at) == led
+    for at in ("posts[0]@1", "posts[0]@3", first, other):
+        assert told(settings, cluster, at) == (Outcome.KEPT, None)
+    dropped = account_of(settings, cluster, "posts[0]@2").drop
+    assert dropped is not None
+    assert str(dropped.message) == "posts[0]@2"
+    cluster.group(Names("t").redrive(JSON)).offsets.clear()
+    assert told(settings, cluster, "posts[0]@2") == led
+    cluster.log(Partition(DEAD, 0)).trim(cluster.log(Partition(DEAD, 0)).end)
+    for at in ("posts[0]@2", letters[4]):
+        assert told(settings, cluster, at) == (Outcome.DROPPED, (letters[3], None))
+    assert told(settings, cluster, letters[3]) == (Outcome.KEPT, None)
+
+
+def test_why_finds_a_redriven_duplicate_by_its_id(
+    tmp_path: Path,
+    cluster: MemoryCluster,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    log_as_before: None,
+) -> None:
+    monkeypatch.setattr(connect, "connect_by_settings", lambda *_, **__: MemoryBroker(cluster))
+    write(
+        cluster, Partition("posts", 0), *(b'{"id": "%s", "text": "one text"}' % id_ for id_ in (b"a", b"b"))
+    )
+    run_until(settings_of(tmp_path, text_field="body", expect_text=False), cluster, 2)
+    assert redrive(settings_of(tmp_path), cluster).kinds == {Kind.UNIQUE: 1, Kind.EXACT: 1}
+    found = run("why", "--id", "b", "--set", "app=t", "--set", "input.id_field=id")
+    assert found.code == 0
+    assert found.out.startswith("posts[0]@1 (id b) was dropped, exact: equal to posts.dead[0]@")
 
 
 def test_what_fails_again_is_refused_once_in_each_run_and_said(

@@ -16,8 +16,8 @@ from twinsieve.pipeline.commands.terminal import examples, report, say_error
 from twinsieve.pipeline.commands.why import explain_pair, print_drop, why_in_file
 
 if TYPE_CHECKING:
+    from twinsieve.pipeline.audit.drops import Drop
     from twinsieve.pipeline.audit.verdict import Account
-    from twinsieve.pipeline.broker.input_position import InputPosition
     from twinsieve.pipeline.settings.model import Settings
 
 _GIVE = "the settings of the app, by -c"
@@ -108,13 +108,15 @@ def _on_kafka(
         raise click.UsageError("--since goes with --id")
     if not flags.names_app:
         raise click.UsageError(f"{at or id_!r} is a message on Kafka: give {_GIVE} FILE; or --duplicates")
+    drop = None
     if position is None:
-        position = _position_of(str(id_), since, most, flags)
+        drop = _newest_drop(str(id_), since, most, flags)
+        position = read_position(f"{drop.message.source}@{drop.message.line}") if drop is not None else None
         if position is None:
             return 1
     settings = settings_to_connect(flags)
     with closing(connect_by_settings(settings)) as broker:
-        account = verdict_of(settings, broker, SystemClock(), position, most or MOST_RECORDS)
+        account = verdict_of(settings, broker, SystemClock(), position, most or MOST_RECORDS, dropped=drop)
     if as_json:
         # ASCII, so that texts of strangers act on no terminal.
         click.echo(json.dumps(account.as_dict()))
@@ -123,9 +125,8 @@ def _on_kafka(
     return 0 if account.outcome is Outcome.DROPPED else 1
 
 
-def _position_of(id_: str, since: str | None, most: int | None, flags: SettingsFlags) -> InputPosition | None:
-    """Position of the newest drop with this id. If there is none, a line on stderr says so."""
-    from twinsieve.pipeline.broker.input_position import read_position
+def _newest_drop(id_: str, since: str | None, most: int | None, flags: SettingsFlags) -> Drop | None:
+    """The newest drop with this id. If there is none, a line on stderr says so."""
     from twinsieve.pipeline.commands.kafka.topic_drops import topic_drops
 
     if flags.settings(on_files=False).input.id_field is None:
@@ -140,8 +141,7 @@ def _position_of(id_: str, since: str | None, most: int | None, flags: SettingsF
                 f"{drops.name}: no message with id {id_!r} is among those read: it was kept, not readable, "
                 "not seen, or dropped earlier"
             )
-            return None
-    return read_position(f"{drop.message.source}@{drop.message.line}")
+        return drop
 
 
 def _print(account: Account, settings: Settings) -> None:
