@@ -42,11 +42,13 @@ class LetterTopic:
 class Letters:
     """The dead letters of one reason.
 
-    count: all of them; redriven: those that the consumer group of this reason has read for certain
+    recorded: whether its consumer group has offsets. Kafka forgets those of a group that was idle for long
+    count: all of them; redriven: those that the group has read for certain
     readable: of the others, those that can be read under the settings; 0 if nobody asked
     since_ms: earliest timestamp, ms since 1970; None if no message has one
     """
 
+    recorded: bool = False
     count: int = 0
     redriven: int = 0
     readable: int = 0
@@ -128,10 +130,11 @@ def survey(
                 if own not in marks:
                     group = Names(settings.app).redrive(own)
                     marks[own] = redrive_marks(topic, own, admin.group_offsets(group, stable=False))
-                letters = found.letters.setdefault(own, Letters())
+                letters = found.letters.setdefault(own, Letters(recorded=bool(marks[own])))
                 letters.count += 1
                 if row.time_ms != NO_TIMESTAMP:
-                    letters.since_ms = min(row.time_ms, letters.since_ms or row.time_ms)
+                    earliest = letters.since_ms
+                    letters.since_ms = row.time_ms if earliest is None else min(row.time_ms, earliest)
                 mark = marks[own].get(at)
                 if mark is not None and mark.first <= row.offset < mark.end:
                     letters.redriven += 1

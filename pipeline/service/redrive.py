@@ -103,7 +103,7 @@ def run_redrive(
     stop = stop or threading.Event()
     scheme = make_scheme(settings)
 
-    def begin() -> list[Pass]:
+    def look() -> tuple[LetterTopic, list[DeadLetterReason]]:
         check_topics(
             settings,
             connect(settings),
@@ -114,9 +114,19 @@ def run_redrive(
         with closing(connect(settings)) as broker:
             topic = letter_topic(settings, broker, since_ms)
             reasons = [reason] if reason is not None else _reasons(settings, broker, clock, topic)
-            return begin_redrive(settings.app, broker, topic, reasons, warns=since_ms is None)
+            if since_ms is None:
+                _warn_of_deleted(settings.app, broker, topic, reasons)
+            return topic, reasons
 
-    passes = until_answered(begin, clock, stop, command="redrive")
+    def begin(topic: LetterTopic, reasons: Sequence[DeadLetterReason]) -> list[Pass]:
+        with closing(connect(settings)) as broker:
+            return begin_redrive(settings.app, broker, topic, reasons)
+
+    # Looking reads the whole topic, so it is not repeated while another redrive keeps this one waiting.
+    found = until_answered(look, clock, stop, command="redrive")
+    passes = (
+        until_answered(partial(begin, *found), clock, stop, command="redrive") if found is not None else None
+    )
     if not passes:
         return RedriveResult(finished=passes is not None)
     metrics = Metrics(clock)
@@ -133,7 +143,12 @@ def run_redrive(
 def _reasons(settings: Settings, broker: Broker, clock: Clock, topic: LetterTopic) -> list[DeadLetterReason]:
     found = survey(settings, broker, clock, topic)
     for reason, letters in sorted(found.letters.items()):
-        _log.info("redrive: %s: %d dead letters, %d not yet redriven", reason, letters.count, letters.left)
+        _log.info(
+            "redrive: %s: %d dead letters, of which %d were redriven for certain",
+            reason,
+            letters.count,
+            letters.redriven,
+        )
     if found.others:
         _log.warning(
             "redrive: %d messages in %s have no reason that this program writes; they stay there",
@@ -170,7 +185,7 @@ def redrive_broker(inner: Broker, clock: Clock, one: Pass) -> Broker:
 
 
 def begin_redrive(
-    app: str, broker: Broker, topic: LetterTopic, reasons: Sequence[DeadLetterReason], *, warns: bool = True
+    app: str, broker: Broker, topic: LetterTopic, reasons: Sequence[DeadLetterReason]
 ) -> list[Pass]:
     """The passes of a redrive, after each reason's consumer group was moved to where its pass begins.
 
@@ -178,7 +193,6 @@ def begin_redrive(
     begins at `topic.begins`; the index knows what of it was redriven. Each group gets an offset in each
     partition, because after a redrive Kafka may forget the offsets, and a group without one would be refused.
 
-    warns: whether to say what retention deleted before it was redriven
     raises: BrokerError; a retryable one while a redrive of a reason that began elsewhere is running
     """
     with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
@@ -195,8 +209,6 @@ def begin_redrive(
                     )
                 committed, ends = admin.group_offsets(group), reader.end_offsets([*topic.ends])
                 admin.set_group_offsets(group, _moves(topic, reason, committed, ends))
-            if warns:
-                _warn_of_lost(topic, reason, committed)
     letters = [RedrivenTopic(topic.info.name, reason) for reason in reasons]
     return [
         Pass(each, {Partition(each.name, at.number): end for at, end in topic.ends.items()})
@@ -232,23 +244,34 @@ def _moves(
     return moves
 
 
-def _warn_of_lost(
-    topic: LetterTopic, reason: DeadLetterReason, committed: Mapping[Partition, Committed]
+def _warn_of_deleted(
+    app: str, broker: Broker, topic: LetterTopic, reasons: Sequence[DeadLetterReason]
 ) -> None:
-    """Say what retention deleted before it was redriven."""
-    marks = redrive_marks(topic, reason, committed)
-    for at, first in topic.first.items():
-        redriven = marks[at].end if at in marks else 0
-        if redriven < first:
-            _log.warning(
-                "redrive: %s: retention deleted the offsets from %d to %d before dead letters of reason %s "
-                "among them were redriven: at most %d are lost",
-                at,
-                redriven,
-                first - 1,
-                reason,
-                first - redriven,
-            )
+    """Say what retention deleted before it was redriven, or that no record says whether it was."""
+    with closing(broker.admin()) as admin:
+        for reason in reasons:
+            committed = admin.group_offsets(Names(app).redrive(reason), stable=False)
+            marks = redrive_marks(topic, reason, committed)
+            for at, first in topic.first.items():
+                if at in marks and marks[at].end < first:
+                    _log.warning(
+                        "redrive: %s: retention deleted the offsets from %d to %d before dead letters of "
+                        "reason %s among them were redriven: at most %d are lost",
+                        at,
+                        marks[at].end,
+                        first - 1,
+                        reason,
+                        first - marks[at].end,
+                    )
+                elif at not in marks and first:
+                    _log.warning(
+                        "redrive: %s: retention deleted the offsets below %d; no record says whether dead "
+                        "letters of reason %s among them were redriven (Kafka forgets that after "
+                        "offsets.retention.minutes, 7 days by default)",
+                        at,
+                        first,
+                        reason,
+                    )
 
 
 class RedriveLoop(EndingLoop):

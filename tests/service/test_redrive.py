@@ -22,7 +22,8 @@ from twinsieve.pipeline.commands.kafka import connect
 from twinsieve.pipeline.operate.dead_letters import letter_topic, survey
 from twinsieve.pipeline.operate.topic_checks import create
 from twinsieve.pipeline.service import ending_loop
-from twinsieve.pipeline.service.redrive import RedriveResult, run_redrive
+from twinsieve.pipeline.service import redrive as redriving
+from twinsieve.pipeline.service.redrive import RedriveResult, begin_redrive, run_redrive
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
@@ -280,16 +281,59 @@ def test_a_survey_says_what_was_redriven_and_what_is_left(
     assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 4, Kind.REPLAYED: 2, Kind.UNREADABLE: 1}
 
 
-def test_retention_of_dead_letters_is_said_with_its_number(
+def test_the_earliest_time_of_dead_letters_may_be_0(wrong: Settings, cluster: MemoryCluster) -> None:
+    messages = Messages()
+    for stamp in (5, 0, 7):
+        messages.add(None, b"no JSON", (), stamp)
+    cluster.write(Partition("posts", 0), messages)
+    run_until(wrong, cluster, 3)
+    broker = MemoryBroker(cluster)
+    assert survey(wrong, broker, SystemClock(), letter_topic(wrong, broker)).letters[JSON].since_ms == 0
+
+
+def test_retention_of_dead_letters_claims_a_loss_only_where_one_is_on_record(
     wrong: Settings, settings: Settings, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(cluster, Partition("posts", 0), *map(value_of, range(6)))
-    run_until(wrong, cluster, 6)
-    log = cluster.log(Partition(DEAD, 0))
-    first = log.visible()[4][0]
+    log, offsets = cluster.log(Partition(DEAD, 0)), cluster.group(Names("t").redrive(JSON)).offsets
+    write(cluster, Partition("posts", 0), *map(value_of, range(3)))
+    run_until(wrong, cluster, 3)
+    redrive(settings, cluster)
+    end = log.end
+    write(cluster, Partition("posts", 0), *map(value_of, range(3, 9)))
+    run_until(wrong, cluster, 12)
+    first = log.visible()[7][0]
     log.trim(first)
     assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 2}
-    assert f"posts.dead[0]: retention deleted the offsets from 0 to {first - 1}" in caplog.text
+    lost = f"from {end} to {first - 1} before dead letters of reason invalid_json among them were redriven"
+    assert lost in caplog.text
+    caplog.clear()
+    offsets.clear()
+    redrive(settings, cluster)
+    assert "are lost" not in caplog.text
+    assert f"posts.dead[0]: retention deleted the offsets below {first}; no record says" in caplog.text
+
+
+def test_the_topic_is_read_once_while_another_redrive_is_waited_for(
+    wrong: Settings, settings: Settings, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(cluster, Partition("posts", 0), value_of(1))
+    run_until(wrong, cluster, 1)
+    surveys: list[object] = []
+    tries = iter([True, False])
+
+    def looking(*arguments: object) -> object:
+        surveys.append(arguments)
+        return survey(*arguments)  # type: ignore[arg-type]
+
+    def beginning(*arguments: object) -> object:
+        if next(tries):
+            raise BrokerError("group has members", retryable=True)
+        return begin_redrive(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(redriving, "survey", looking)
+    monkeypatch.setattr(redriving, "begin_redrive", beginning)
+    assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 1}
+    assert len(surveys) == 1
 
 
 def test_a_topic_of_dead_letters_that_was_created_again_is_read_from_its_beginning(
@@ -371,5 +415,6 @@ def test_the_command_counts_first_and_then_redrives(
     assert redriven.code == 0
     assert "3 dead letters judged: 3 unique" in redriven.out
     assert came_out(cluster, OUT) == 3
+    assert "not_utf8: no earlier redrive is on record." in run("redrive", "--dry-run", *sets).out
     assert run("redrive", "--reason", "no_such", *sets).code == 2
     assert run("redrive", "--since", "yesterday", *sets).code == 2

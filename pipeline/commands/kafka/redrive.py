@@ -91,12 +91,19 @@ def _count(settings: Settings, reason: DeadLetterReason | None, since_ms: int | 
         topic = letter_topic(settings, broker, since_ms)
         found = survey(settings, broker, SystemClock(), topic, reason, read=True)
     table = Table("reason", title=f"dead letters in {topic.info.name}", title_justify="left")
-    for name in ("messages", "redriven before", "left", "of these readable now", "since"):
+    for name in ("messages", "redriven for certain", "left", "of these readable now", "since"):
         table.add_column(name, justify="right")
     for own, letters in sorted(found.letters.items()):
         since = "" if letters.since_ms is None else shown_time(letters.since_ms)
         counts = (letters.count, letters.redriven, letters.left, letters.readable)
         table.add_row(own, *(f"{count:,}" for count in counts), since)
     report().print(table)
+    forgotten = [own for own, letters in sorted(found.letters.items()) if not letters.recorded]
+    if forgotten:
+        click.echo(
+            f"{', '.join(forgotten)}: no earlier redrive is on record. If there was one, Kafka has forgotten it "
+            "(offsets.retention.minutes, 7 days by default), and what it redrove counts as left; it does not "
+            "come out again"
+        )
     if found.others:
         click.echo(f"{found.others:,} messages have no reason that twinsieve writes; they stay there")
