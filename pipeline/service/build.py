@@ -73,6 +73,7 @@ class Builder:
     job: task of the worker; `seed` reads an existing output and `redrive` dead letters, each in a consumer
         group of its own
     group: consumer group of the worker; empty for that of all workers
+    inputs: as in `EmitConfig`
     needs_snapshots, has_text: as in `IndexConfig`; its worker, too, sets `has_text`
     on_emitted: as for `Worker`
     """
@@ -86,6 +87,7 @@ class Builder:
     background: Executor
     job: Literal["worker", "seed", "redrive"] = "worker"
     group: str = ""
+    inputs: tuple[str, ...] = ()
     needs_snapshots: bool = True
     has_text: Event = field(default_factory=Event)
     on_emitted: OnEmitted | None = None
@@ -105,6 +107,7 @@ class Builder:
                 output=output.topic,
                 duplicates=output.duplicates,
                 dead_letter=output.dead_letter,
+                inputs=self.inputs,
                 origin_header=output.origin_header,
                 kept_apart_header=output.kept_apart_header,
                 null_value=source.null_value,

@@ -175,6 +175,7 @@ def _builder(builder: Builder, one: Pass) -> Builder:
         has_text=threading.Event(),
         job="redrive",
         group=Names(settings.app).redrive(letters.reason),
+        inputs=settings.input.topics,
     )
 
 

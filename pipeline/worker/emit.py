@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.broker.input_position import read_position
 from twinsieve.pipeline.broker.ports import TransactionalProducer
-from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Records
+from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Partition, Records
 from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.wire.headers import ORIGIN, OWN_HEADERS, REASON
 from twinsieve.pipeline.wire.ruling import Ruling
@@ -30,12 +31,14 @@ class EmitConfig:
     """The topics that messages are written to. No field has a default.
 
     duplicates, dead_letter: None if such messages are not written
+    inputs: topics in which redriven messages were first; empty if the worker reads the input itself
     emit: False in a dry run, which writes no message
     """
 
     output: str
     duplicates: str | None
     dead_letter: str | None
+    inputs: tuple[str, ...]
     origin_header: bool
     kept_apart_header: bool
     null_value: Literal["pass", "drop", "dead_letter"]
@@ -187,7 +190,7 @@ class Emitter:
             messages = _uniques(records, rows, origin=self.config.origin_header)
             if self.config.kept_apart_header:
                 self._add_kept_apart(messages, ruling.verdicts.take(np.array(rows)))
-            self._to(emission, self.config.output, records).extend(messages)
+            self._send(emission, self.config.output, records, rows, messages)
         rows = np.flatnonzero((kinds == Kind.EXACT) | (kinds == Kind.NEAR)).tolist()
         if rows and self.config.duplicates is not None:
             dead |= self._add_duplicates(emission, self.config.duplicates, records, rows, ruling)
@@ -239,17 +242,36 @@ class Emitter:
         more = [*longest_explanation(ruling), _longest_origin(records, rows)]
         plain = replace(messages, headers=original)
         refused = _refused(self.transactor, topic, plain, more, lambda: messages)
+        sent = rows
         if refused:
             kept = [place for place in range(len(rows)) if place not in refused]
-            messages = _messages(records, [rows[place] for place in kept], [headers[place] for place in kept])
-        self._to(emission, topic, records).extend(messages)
+            sent = [rows[place] for place in kept]
+            messages = _messages(records, sent, [headers[place] for place in kept])
+        self._send(emission, topic, records, sent, messages)
         return {rows[place]: reason for place, reason in refused.items()}
 
-    def _to(self, emission: Emission, topic: str, records: Records) -> Messages:
-        """The outgoing messages for records of this input partition. If both topics have equally many
-        partitions, the partition number stays the same; otherwise keys choose the partition."""
-        same = self.counts.get(topic) == self.counts.get(records.partition.topic)
-        return emission.to(topic, records.partition.number if same else None)
+    def _send(
+        self, emission: Emission, topic: str, records: Records, rows: Sequence[int], messages: Messages
+    ) -> None:
+        """Add the messages that these rows became. A redriven one goes where it would have gone from its
+        first place."""
+        if not records.origins:
+            emission.to(topic, self._number(topic, records.partition)).extend(messages)
+            return
+        columns = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
+        for row, message in zip(rows, columns, strict=True):
+            first = read_position(records.origins[row].decode())
+            number = self._number(topic, first.partition) if first is not None else None
+            emission.to(topic, number).add(*message)
+
+    def _number(self, topic: str, source: Partition) -> int | None:
+        """The partition for messages of this input partition: the one with the same number if both topics
+        have equally many partitions; otherwise None, and keys choose."""
+        count = self.counts.get(topic)
+        # The number of a redriven message is from a header.
+        return (
+            source.number if count == self.counts.get(source.topic) and source.number < (count or 0) else None
+        )
 
     def _bury(self, emission: Emission, records: Records, row: int, reason: DeadLetterReason) -> None:
         """Add one dead letter: the original message with headers for reason and origin.
@@ -277,7 +299,7 @@ class Emitter:
             message = Messages()
             message.add(*attempt)
             if not self.transactor.unsendable(topic, message):
-                self._to(emission, topic, records).add(*attempt)
+                self._send(emission, topic, records, [row], message)
                 return
         raise StateError(
             f"{_origin(records, row).decode()}: {reason}, and {topic} refuses even a dead letter without "

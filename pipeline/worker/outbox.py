@@ -65,7 +65,7 @@ class Outbox:
         raises: as `WorkerTopics.partitions`
         """
         names = self._config.topics
-        counts = self._topics.partitions(names)
+        counts = self._topics.partitions(names.union(self._config.inputs))
         self._leaderless = self._topics.leaderless(names)
         emitter = Emitter(self._config, counts, self._transactor)
         outgoing = Outgoing()

@@ -70,7 +70,10 @@ class Redriving(Process):
             return
         letters = self.passes[0].letters
         group = Names(APP).redrive(letters.reason)
-        self.worker_config = replace(WORKER, topics=(letters.name,), group=group, trimmed="continue")
+        emit = replace(WORKER.emit, inputs=WORKER.topics)
+        self.worker_config = replace(
+            WORKER, topics=(letters.name,), group=group, trimmed="continue", emit=emit
+        )
         self.worker = None
 
     def _worker_broker(self) -> Broker:

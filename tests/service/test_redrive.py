@@ -235,6 +235,33 @@ def test_what_fails_again_is_refused_once_in_each_run_and_said(
         assert origins == [b"posts[0]@0", b"posts[0]@2"]
 
 
+@pytest.mark.parametrize("letter_partitions", [1, 2, 3])
+def test_a_redriven_message_goes_to_the_partition_of_its_first_place(
+    tmp_path: Path, letter_partitions: int
+) -> None:
+    """However many partitions the dead letter topic has; a place that nobody can have has no say."""
+    wrong, settings = settings_of(tmp_path), settings_of(tmp_path, encoding="text")
+    cluster = MemoryCluster(SystemClock(), session_timeout_s=1.0)
+    cluster.create(NewTopic("posts", 2))
+    cluster.create(NewTopic(DEAD, letter_partitions))
+    create(settings, MemoryBroker(cluster).admin())
+    for number, texts in enumerate([(1, 2, 1), (3, 4, 3, 5)]):
+        messages = Messages()
+        for text in texts:
+            messages.add(None, value_of(text))
+        cluster.write(Partition("posts", number), messages)
+    run_until(wrong, cluster, 7)
+    hostile = (("twinsieve-reason", b"invalid_json"), ("twinsieve-origin", b"posts[7]@1"))
+    write(cluster, Partition(DEAD, 0), value_of(6), headers=hostile)
+    assert redrive(settings, cluster).kinds == {Kind.UNIQUE: 6, Kind.EXACT: 2}
+    for topic in (OUT, DUP):
+        for number, log in enumerate(cluster.topics[topic].logs):
+            origins = [dict(entry.headers)["twinsieve-origin"] for _, entry in log.visible()]
+            assert {origin[: origin.index(b"]") + 1] for origin in origins if origin != b"posts[7]@1"} == {
+                b"posts[%d]" % number
+            }
+
+
 def test_a_null_that_was_refused_comes_out_when_it_may(tmp_path: Path, cluster: MemoryCluster) -> None:
     write(cluster, Partition("posts", 0), document_of(1), None)
     run_until(settings_of(tmp_path, null_value="dead_letter"), cluster, 2)

@@ -101,9 +101,9 @@ def _count(settings: Settings, reason: DeadLetterReason | None, since_ms: int | 
     forgotten = [own for own, letters in sorted(found.letters.items()) if not letters.recorded]
     if forgotten:
         click.echo(
-            f"{', '.join(forgotten)}: no earlier redrive is on record. If there was one, Kafka has forgotten it "
-            "(offsets.retention.minutes, 7 days by default), and what it redrove counts as left; it does not "
-            "come out again"
+            f"{', '.join(forgotten)}: no earlier redrive is on record. If there was one, Kafka has forgotten "
+            "it (offsets.retention.minutes, 7 days by default), and what it redrove counts as left; it does "
+            "not come out again"
         )
     if found.others:
         click.echo(f"{found.others:,} messages have no reason that twinsieve writes; they stay there")
