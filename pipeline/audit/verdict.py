@@ -6,6 +6,7 @@ record, the headers of what came out say it: only the app writes those (docs/WIR
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -164,8 +165,10 @@ def verdict_of(
     ):
         inquiry = _Inquiry(settings, admin, excerpts, copies, position)
         found = inquiry.account()
+        seen = [position]
         while found.outcome is Outcome.UNREADABLE and inquiry.letter is not None:
-            inquiry = _Inquiry(settings, admin, excerpts, copies, inquiry.letter)
+            seen.append(inquiry.letter)
+            inquiry = _Inquiry(settings, admin, excerpts, copies, inquiry.letter, seen)
             found = found.continued(inquiry.account())
         if dropped is not None and found.outcome is not Outcome.DROPPED:
             found = inquiry.taken(found, dropped)
@@ -179,10 +182,17 @@ class _Inquiry:
     """Finds out what became of one message, of the input or among the dead letters.
 
     excerpts: reads the log, the decisions and the message; copies: reads the outputs
+    seen: its dead letters that were looked at
     """
 
     def __init__(
-        self, settings: Settings, admin: Admin, excerpts: Excerpts, copies: Excerpts, position: InputPosition
+        self,
+        settings: Settings,
+        admin: Admin,
+        excerpts: Excerpts,
+        copies: Excerpts,
+        position: InputPosition,
+        seen: Collection[InputPosition] = (),
     ) -> None:
         self._settings = settings
         self._admin = admin
@@ -192,6 +202,7 @@ class _Inquiry:
         self._names = Names(settings.app)
         self._excerpts = excerpts
         self._copies = copies
+        self._seen = seen
         self._reader = MessageReader(settings, passes_null=settings.passes_null_text(on_files=False))
         self._infos: dict[str, TopicInfo | None] = {}
         self._found = Account(position)
@@ -401,33 +412,34 @@ class _Inquiry:
             )
         refused = "the output did not take it" if is_refused else "it could not be read"
         found.lines.append(f"{refused}: {reason or 'the reason is not on record any more'}")
-        if letter is None and not self._tell_copy():
-            self.letter = self._moved_letter()
+        dead_letter = self._settings.output.dead_letter
+        if letter is None and not self._tell_copy() and self._letters is None and dead_letter is not None:
+            letter = self._letter_behind(InputPosition(Partition(dead_letter, 0), -1))
+            self.letter = letter[0] if letter is not None else None
 
     def _next_letter(self) -> tuple[InputPosition, Row] | None:
         """The dead letter that the message became; of a dead letter, the one that it became again."""
         if self._letters is None:
             return self._copy_in(self._settings.output.dead_letter, self._position)
-        return self._behind(self._position)
+        return self._letter_behind(self._position)
 
-    def _moved_letter(self) -> InputPosition | None:
-        """The first dead letter of an input message, where a search by halves missed it: dead letters of a
-        redrive stand behind those of later messages."""
-        info = self._infos.get(self._settings.output.dead_letter or "")
-        if info is None or self._letters is not None:
-            return None
-        for number in range(info.partitions):
-            found = self._behind(InputPosition(Partition(info.name, number), -1))
-            if found is not None:
-                return found[0]
-        return None
+    def _letter_behind(self, after: InputPosition) -> tuple[InputPosition, Row] | None:
+        """A dead letter of the message behind this position, or in another partition, that was not seen yet.
 
-    def _behind(self, after: InputPosition) -> tuple[InputPosition, Row] | None:
+        All are read, because those of a redrive stand behind those of later messages.
+        """
+        info = self._infos.get(after.partition.topic)
         try:
-            return next_copy(self._copies, after, self._first)
+            for number in range(info.partitions) if info is not None else ():
+                partition = Partition(after.partition.topic, number)
+                at = after if partition == after.partition else InputPosition(partition, -1)
+                while (found := next_copy(self._copies, at, self._first)) is not None:
+                    if found[0] not in self._seen:
+                        return found
+                    at = found[0]
         except TooFarError:
             self._tell_too_far(self._first)
-            return None
+        return None
 
     def _tell_kept(self, judged: Judged) -> None:
         found, verdicts = self._found, judged.verdicts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.calling import Run
+from tests.memory import cluster as memory_cluster
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
 from tests.service.stepped import unlike
@@ -233,6 +235,35 @@ def test_what_fails_again_is_refused_once_in_each_run_and_said(
         assert came_out(cluster, DEAD) == 3 + 2 * run
         origins = [headers["twinsieve-origin"] for _, _, _, headers in columns(cluster, DEAD)[-2:]]
         assert origins == [b"posts[0]@0", b"posts[0]@2"]
+
+
+def test_why_follows_dead_letters_through_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key, each time a message fails its dead letter may be in another partition."""
+    turns = itertools.count()
+    monkeypatch.setattr(memory_cluster, "partition_of", lambda _, partitions: next(turns) % partitions)
+    wrong, settings = settings_of(tmp_path), settings_of(tmp_path, encoding="text")
+    cluster = MemoryCluster(SystemClock(), session_timeout_s=1.0)
+    cluster.create(NewTopic("posts", 2))
+    cluster.create(NewTopic(DEAD, 3))
+    create(settings, MemoryBroker(cluster).admin())
+    messages = Messages()
+    for number in range(5):
+        messages.add(None, value_of(number))
+    cluster.write(Partition("posts", 1), messages)
+    run_until(wrong, cluster, 5)
+    for _ in range(2):
+        redrive(wrong, cluster)
+    for number in range(5):
+        last = account_of(wrong, cluster, f"posts[1]@{number}").lines[-1]
+        assert "`twinsieve redrive --reason invalid_json` judges it again" in last
+    redrive(settings, cluster)
+    places: dict[bytes | None, set[int]] = {}
+    for number, log in enumerate(cluster.topics[DEAD].logs):
+        for _, entry in log.visible():
+            places.setdefault(dict(entry.headers)["twinsieve-origin"], set()).add(number)
+    assert any(len(numbers) > 1 for numbers in places.values())
+    for number in range(5):
+        assert told(settings, cluster, f"posts[1]@{number}") == (Outcome.KEPT, None)
 
 
 @pytest.mark.parametrize("letter_partitions", [1, 2, 3])
