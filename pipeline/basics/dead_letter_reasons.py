@@ -27,3 +27,15 @@ class DeadLetterReason(StrEnum):
     BAD_HEADER = "bad_header"
     NO_KEY_NO_VALUE = "no_key_no_value"
     BAD_TIMESTAMP = "bad_timestamp"
+
+
+_BY_NAME = {reason.value: reason for reason in DeadLetterReason}
+
+
+def reason_named(name: str) -> DeadLetterReason | None:
+    """The reason of this name; None if there is none.
+
+    >>> reason_named("empty"), reason_named("no such reason")
+    (<DeadLetterReason.EMPTY: 'empty'>, None)
+    """
+    return _BY_NAME.get(name)

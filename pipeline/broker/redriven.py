@@ -11,13 +11,12 @@ from __future__ import annotations
 import hashlib
 from typing import NamedTuple
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, reason_named
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.mark import name_topic
 
 _SEPARATOR = ":"
 """No topic of Kafka has this character in its name."""
-_REASONS = {reason.value: reason for reason in DeadLetterReason}
 
 
 class RedrivenTopic(NamedTuple):
@@ -42,8 +41,9 @@ def read_redriven(name: str) -> RedrivenTopic | None:
     >>> read_redriven("posts"), read_redriven("posts:later")
     (None, None)
     """
-    topic, _, reason = name.rpartition(_SEPARATOR)
-    return RedrivenTopic(topic, _REASONS[reason]) if topic and reason in _REASONS else None
+    topic, _, named = name.rpartition(_SEPARATOR)
+    reason = reason_named(named)
+    return RedrivenTopic(topic, reason) if topic and reason is not None else None
 
 
 def input_id(info: TopicInfo, letters: RedrivenTopic | None) -> bytes:

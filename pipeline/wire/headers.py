@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason, reason_named
 from twinsieve.pipeline.broker.input_position import InputPosition, read_position
 from twinsieve.pipeline.broker.records import Header
 
@@ -23,7 +23,6 @@ SHARED = "twinsieve-shared"
 NOTE = "twinsieve-note"
 KEPT_APART = "twinsieve-kept-apart"
 
-_REASONS = {reason.value: reason for reason in DeadLetterReason}
 _MEASURES = ((DISTANCE, "distance"), (SHARED, "shared"), (SIMILARITY, "similarity"))
 _MAX_DIGITS = 12
 
@@ -70,7 +69,7 @@ def reason_of(headers: Sequence[Header]) -> DeadLetterReason | None:
     >>> reason_of([("twinsieve-reason", b"empty")]), reason_of([("twinsieve-reason", b"no such reason")])
     (<DeadLetterReason.EMPTY: 'empty'>, None)
     """
-    return _REASONS.get(text_of(headers, REASON) or "")
+    return reason_named(text_of(headers, REASON) or "")
 
 
 def read_duplicate(headers: Sequence[Header]) -> DuplicateHeaders | None:
