@@ -12,9 +12,22 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
+from twinsieve.pipeline.service.seed_order import POLL_MESSAGES
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
+from twinsieve.pipeline.settings.model import Settings
 
 CHECK_S = 1.0
+
+
+def reading(settings: Settings, topic: str) -> Settings:
+    """The settings of a worker that reads this topic instead of the input, from what is left of it on."""
+    source = settings.input.model_copy(
+        update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
+    )
+    kafka = settings.kafka.model_copy(
+        update={"poll_messages": min(settings.kafka.poll_messages, POLL_MESSAGES)}
+    )
+    return settings.model_copy(update={"input": source, "kafka": kafka})
 
 
 class EndingLoop(WorkerLoop):

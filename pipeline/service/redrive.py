@@ -25,12 +25,12 @@ from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, input_id
 from twinsieve.pipeline.operate.dead_letters import LetterTopic, letter_topic, redrive_marks, survey
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
-from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left
+from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left, reading
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.redriven_broker import redriven_broker
 from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
-from twinsieve.pipeline.service.seed_order import POLL_MESSAGES, ordered_broker
+from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
 from twinsieve.pipeline.settings.model import Settings
@@ -161,15 +161,9 @@ def _reasons(settings: Settings, broker: Broker, clock: Clock, topic: LetterTopi
 def _builder(builder: Builder, one: Pass) -> Builder:
     """The same builder, whose worker reads the dead letters of one reason."""
     settings, connect, clock, letters = builder.settings, builder.connect, builder.clock, one.letters
-    source = settings.input.model_copy(
-        update={"topics": (letters.name,), "start": "earliest", "trimmed": "continue"}
-    )
-    kafka = settings.kafka.model_copy(
-        update={"poll_messages": min(settings.kafka.poll_messages, POLL_MESSAGES)}
-    )
     return replace(
         builder,
-        settings=settings.model_copy(update={"input": source, "kafka": kafka}),
+        settings=reading(settings, letters.name),
         connect=lambda chosen: redrive_broker(connect(chosen), clock, one),
         # A dead letter with a text does not show that other messages have one there.
         has_text=threading.Event(),

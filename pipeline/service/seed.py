@@ -22,11 +22,11 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
-from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left
+from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left, reading
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
-from twinsieve.pipeline.service.seed_order import POLL_MESSAGES, ordered_broker
+from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import warm_up
@@ -87,13 +87,7 @@ def run_seed(
     stop = stop or threading.Event()
     scheme = make_scheme(settings)
 
-    source = settings.input.model_copy(
-        update={"topics": (topic,), "start": "earliest", "trimmed": "continue"}
-    )
-    kafka = settings.kafka.model_copy(
-        update={"poll_messages": min(settings.kafka.poll_messages, POLL_MESSAGES)}
-    )
-    seeding = settings.model_copy(update={"input": source, "kafka": kafka})
+    seeding = reading(settings, topic)
 
     def begin() -> dict[Partition, int]:
         check_topics(

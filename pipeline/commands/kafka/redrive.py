@@ -10,6 +10,7 @@ import click
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.times import shown_time
 from twinsieve.pipeline.commands.kafka.logs import ends_logged
+from twinsieve.pipeline.commands.kafka.process_options import member_option, since_option
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.commands.kafka.stopping import stopped_by_signals
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
@@ -32,19 +33,15 @@ if TYPE_CHECKING:
     type=click.Choice([reason.value for reason in DeadLetterReason]),
     help="Only dead letters of this reason (all reasons).",
 )
-@click.option(
-    "--since",
-    metavar="TIME",
-    help="Start at the first dead letter of this message time, as 2024-05-01T12:00 (start of the topic).",
-)
+@since_option
 @click.option("--dry-run", is_flag=True, help="Count dead letters and what can be read now; judge nothing.")
-@click.option("--member", metavar="NAME", help="A stable name of this process, unique in the deployment.")
+@member_option
 @click.pass_context
 def command(
     ctx: click.Context,
     /,
     reason: str | None,
-    since: str | None,
+    since_ms: int | None,
     dry_run: bool,
     member: str | None,
     flags: SettingsFlags,
@@ -57,11 +54,6 @@ def command(
 
     The exit code is 0 if everything was judged, 1 if not.
     """
-    from twinsieve.pipeline.settings.values import moment_ms
-
-    since_ms = moment_ms(since) if since is not None else None
-    if since is not None and (since_ms is None or since_ms < 0):
-        raise click.UsageError(f"--since {since!r} is not a time; write it as 2024-05-01T12:00:00+08:00")
     chosen = DeadLetterReason(reason) if reason is not None else None
     settings = settings_to_connect(flags)
     if dry_run:

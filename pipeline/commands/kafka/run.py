@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from twinsieve.pipeline.commands.kafka.logs import ends_logged, log_to_stderr
+from twinsieve.pipeline.commands.kafka.process_options import member_option
 from twinsieve.pipeline.commands.kafka.stopping import stopped_by_signals
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
@@ -57,11 +58,7 @@ def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False, has_page
     type=click.Choice(["worker", "index", "both"]),
     help="What this process does (both).",
 )
-@click.option(
-    "--member",
-    metavar="NAME",
-    help="A name for this process that stays the same after a restart; no two processes may share it.",
-)
+@member_option
 @click.option(
     "--move-output", is_flag=True, help="Accept that the app now writes to another output topic, for good."
 )
