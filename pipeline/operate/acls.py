@@ -54,7 +54,8 @@ def grants(settings: Settings, *, dry_run: bool = False) -> list[Grant]:
 
 
 def looking_grants(settings: Settings) -> list[Grant]:
-    """The permissions that `why`, `audit` and `status` need: they read, and write nothing."""
+    """The permissions that `why`, `audit`, `status` and `redrive --dry-run` need: they read, and write
+    nothing."""
     names = Names(settings.app)
     plan = plan_of(settings)
     looked_into = (*plan.inputs, *plan.outputs, names.fingerprints, names.decisions)

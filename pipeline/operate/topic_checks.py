@@ -14,6 +14,7 @@ from enum import Enum
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.operate.input_topics import NO_INPUT
 from twinsieve.pipeline.operate.topic_plan import (
     ASSUMED_RATE,
     FRAME_BYTES,
@@ -35,10 +36,6 @@ _LEAST_BYTES = 1024
 _FOREVER = -1
 _HOUR_MS = 3_600_000
 _STAMPED_BY = "message.timestamp.type"
-_NO_INPUT = (
-    "input topic does not exist; correct input.topics, or create it: "
-    "twinsieve topics create --input-partitions N"
-)
 _NOT_THERE = "does not exist; run: twinsieve topics create"
 
 
@@ -81,7 +78,7 @@ def check(settings: Settings, admin: Admin, *, emits: bool = True) -> list[Topic
     plan = plan_of(settings, emits=emits)
     infos = admin.topics(plan.names, settings=True)
     findings = [
-        TopicFinding(name, Severity.STOPS, _NO_INPUT if name in plan.inputs else _NOT_THERE)
+        TopicFinding(name, Severity.STOPS, NO_INPUT if name in plan.inputs else _NOT_THERE)
         for name in plan.names
         if infos[name] is None
     ]
@@ -116,7 +113,7 @@ def create(
     missing = [name for name in plan.inputs if infos[name] is None]
     for name in missing:
         if input_partitions is None:
-            raise BrokerError(f"{name}: {_NO_INPUT}", retryable=False)
+            raise BrokerError(f"{name}: {NO_INPUT}", retryable=False)
         admin.create_topic(input_topic(settings, name, input_partitions))
     infos |= admin.topics(missing, settings=True)
     inputs = [info for name in plan.inputs if (info := infos[name]) is not None]

@@ -123,7 +123,7 @@ def test_what_is_no_target_is_misuse(targets: list[str], says: str) -> None:
 
 def test_a_missing_input_topic_is_named(cluster: MemoryCluster) -> None:
     other = SETTINGS.model_copy(update={"input": InputSettings(topics=("posts", "nowhere"))})
-    with pytest.raises(BrokerError, match="input topic nowhere does not exist"):
+    with pytest.raises(BrokerError, match="nowhere: input topic does not exist"):
         plan(other, MemoryBroker(cluster), read_targets(["earliest"]))
 
 

@@ -158,5 +158,5 @@ def test_a_time_that_no_calendar_has_is_shown_as_a_number(on_memory: MemoryClust
 
 
 def test_a_missing_input_topic_is_named() -> None:
-    with pytest.raises(BrokerError, match="input topic posts does not exist; create it"):
+    with pytest.raises(BrokerError, match="posts: input topic does not exist; correct input"):
         asked(MemoryCluster(ManualClock()))

@@ -88,12 +88,14 @@ def create_topics(input_partitions: int | None, flags: SettingsFlags) -> None:
     "--dry-run", is_flag=True, help="Print the permissions for `run --dry-run`, which writes no output."
 )
 @click.option(
-    "--read-only", is_flag=True, help="Print the permissions for why, audit and status, which write nothing."
+    "--read-only",
+    is_flag=True,
+    help="Print the permissions for why, audit, status and redrive --dry-run, which write nothing.",
 )
 def show_acls(
     principal: str, command_config: str, dry_run: bool, read_only: bool, flags: SettingsFlags
 ) -> None:
-    """Print commands that grant the permissions `run` needs, and no others. Needs no broker."""
+    """Print commands that grant the permissions `run` and `redrive` need, and no others. Needs no broker."""
     from twinsieve.pipeline.operate.acls import acls
 
     if dry_run and read_only:
