@@ -17,7 +17,7 @@ from twinsieve.pipeline.settings.model import Settings
 _SHARE = 0.9
 """A field that holds a string in this share of the messages may be the text."""
 _LEAST = 5
-"""Fewer messages say too little: a stranger may have sent them, and a start that they end would fail again."""
+"""Fewer messages say too little: a stranger may have sent them, and every start would end."""
 _LEVELS = 4
 _MAX_FIELDS = 1_000
 """Most fields that are noted of one message, and most different ones of all: strangers choose their names."""
