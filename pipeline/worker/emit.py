@@ -267,11 +267,10 @@ class Emitter:
     def _number(self, topic: str, source: Partition) -> int | None:
         """The partition for messages of this input partition: the one with the same number if both topics
         have equally many partitions; otherwise None, and keys choose."""
-        count = self.counts.get(topic)
-        # The number of a redriven message is from a header.
-        return (
-            source.number if count == self.counts.get(source.topic) and source.number < (count or 0) else None
-        )
+        count = self.counts.get(topic, 0)
+        # The number of a redriven message is from a header, so it may be one that no partition has.
+        same = count == self.counts.get(source.topic) and source.number < count
+        return source.number if same else None
 
     def _bury(self, emission: Emission, records: Records, row: int, reason: DeadLetterReason) -> None:
         """Add one dead letter: the original message with headers for reason and origin.

@@ -292,15 +292,15 @@ WORKERS = (
     Mutant(
         "a dead letter is counted and not written",
         EMIT,
-        "self._to(emission, topic, records).add(*attempt)",
+        "self._send(emission, topic, records, [row], message)",
         "pass",
         MODEL,
     ),
     Mutant(
         "messages go to another partition",
         EMIT,
-        "records.partition.number if same else None)",
-        "None)",
+        "return source.number if same else None",
+        "return None",
         MODEL,
     ),
     Mutant(
