@@ -38,7 +38,7 @@ class Judge(Protocol):
         """How full the windows are, and how far back they reach."""
 
     def pushed_out(self, bands: int) -> int:
-        """How many messages of the near window are seldom found now. bands: how many this call reads"""
+        """Number of messages of the near window that are rarely found. bands: how many this call reads"""
 
     def freeze(self, have: Collection[str] = (), /) -> Frozen:
         """The state as it is now, without the messages that were handed to `on_kept`. have: names of parts

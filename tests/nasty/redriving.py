@@ -36,7 +36,7 @@ class Redriving(Process):
     _looked_s: float = field(init=False, default=0.0)
 
     def step(self, timeout_s: float = 0.1) -> None:
-        """As `Process.step`; before that the start, and now and then the look whether a pass is done."""
+        """Start if it has not started; then step like a `Process`, and sometimes check whether a pass is done."""
         if not self.running or self._inside or self.world.clock.monotonic_s() < self.stop_s:
             return
         try:

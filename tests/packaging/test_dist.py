@@ -1,4 +1,4 @@
-"""`make dist`: what it expects of an installation is what this one answers, and it installs the pinned versions."""
+"""The checks of `make dist` hold for this installation, and it installs the pinned versions."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def write(
 
 
 def run_until(settings: Settings, cluster: MemoryCluster, count: int) -> None:
-    """The app runs until so many messages are in its outputs."""
+    """Run the app until its outputs hold this number of messages."""
     service = Service(settings, cluster, member="one")
     try:
         wait_for(lambda: came_out(cluster, OUT, DUP, DEAD) == count, "all that came in is out")

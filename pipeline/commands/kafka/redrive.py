@@ -94,8 +94,8 @@ def _count(settings: Settings, reason: DeadLetterReason | None, since_ms: int | 
     if forgotten:
         click.echo(
             f"{', '.join(forgotten)}: no earlier redrive is on record. If there was one, Kafka has forgotten "
-            "it (offsets.retention.minutes, 7 days by default), and what it redrove counts as left; it does "
-            "not come out again"
+            "it (offsets.retention.minutes, 7 days by default), and its dead letters are counted as left; "
+            "they do not come out again"
         )
     if found.others:
         click.echo(f"{found.others:,} messages have no reason that twinsieve writes; they stay there")
