@@ -29,6 +29,7 @@ from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, Opt
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.waiting import WaitReason
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.contract import Flag, Kind
 from twinsieve.stages.differ.rules import Rule, counts_by_name
@@ -124,6 +125,11 @@ class Metrics:
         self.held_partitions = gauge(
             "twinsieve_held_partitions",
             "Input partitions that wait for a partition without a leader.",
+        )
+        self.waiting_partitions = gauge(
+            "twinsieve_waiting_partitions",
+            "Input partitions of this process that emit nothing, by reason. Alert on anything for minutes.",
+            ["reason"],
         )
         self.lag = optional(
             "twinsieve_lag_messages",
@@ -387,6 +393,9 @@ class Metrics:
         self.unanswered.set(worker.unanswered if worker is not None else 0)
         self.held_partitions.set(worker.waiting_for_leader if worker is not None else 0)
         self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
+        reasons = [wait.reason for wait in worker.waits.of.values()] if worker is not None else []
+        for reason in WaitReason:
+            self.waiting_partitions.labels(reason.value).set(reasons.count(reason))
         self.pending.clear()
         for partition, rows in worker.pending_rows.items() if worker is not None else ():
             self.pending.labels(partition.topic, str(partition.number)).set(rows)

@@ -52,6 +52,7 @@ from twinsieve.pipeline.worker.outbox import Outbox
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
+from twinsieve.pipeline.worker.waiting import WaitReason, Waits
 
 OnEmitted = Callable[[Records, Ruling], None]
 """Called for each block that was emitted, with its originals; must return soon and raise nothing."""
@@ -102,6 +103,7 @@ class Worker:
         self._patience = Patience(clock, config.answer_s, config.poll_messages)
         self._refusals = Refusals(config.max_emitted, MAX_EMITTED_BYTES, config.transaction_s)
         self.refused = self._refusals.of  # the worker that replaces this one takes them over
+        self.waits = Waits(clock)
         self._doubted: set[Partition] = set()
         self._noted: set[Partition] = set()
         """Partitions that cannot begin yet, and for which the time when they were first seen is committed."""
@@ -220,6 +222,7 @@ class Worker:
             self._sessions.clear()
             self._doubted.clear()
             self._outbox.blocked.clear()
+            self.waits.keep(polled.assignment)
             self._queue.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
             # Step 2: make fingerprints and append them to the log.
@@ -261,6 +264,7 @@ class Worker:
     def _resync(self, why: str) -> None:
         """Drop all sessions; they begin again from the committed offsets, after a pause that grows."""
         self._answers.forget()
+        self.waits.wait(self._sessions, WaitReason.FAILED, why)
         self._queue.add(() if self._stopping else self._sessions)
         self._queue.pause()
         self._outbox.blocked.clear()
@@ -320,7 +324,9 @@ class Worker:
         replies = {part: self._topics.reply(self._config.verdicts, part) for part in partitions}
         able = [part for part, reply in replies.items() if self._topics.led(part, reply, self._config.log)]
         self._queue.await_leaders(partitions, able)
-        self._note_unplaced([part for part in partitions if part not in able], infos, membership)
+        leaderless = [part for part in partitions if part not in able]
+        self.waits.wait(leaderless, WaitReason.LEADER, "it, its verdict partition or the log has no leader")
+        self._note_unplaced(leaderless, infos, membership)
         if not able:
             return
         try:
@@ -333,11 +339,14 @@ class Worker:
         except AbortableError as error:
             self._transactor.abort()
             self._queue.postpone(able)
+            self.waits.wait(able, WaitReason.BEGIN, str(error))
             self.notices.append(f"{', '.join(map(str, able))}: reading cannot start yet ({error})")
             self.resyncs += 1
             self._note_unplaced(able, infos, membership)
             return
         self._queue.postpone(waiting)
+        for part, why in waiting.items():
+            self.waits.wait([part], WaitReason.BEGIN, why)
         self.notices += [f"{part}: reading cannot start yet ({why})" for part, why in waiting.items()]
         for session, opening in planned:
             self._asks.start(session, opening)
@@ -393,6 +402,7 @@ class Worker:
         """
         self._outbox.see_leaders()
         blocked, failed_last = self._outbox.blocked, self._refusals.failed_last
+        self.waits.wait(blocked, WaitReason.LEADER, "a partition of an output has no leader")
         ready = [
             session
             for session in self._sessions.values()
@@ -419,6 +429,7 @@ class Worker:
             self._refuse([session.partition for session, _ in outgoing.sent], error)
             return
         self._refusals.passed(outgoing.offsets, self._clock.monotonic_s() - began_s)
+        self.waits.ended(outgoing.offsets)
         if outgoing.offsets:
             self._queue.recovered()
         self._emitted.count(outgoing.emission)
@@ -434,6 +445,7 @@ class Worker:
         raises: the error, unless it is an AbortableError
         """
         self._refusals.again(partitions)
+        self.waits.wait(partitions, WaitReason.FAILED, str(error))
         if not isinstance(error, AbortableError):
             raise error
         self._transactor.abort()
@@ -451,6 +463,9 @@ class Worker:
         self._backoff.answered(waited_s)
         begins = session.emit(count, now_s)
         self._doubted.discard(session.partition)
+        # An answer alone does not prove that the output takes the messages of a failed transaction.
+        answered = WaitReason.LEADER, WaitReason.BEGIN, WaitReason.INDEX
+        self.waits.ended([session.partition], *answered)
         if begins:
             self._begin_reading(session)
         elif not self._is_full(session, 2) and not self._stopping:
@@ -486,11 +501,13 @@ class Worker:
         for partition, session in list(self._sessions.items()):
             if session.expired(now_s, self._patience.of(partition)):
                 waited_s = self._patience.expire(partition)
-                self._drop(
-                    [partition], f"{partition}: no answer from the index for {waited_s:.0f} s; asking again"
-                )
+                why = f"{partition}: no answer from the index for {waited_s:.0f} s; asking again"
+                self.waits.wait([partition], WaitReason.INDEX, why)
+                self._drop([partition], why)
                 self._queue.add([partition])
             elif not session.pending and not session.mark.fresh:
+                if now_s - session.active_s >= self._config.report_s:
+                    self.waits.ended([partition])  # it has nothing to emit
                 self._report(session, now_s)
 
     def _report(self, session: Session, now_s: float) -> None:

@@ -25,6 +25,7 @@ from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.waiting import WaitReason
 
 DEAD_INPUT = Partition("in", 2)
 
@@ -61,9 +62,13 @@ def test_an_input_partition_without_a_leader_keeps_no_other_from_opening() -> No
     assert out(world) == [10, 10, 0]
     assert process.worker is not None
     assert (process.worker.waiting_for_leader, process.worker.ready) == (1, True)
+    assert {part: wait.reason for part, wait in process.worker.waits.of.items()} == {
+        DEAD_INPUT: WaitReason.LEADER
+    }
     assert "in[2]: no leader; work that needs it waits until it has one" in process.notices
     settled_well(world)
     assert process.worker.waiting_for_leader == 0
+    assert not process.worker.waits.of
 
 
 def test_offsets_that_nobody_tells_keep_no_other_partition_from_opening(

@@ -154,6 +154,7 @@ class _Asking:
             idle=False,
             unanswered=1,
             waiting_for_leader=0,
+            waits=SimpleNamespace(of={}),
             pending_bytes=0,
             pending_rows={},
             refused={},

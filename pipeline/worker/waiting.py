@@ -1,0 +1,83 @@
+"""Which input partitions of a worker emit nothing although they may have messages, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.records import Partition
+
+
+class WaitReason(StrEnum):
+    """Why a partition emits nothing. The words are label values of a metric."""
+
+    LEADER = "no_leader"
+    """a partition that it needs has no leader"""
+    BEGIN = "cannot_begin"
+    """its session cannot begin: the broker cannot tell its offsets, or a transaction is open"""
+    INDEX = "no_answer"
+    """the index has not answered its last session in time"""
+    FAILED = "failed_transaction"
+    """its last transaction failed; it is tried again after a pause"""
+    REFUSED = "refused_message"
+    """an output refuses one of its messages, and `output.on_refused` is hold"""
+    UNREADABLE = "unreadable_batch"
+    """a batch of it cannot be read, and `input.on_unreadable_batch` is hold"""
+
+
+class Wait(NamedTuple):
+    """Why one partition waits.
+
+    why: text for the operator, safe to print; since_s: monotonic time at which it began to wait
+    """
+
+    reason: WaitReason
+    why: str
+    since_s: float
+
+
+class Waits:
+    """The waiting partitions of one worker. A partition waits from `wait` until `ended`; another reason
+    meanwhile does not change since when.
+
+    >>> class Stopped:
+    ...     def monotonic_s(self): return 5.0
+    >>> waits, at = Waits(Stopped()), Partition("posts", 0)
+    >>> waits.wait([at], WaitReason.LEADER, "posts[0] has no leader")
+    >>> waits.of[at]
+    Wait(reason=<WaitReason.LEADER: 'no_leader'>, why='posts[0] has no leader', since_s=5.0)
+    >>> waits.ended([at], WaitReason.INDEX)
+    >>> waits.ended([at])
+    >>> waits.of
+    {}
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._of: dict[Partition, Wait] = {}
+
+    @property
+    def of(self) -> Mapping[Partition, Wait]:
+        """The partitions that wait."""
+        return self._of
+
+    def wait(self, partitions: Collection[Partition], reason: WaitReason, why: str) -> None:
+        """Note that these partitions wait, or still wait, for this reason."""
+        for partition in partitions:
+            before = self._of.get(partition)
+            since_s = before.since_s if before is not None else self._clock.monotonic_s()
+            self._of[partition] = Wait(reason, why, since_s)
+
+    def ended(self, partitions: Collection[Partition], *reasons: WaitReason) -> None:
+        """Note that these partitions go on. reasons: if given, only for those that wait
+        for one of them"""
+        for partition in partitions:
+            wait = self._of.get(partition)
+            if wait is not None and (not reasons or wait.reason in reasons):
+                del self._of[partition]
+
+    def keep(self, partitions: Collection[Partition]) -> None:
+        """Forget all partitions but these, because the others belong to another worker now."""
+        self._of = {partition: wait for partition, wait in self._of.items() if partition in partitions}
