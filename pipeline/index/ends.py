@@ -19,7 +19,7 @@ deletes the oldest records of a topic and never moves its end back. Whatever els
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -184,10 +184,10 @@ def ends_early(partition: Partition, end: int, recorded: int, lost: Literal["blo
     )
 
 
-def snapshots_missing(log: Partition, log_begins: int) -> str:
+def snapshots_missing(log: Partition, log_begins: int, foreign: Collection[str]) -> str:
     """Error text for a log whose beginning was deleted because snapshots contained it, if no snapshot is
-    left."""
-    return (
+    left. foreign: a line for each that is there and does not belong to the log"""
+    return "".join(f"{line}; " for line in foreign) + (
         f"{log}: blocks below {log_begins} were deleted because snapshots hold them, but state.dir has no "
         "snapshot of this log; correct state.dir, or restore a snapshot; or start the first process with "
         "`twinsieve run --without-snapshots`: then windows begin empty, and copies of earlier messages are "

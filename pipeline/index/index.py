@@ -47,6 +47,7 @@ from twinsieve.pipeline.index.ends import (
     snapshots_missing,
 )
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
+from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
@@ -76,9 +77,6 @@ _AT_ONCE = 4
 
 _JOIN_WHEN_LAG_BELOW = 5_000
 """The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
-
-_MARK_EVERY_S = 30.0
-"""A live index notes once in this time where the decisions end; after a rebalance it follows from there."""
 
 _CLOCKS_DIFFER_MS = 60_000
 """If the log does not say when the broker wrote a block, the block's arrival time may be at most this far
@@ -167,6 +165,7 @@ class Index:
             log_begins,
             self.notices,
             journals,
+            History(self._reader, clock, config.log, config.decisions, self._committed),
             watch,
         )
         self.state = restored.state
@@ -191,16 +190,20 @@ class Index:
         self._epoch = 0
         """Number of the group's last rebalance; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
-        self._checked_s = self._marked_s = clock.monotonic_s()
+        self._checked_s = clock.monotonic_s()
 
     def _miss_snapshots(self, log_begins: int) -> None:
         """Stop if part of the log was deleted because snapshots contain it, for without them the windows
         would begin empty. raises: StateError in that case"""
+        if self._config.needs_snapshots and recorded_behind_snapshots(self._committed()):
+            foreign = self._store.foreign.values() if self._store is not None else ()
+            raise StateError(snapshots_missing(self._config.log, log_begins, foreign))
+
+    def _committed(self) -> Committed | None:
+        """What the group has committed for the log, before this index is a member of it."""
         # stable=False, because a request for stable offsets fails while a transaction of the previous index
         # is open; if that index died inside it, it stays open until this index takes over.
-        committed = self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
-        if self._config.needs_snapshots and recorded_behind_snapshots(committed):
-            raise StateError(snapshots_missing(self._config.log, log_begins))
+        return self._admin.group_offsets(self._config.group, stable=False).get(self._config.log)
 
     @property
     def live(self) -> bool:
@@ -301,14 +304,9 @@ class Index:
 
     def _check_idle(self, membership: Membership) -> None:
         """Check, with an empty commit, that no other index has taken over; begin a snapshot if one is due."""
-        due = self.snapshots.due
-        end = self.follower.decisions_end() if due else 0
         self._commit([], membership)
-        if due:
-            # The commit succeeded, so no other index has recorded decisions since this one went live: the
-            # state has all decisions before `end`.
-            self.follower.mark(end)
-            self.snapshots.begin(self.state, end)
+        if self.snapshots.due:
+            self.snapshots.begin(self.state, self.follower.decisions_at)
 
     def close(self) -> None:
         """Leave the group, so that a standby gets the log at once, then write a last snapshot. If that fails,
@@ -407,6 +405,7 @@ class Index:
         begin = self._reader.beginning_offsets([log])[log]
         cut, log_end, decisions_end = self.follower.cut, end_offsets[log], end_offsets[decisions]
         ends = Ends(log, decisions, self.state.next_offset, cut, begin, log_end, decisions_end, committed)
+        self.follower.confirm(committed.offset if committed is not None else None)
         ends.check(lambda: writer.prove(committed or Committed(ends.recorded), membership))
         self.follower.pass_over(ends.recorded)
         self._report_passed_over(ends.go_on - ends.recorded)
@@ -475,9 +474,6 @@ class Index:
         due = self.snapshots.due
         try:
             self._hook(IndexStep.JUDGED)
-            if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
-                self.follower.mark(self.follower.decisions_end())
-                self._marked_s = self._clock.monotonic_s()
             # Step 3: write decisions, answers and the log offset in one transaction.
             self._commit(rulings, membership)
         except AbortableError as error:
@@ -544,12 +540,15 @@ class Index:
             )
         if rulings:
             self._recorded = self.state.next_offset
+            # The decisions of this transaction begin there, or later.
+            self.follower.mark(self._writer.decisions_end)
         # Without rulings, commit the same offset as before, even if blocks were skipped since: an offset
         # without decisions would look to the next index as if decisions were lost. The first decision after
         # the skipped blocks records that they were skipped.
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
-        self._writer.commit(rulings, self._recorded, membership, unreachable)
+        link = self.state.link
+        self.state.link = self._writer.commit(rulings, self._recorded, membership, unreachable, link)
         if self._writer.behind_snapshots:
             self._trim()
         self._checked_s = self._clock.monotonic_s()

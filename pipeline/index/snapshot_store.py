@@ -26,14 +26,18 @@ from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
 from twinsieve.pipeline.pieces.storage import PARTIAL, Storage
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
+from twinsieve.pipeline.wire.chain import LINK_SIZE, UNKNOWN
 from twinsieve.stages.errors import StateError
 
-_HEADER = struct.Struct("<4sH16s16s16s16sqqQQQQ")
-_HEADER_4 = struct.Struct("<4sH16s16s16s16sqqQQQ")
-"""That of version 4, in which the settings of the scheme are missing."""
+_HEADERS = {
+    4: struct.Struct("<4sH16s16s16s16sqqQQQ"),
+    5: struct.Struct("<4sH16s16s16s16sqqQQQQ"),
+    6: struct.Struct("<4sH16s16s16s16sqqQQQQ16s"),
+}
+"""By format version. Version 4 lacks the settings of the scheme, versions 4 and 5 lack the link."""
 _MAGIC = b"TSVS"
-_VERSION = 5
-"""Format version of a snapshot; version 4 is read too."""
+_VERSION = max(_HEADERS)
+"""Format version of a snapshot that is written; all versions in `_HEADERS` are read."""
 _DIGEST_SIZE = 32
 NUMBERING_SIZE = 16
 _CHUNK_BYTES = 1 << 20
@@ -45,8 +49,10 @@ class Stamp:
     """Says which state a snapshot holds.
 
     next_offset: log offset of the next block
-    decisions_from: offset in the decisions topic; a restore needs no decision below it
+    decisions_from: offset in the decisions topic, at or before the last decision that the state contains; a
+        restore needs no decision below it
     log_id, decisions_id: topic ids of the log and of the decisions; scheme: hash of the fingerprint scheme
+    link: as in `IndexState`
     """
 
     next_offset: int
@@ -54,6 +60,7 @@ class Stamp:
     log_id: bytes
     decisions_id: bytes
     scheme: bytes
+    link: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +98,32 @@ class SnapshotReader:
 
     def __init__(self, stream: BinaryIO, name: str, storage: Storage) -> None:
         self._stream = stream
-        self._name = name
+        self.name = name
         self.storage = storage
         self._size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
-        start = stream.read(_HEADER.size)
-        if self._size < _HEADER_4.size + _DIGEST_SIZE or start[:4] != _MAGIC:
+        start = stream.read(_HEADERS[_VERSION].size)
+        if self._size < _HEADERS[4].size + _DIGEST_SIZE or start[:4] != _MAGIC:
             raise UnreadableError(
                 f"{name}: is not a snapshot of an index; delete it if there is an older one or the whole log"
             )
         version = struct.unpack_from("<H", start, 4)[0]
-        if version not in (4, _VERSION):
+        if version not in _HEADERS:
             raise (_NewerError if version > _VERSION else UnreadableError)(
-                f"{name}: snapshot format {version}, this program reads 4 and {_VERSION}; "
+                f"{name}: snapshot format {version}, this program reads {min(_HEADERS)} to {_VERSION}; "
                 "delete it or run the program that wrote it"
             )
-        header = _HEADER_4 if version == 4 else _HEADER
+        header = _HEADERS[version]
         if self._size < header.size + _DIGEST_SIZE:
             raise self._damaged()
-        _, _, scheme, log_id, decisions_id, self.numbering, next_offset, decisions_from, *sizes = (
+        _, _, scheme, log_id, decisions_id, self.numbering, next_offset, decisions_from, *rest = (
             header.unpack(start[: header.size])
         )
-        self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme)
-        files_size, self._ledger_size, self._sieve_size, fixed_size = [*sizes, 0][:4]
-        if self._size != header.size + sum(sizes) + _DIGEST_SIZE:
+        link = bytes(rest.pop()) if version > 5 else bytes(LINK_SIZE)
+        link = link if any(link) else UNKNOWN
+        self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme, link)
+        files_size, self._ledger_size, self._sieve_size, fixed_size = [*rest, 0][:4]
+        if self._size != header.size + sum(rest) + _DIGEST_SIZE:
             raise self._damaged()
         stream.seek(header.size)
         fixed, listed = stream.read(fixed_size), stream.read(files_size)
@@ -140,12 +149,12 @@ class SnapshotReader:
         if rest.digest.digest() != end:
             raise self._damaged()
         try:
-            return ledger_from_bytes(self._ledger, self._name)
+            return ledger_from_bytes(self._ledger, self.name)
         except StateError as error:
             raise UnreadableError(str(error)) from error
 
     def _part(self, size: int) -> _Part:
-        return _Part(self._stream, size, self._name, self.storage.kind_of)
+        return _Part(self._stream, size, self.name, self.storage.kind_of)
 
     def _begin(self) -> _Part:
         """Read the ledger, which comes before the sieve; returns a stream of the sieve."""
@@ -160,7 +169,7 @@ class SnapshotReader:
 
     def _damaged(self) -> UnreadableError:
         return UnreadableError(
-            f"{self._name}: the snapshot is damaged, its checksum or size differs; "
+            f"{self.name}: the snapshot is damaged, its checksum or size differs; "
             "delete it if there is an older one or the whole log"
         )
 
@@ -180,10 +189,13 @@ class SnapshotStore:
     """Snapshots of one app, newest first.
 
     storage: the app's folder; keep: how many snapshots are kept
+    foreign: by next offset, snapshots that do not belong to this log, although they bear its id, each with a
+        line for the operator. They are left where they are, and count for nothing else
     """
 
     def __init__(self, storage: Storage, keep: int) -> None:
         self.storage = storage
+        self.foreign: dict[int, str] = {}
         self._keep = keep
 
     def write(self, snapshot: Snapshot, watch: Watch = no_watch) -> Stored:
@@ -203,6 +215,7 @@ class SnapshotStore:
                 if any(part.name not in there for part in snapshot.files):
                     storage.remove(name)
                     raise StateError("another process has deleted some of its files")
+                self.foreign.pop(snapshot.next_offset, None)
             finally:
                 file.discard_partial()
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
@@ -282,9 +295,8 @@ class SnapshotStore:
     def _listed(self, log_id: bytes) -> list[tuple[int, str]]:
         matches = [(_NAME.fullmatch(name), name) for name in self.storage.names()]
         ours = _short(log_id)
-        return sorted(
-            ((int(match[1]), name) for match, name in matches if match and match[2] == ours), reverse=True
-        )
+        listed = [(int(match[1]), name) for match, name in matches if match and match[2] == ours]
+        return sorted((each for each in listed if each[0] not in self.foreign), reverse=True)
 
 
 def _short(log_id: bytes) -> str:
@@ -302,14 +314,15 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     counted = WatchedStream(None, lambda _: watch(Moved("writing", 0, 0)))
     snapshot.sieve(cast("BinaryIO", counted))
     files, fixed = encode_files(snapshot.files), snapshot.fixed.encode()
-    size = _HEADER.size + len(fixed) + len(files) + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
+    header = _HEADERS[_VERSION]
+    size = header.size + len(fixed) + len(files) + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
     digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     hashed = WatchedStream(stream, lambda _: watch(Moved("writing", hashed.count, size)), digest)
     hashed.write(
-        _HEADER.pack(
+        header.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id, snapshot.numbering,
             snapshot.next_offset, snapshot.decisions_from, len(files), len(snapshot.ledger), counted.count,
-            len(fixed),
+            len(fixed), snapshot.link,
         )
     )  # fmt: skip
     hashed.write(fixed)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple
 
 from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import (
     NUMBERING_SIZE,
@@ -209,8 +210,8 @@ class SnapshotWriter:
             self._is_awaited = False
             self.pause_s = self._clock.monotonic_s() - self._began_s
         snapshot = Snapshot(
-            state.next_offset, decisions_from, *self._ids, self._scheme, ledger_to_bytes(state.ledger),
-            cut.frozen.write, numbering=self._numbering, fixed=self._fixed,
+            state.next_offset, decisions_from, *self._ids, self._scheme, state.link,
+            ledger_to_bytes(state.ledger), cut.frozen.write, numbering=self._numbering, fixed=self._fixed,
         )  # fmt: skip
         self._running = self._background.submit(self._write, self._store, self._journal, snapshot, cut)
 
@@ -350,17 +351,20 @@ def restore_point(
     log_begins: int,
     notices: list[str],
     open_journal: Callable[[], Journal] | None,
+    history: History,
     watch: Watch = no_watch,
 ) -> Restored:
     """The state of the newest snapshot that can be used, or an empty one.
 
-    A snapshot under other settings is skipped as long as the log is complete, because the log can restore
-    everything. If the beginning of the log was deleted, the snapshot's ledger is used all the same, and those
-    parts of its sieve that fit, so that judged messages stay judged.
+    A snapshot of another history is never used: not even its ledger, which would take new messages for
+    judged ones. A snapshot under other settings is skipped as long as the log is complete, because the log
+    can restore everything. If the beginning of the log was deleted, the snapshot's ledger is used all the
+    same, and those parts of its sieve that fit, so that judged messages stay judged.
     scheme, fixed: fingerprint scheme of this process, and its settings (as in `JudgedUnder`)
     log_begins: offset of the first block that is left; notices: receives the reasons why snapshots cannot be
         used; watch: called while a snapshot is read
     open_journal: makes the journal of a sieve that has kept nothing; None without a store
+    history: tells whether a snapshot belongs to the log
     raises: StateError if no snapshot can be read and the beginning of the log was deleted
     """
     if store is None or open_journal is None:
@@ -370,6 +374,13 @@ def restore_point(
         try:
             if isinstance(snapshot, UnreadableError):
                 raise snapshot
+            objection = history.objection(snapshot.stamp)
+            if objection:
+                # If the snapshot is damaged, that is the reason.
+                snapshot.ledger()
+                notices.append(_foreign(snapshot.name, objection))
+                store.foreign[snapshot.stamp.next_offset] = notices[-1]
+                continue
             with (
                 SavedFiles(
                     snapshot.storage, snapshot.files, sieves.scheme_id, watch, sieves.scratch
@@ -437,10 +448,18 @@ def _restored(
         # Damage may cause any error. If the snapshot is damaged, `ledger` raises UnreadableError instead.
         snapshot.ledger()
         raise
-    state = IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset)
+    state = IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset, snapshot.stamp.link)
     numbering = snapshot.numbering if held is snapshot.files else None
     journal.resume(sieve.stats().kept, held)
     return Restored(state, journal, snapshot.stamp.decisions_from, numbering)
+
+
+def _foreign(name: str, objection: str) -> str:
+    return (
+        f"{name}: this snapshot is not used, because the log does not confirm it ({objection}): the topics "
+        "were restored to an earlier moment, or lost records, or retention is shorter than this process was "
+        "away; an older snapshot or the log is used; delete this file, or move it away"
+    )
 
 
 def _other_scheme(was: str, now: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.index.ledger import Ledger, PassedOver
 from twinsieve.pipeline.wire.block import Block, RowKind
+from twinsieve.pipeline.wire.chain import UNKNOWN
 from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
@@ -99,11 +100,13 @@ class IndexState:
     same log and decisions are equal.
 
     next_offset: log offset of the next block
+    link: the link after the last decision (`pipeline/wire/chain.py`), which says whose history the state is
     """
 
     sieve: Judge
     ledger: Ledger = field(default_factory=Ledger)
     next_offset: int = 0
+    link: bytes = UNKNOWN
 
     def rule(self, asked: Sequence[Asked]) -> list[Ruling]:
         """The rulings on blocks of the log, in its order; the state then belongs to the next log offset.

@@ -15,6 +15,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.index.config import TOGETHER_ROWS, IndexConfig, IndexStep
 from twinsieve.pipeline.index.ends import JudgedUnder, committed_record
+from twinsieve.pipeline.wire.chain import link_after, link_header
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
 _MAX_STEPS = 16
@@ -102,12 +103,14 @@ class DecisionWriter:
         log_offset: int,
         membership: Membership,
         unreachable: Collection[int],
-    ) -> None:
-        """Write one transaction with decisions, answers and the log offset.
+        link: bytes,
+    ) -> bytes:
+        """Write one transaction with decisions, answers and the log offset; returns the link after them.
 
         rulings: each with the number of the verdicts partition for its answer
         log_offset: log offset after the blocks of the rulings
         unreachable: verdicts partitions that cannot be written; workers ask again for those answers
+        link: the link before the first decision
         raises: AbortableError if the transaction failed, so that nothing in it counts
         """
         config = self._config
@@ -115,7 +118,8 @@ class DecisionWriter:
         answers: dict[int, Messages] = {}
         for ruling, reply in rulings:
             decision, answer = encode_ruling(ruling, config.scheme)
-            decisions.add(None, decision)
+            decisions.add(None, decision, [link_header(link)])
+            link = link_after(link, decision)
             # An answer that cannot be written would make the whole transaction fail.
             if reply not in unreachable:
                 answers.setdefault(reply, Messages()).add(None, answer)
@@ -133,6 +137,7 @@ class DecisionWriter:
         )
         self._transact(decisions, answers, record, membership)
         self.decisions_end = decisions_end
+        return link
 
     def prove(self, committed: Committed, membership: Membership) -> None:
         """Commit an empty transaction: it succeeds only while no other index has taken the right to write.

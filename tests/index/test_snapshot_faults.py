@@ -27,6 +27,7 @@ from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
+from twinsieve.pipeline.wire.chain import UNKNOWN
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.judge.scheme import Scheme
@@ -35,7 +36,7 @@ LOG_ID = bytes(16)
 
 
 def snapshot(at: int, log_id: bytes = LOG_ID) -> Snapshot:
-    return Snapshot(at, 0, log_id, bytes(16), bytes(16), ledger_to_bytes(Ledger()), _write)
+    return Snapshot(at, 0, log_id, bytes(16), bytes(16), UNKNOWN, ledger_to_bytes(Ledger()), _write)
 
 
 def _write(stream: BinaryIO) -> None:

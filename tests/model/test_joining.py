@@ -71,8 +71,7 @@ def test_a_newcomer_far_behind_leaves_the_log_to_who_judges(monkeypatch: pytest.
     assert _judging(world) == [newcomer]
 
 
-def test_a_live_index_reads_on_from_where_it_was_after_a_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "_MARK_EVERY_S", 1.0)
+def test_a_live_index_reads_on_from_where_it_was_after_a_rebalance() -> None:
     world = _busy_world(80)
     assert world.processes[0].index is not None
     at = world.processes[0].index.follower.decisions_at

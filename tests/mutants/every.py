@@ -23,6 +23,7 @@ INDEX = "pipeline/index/index.py"
 ENDS = "pipeline/index/ends.py"
 TRANSACTION = "pipeline/index/transaction.py"
 FOLLOWER = "pipeline/index/follower.py"
+RESTORED = ("tests/crash/test_restored_clusters.py",)
 OFFSETS = "pipeline/broker/committed_offsets.py"
 RECORDS = "pipeline/worker/records.py"
 VERIFY = "stages/near/verify.py"
@@ -656,16 +657,30 @@ INDEXES = (
     Mutant(
         "a restore passes over a decision",
         FOLLOWER,
-        "self.decisions_at = decision_offset + 1",
-        "self.decisions_at = decision_offset + 2",
+        "self.decisions_at = decision.offset",
+        "self.decisions_at = decision.offset + 2",
         MODEL,
     ),
     Mutant(
         "the index begins to judge with decisions still to be applied",
         FOLLOWER,
-        "return not self._rulings and self._reader.position(self._decisions) >= decisions_end",
-        "return self._reader.position(self._decisions) >= decisions_end or not self._rulings",
+        "return not self._decided and self._reader.position(self._decisions) >= decisions_end",
+        "return self._reader.position(self._decisions) >= decisions_end or not self._decided",
         MODEL,
+    ),
+    Mutant(
+        "a snapshot of another history is used",
+        "pipeline/index/history.py",
+        'return f"the decision on block {block} follows another one", True',
+        'return "", True',
+        RESTORED,
+    ),
+    Mutant(
+        "an index follows another history than its own",
+        FOLLOWER,
+        "        if self._seen != self._state.link:\n            why",
+        "        if not self._seen:\n            why",
+        RESTORED,
     ),
 )
 

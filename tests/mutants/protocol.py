@@ -118,8 +118,8 @@ PROTOCOL = (
     Mutant(
         "protocol: snapshots of other logs are deleted too",
         "pipeline/index/snapshot_store.py",
-        "if match and match[2] == ours)",
-        "if match)",
+        "if match and match[2] == ours]",
+        "if match]",
         ("tests/index/test_snapshot_faults.py", "tests/index", "tests/retention"),
     ),
     Mutant(

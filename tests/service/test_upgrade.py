@@ -36,7 +36,7 @@ def test_a_snapshot_of_an_older_format_is_named_and_the_log_does(scheme: Scheme,
         path.write_bytes(content[:4] + (3).to_bytes(2, "little") + content[6:])
     old = world.judged()
     assert world.run(base(str(tmp_path)), 1_000)
-    expected = "snapshot format 3, this program reads 4 and 5; delete it or run the program that wrote it"
+    expected = "snapshot format 3, this program reads 4 to 6; delete it or run the program that wrote it"
     assert any(expected in notice for notice in world.notices), world.notices
     world.check_whole(old, COUNT)
 
