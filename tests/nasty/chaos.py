@@ -28,6 +28,7 @@ from tests.model.chaos import ACTIONS, Actions, Chaos
 from tests.model.checker import check_output, check_seeded, rebuild
 from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
+from tests.nasty.restoring import put_back
 from tests.nasty.seeding import Seeding
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
@@ -220,6 +221,8 @@ class NastyChaos(Chaos):
             actions += [(3 if self.unborn else 1, self.start_seed), (1, self.produce_seeded)]
         if Kind.TOPICS in self.kinds:
             actions += [(1, self.make_input_again), (1, self.make_output_again), (1, self.take_out_or_in)]
+        if Kind.RESTORED in self.kinds:
+            actions.append((2, lambda: put_back(self)))
         if Kind.CLOCKS in self.kinds:
             actions.append((4, self.jump))
         if Kind.COMPACTION in self.kinds:

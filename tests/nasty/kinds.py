@@ -69,5 +69,8 @@ class Kind(StrEnum):
     REFUSED = "refused-transactions"
     """The broker refuses transactions, several one after the other."""
 
+    RESTORED = "restored-clusters"
+    """The cluster is put back to an earlier moment; state folders stay as they are."""
+
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""
