@@ -505,9 +505,7 @@ class Process:
                     process.step()
                 if self.index is not None:
                     self._step_index(0.1)
-            if self.worker.idle:
-                self.worker.leave()
-            self.worker.close()
+            self.worker.close(leaves=self.worker.idle)
         if self.index is not None:
             # As the loop around it: the next start follows the log from the snapshot before.
             with suppress(AbortableError):

@@ -25,9 +25,11 @@ an aborted transaction, a rebalance or a missing answer leads to a new session.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, no_hook
@@ -160,6 +162,16 @@ class Worker:
             part: (self._sessions[part].emitted, end) for part, end in ends.items() if part in self._sessions
         }
 
+    @property
+    def assigned(self) -> int:
+        """Number of input partitions that the group has assigned to it."""
+        return len(self._polled.assignment)
+
+    def members(self) -> set[str]:
+        """Names of the members of its group, safe to print. raises: BrokerError"""
+        members = self._admin.members(self._config.group)
+        return {printable(member.name or key) for key, member in members.items()}
+
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Read position and end of each partition that is being read. A position skips control markers and
         aborted messages, so a position below the end means that records have not arrived."""
@@ -198,18 +210,19 @@ class Worker:
             self._consumer.pause(list(self._sessions))
         return self.step(timeout_s)
 
-    def leave(self) -> None:
-        """Leave the group, so that other members get the partitions at once. Only `close` may follow."""
-        self._consumer.leave()
+    def close(self, *, leaves: bool = False) -> None:
+        """Close all clients. An open transaction is aborted first.
 
-    def close(self) -> None:
-        """Close all clients; the group keeps the member until its session times out."""
-        self._transactor.close()
-        self._appender.close()
-        self._answers.close()
-        self._consumer.close()
-        self._admin.close()
-        self._broker.close()
+        leaves: also leave the group, so that other members get the partitions at once; else the group keeps
+            the member until its session times out
+        """
+        with ExitStack() as closing:  # calls them in reverse order, and the others if one of them fails
+            closing.callback(self._broker.close)
+            closing.callback(self._admin.close)
+            closing.callback(self._consumer.leave if leaves else self._consumer.close)
+            closing.callback(self._answers.close)
+            closing.callback(self._appender.close)
+            closing.callback(self._transactor.close)
 
     def _step(self, timeout_s: float) -> None:
         # Step 1: poll.
