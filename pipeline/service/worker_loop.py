@@ -21,6 +21,8 @@ _log = logging.getLogger("twinsieve")
 _FINISH_S = 20.0
 _ASK_S = 2.0
 """While it waits to join, a worker asks once in this time whether its group has other members."""
+_ASIDE_S = 30.0
+"""How long a worker that the index does not understand stays outside its group."""
 _WAITS = "joins its group when the index of this process is restored"
 _CHECKS = 4
 """A partition has stalled if this many checks in a row, seconds apart, find the same read position."""
@@ -44,6 +46,8 @@ class WorkerLoop(Loop):
         self._refused: dict[Partition, Refused] = {}
         self._group = GroupWatch(clock)
         self._may_join = builder.job != "worker"
+        self._aside_until_s = 0.0
+        self._why_aside = ""
         self._ask_s = clock.monotonic_s()
 
     @property
@@ -52,19 +56,19 @@ class WorkerLoop(Loop):
 
     @property
     def remark(self) -> str:
-        """Why it has not joined its group yet."""
-        return "" if self._may_join else _WAITS
+        """Why it is not in its group."""
+        return "" if self._may_join else self._why_aside or _WAITS
 
     def _ask_to_join(self) -> bool:
-        """Whether to join the group. While the index of this process is not restored, the process may still
-        end, or run for minutes without an answer to its messages. So until then it joins only if it takes no
-        partition from another worker.
+        """Whether to join the group. A worker that cannot work joins only if it takes no partition from another
+        worker. It cannot work while the index of its process is not restored, because the process may still
+        end; nor for `_ASIDE_S` after the index did not understand it.
 
         raises: BrokerError
         """
         index, now_s = self._index, self._clock.monotonic_s()
-        if index is None or index.is_restored:
-            self._may_join = True
+        if now_s >= self._aside_until_s and (index is None or index.is_restored):
+            self._may_join, self._why_aside = True, ""
         elif now_s >= self._ask_s:
             self._ask_s = now_s + _ASK_S
             self._may_join = not self._builder.other_workers()
@@ -82,6 +86,23 @@ class WorkerLoop(Loop):
         self._count(worker.step(POLL_S))
         self._is_ready = worker.ready
         self._take_notes(worker)
+        if worker.not_understood and self._builder.job == "worker":
+            self._leave_to_others(worker)
+
+    def _leave_to_others(self, worker: Worker) -> None:
+        """Leave the group for a while, if it has other members. If the index does not understand them either,
+        they leave too, and the last one stays. raises: BrokerError"""
+        self._why_aside, worker.not_understood = worker.not_understood, ""
+        if len(worker.members()) < 2:
+            return
+        _log.warning(
+            "worker: leaves its group for %.0f s, so that other members get its partitions (%s)",
+            *(_ASIDE_S, self._why_aside),
+        )
+        self._give_up(leaves=True)
+        self._may_join = self._is_ready = False
+        self._ask_s = self._clock.monotonic_s() + _ASK_S
+        self._aside_until_s = self._clock.monotonic_s() + _ASIDE_S
 
     def _take_notes(self, worker: Worker) -> None:
         """Log and count the events that the worker has collected since the last call."""

@@ -44,7 +44,13 @@ from twinsieve.pipeline.broker.records import (
     TruncatedError,
 )
 from twinsieve.pipeline.wire.ruling import Ruling
-from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
+from twinsieve.pipeline.worker.answers import (
+    Answered,
+    Answers,
+    NotUnderstoodError,
+    RefusedError,
+    take_answered,
+)
 from twinsieve.pipeline.worker.asks import Asked, Asks
 from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
 from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
@@ -116,6 +122,8 @@ class Worker:
         self._compare_s = 0.0
         """When to check the ids of the input topics next."""
         self._stopping = False
+        self.not_understood = ""
+        """Why the index and this worker do not understand each other; empty if that is not known."""
         # The caller adds these to its counters and sets them to 0.
         self.resyncs = 0
         self.trimmed = 0
@@ -197,6 +205,8 @@ class Worker:
         except AbortableError as error:
             if isinstance(error, TruncatedError) and error.partition.topic in self._config.topics:
                 raise truncated(error.partition, error) from error
+            if isinstance(error, NotUnderstoodError):
+                self.not_understood = str(error)
             self._transactor.abort()
             self._resync(str(error))
         return self._emitted
@@ -471,6 +481,7 @@ class Worker:
         """Remove the first `count` blocks of this session, which are committed; resume reading if there is
         room."""
         now_s = self._clock.monotonic_s()
+        self.not_understood = ""
         waited_s = now_s - session.asked_s
         self._patience.answered(session.partition, waited_s)
         self._backoff.answered(waited_s)
