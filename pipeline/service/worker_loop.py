@@ -60,9 +60,9 @@ class WorkerLoop(Loop):
         return "" if self._may_join else self._why_aside or _WAITS
 
     def _ask_to_join(self) -> bool:
-        """Whether to join the group. A worker that cannot work joins only if it takes no partition from another
-        worker. It cannot work while the index of its process is not restored, because the process may still
-        end; nor for `_ASIDE_S` after the index did not understand it.
+        """Whether to join the group. A worker that cannot work joins only if it takes no partition from
+        another one. It cannot work while the index of its process is not restored, because the process may
+        still end; nor for `_ASIDE_S` after the index did not understand it.
 
         raises: BrokerError
         """
