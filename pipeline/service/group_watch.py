@@ -44,7 +44,7 @@ class GroupWatch:
             for what, names in (("joined", joined), ("left", left)):
                 if names:
                     _log.info(
-                        "worker: %s %s the group; %d members, and this one has %d partitions",
+                        "worker: %s %s the group (members now: %d; partitions of this one: %d)",
                         *(", ".join(sorted(names)), what, len(self._known), partitions),
                     )
         for times in (self._rebalances, self._moves):
