@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test long check lint types tests coverage checked nasty kills mutants soak retention leaderless outage failover redrive latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
+.PHONY: bench map demo test long check lint types tests coverage checked nasty kills mutants soak retention leaderless outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -91,6 +91,14 @@ failover: $(VENV)/.installed-dev
 # Dead letters are judged again while every process is killed and messages come in, with either client.
 redrive: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_redrive
+
+# One of two processes ends again and again, in three ways, with either client.
+crash-loop: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_crash_loop --seconds 600
+
+# Topics get twice as many partitions under load, in each order, with either client.
+more-partitions: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_more_partitions
 
 # From a message written to it read behind the sieve, with either client.
 latency: $(VENV)/.installed-dev

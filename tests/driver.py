@@ -24,7 +24,14 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Hook, no_hook
-from twinsieve.pipeline.broker.records import AbortableError, FatalError, Header, Messages, Partition
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    FatalError,
+    Header,
+    Messages,
+    Partition,
+)
 from twinsieve.pipeline.index.config import IndexConfig
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
@@ -368,6 +375,7 @@ class Process:
     """One process with both roles (or one of them). `stop_s`: it stands still until then (SIGSTOP).
 
     ahead_s: how far its clock runs ahead of the broker's at first; `clock` is that clock
+    leaves: a crash ends it as a defect does, not as kill -9
     """
 
     world: World
@@ -384,6 +392,7 @@ class Process:
     ahead_s: float = 0.0
     running: bool = True
     stop_s: float = 0.0
+    leaves: bool = False
     worker: Worker | None = None
     index: Index | None = None
     gaps: int = 0
@@ -413,11 +422,24 @@ class Process:
                 self._step_worker(timeout_s)
         except CrashError:
             self.running = False
+            if self.leaves:
+                self._leave()
         except StateError as error:
             self.world.stops.append(str(error))
             self.running = False
+            self._leave()
         finally:
             self._inside = False
+
+    def _leave(self) -> None:
+        """What every error does that ends a process: its clients are closed, and it leaves its groups."""
+        self.hook = no_hook
+        with suppress(BrokerError):
+            if self.worker is not None:
+                self.worker.close(leaves=True)
+        with suppress(BrokerError):
+            if self.index is not None:
+                self.index.abandon(leaves=True)
 
     def _step_index(self, timeout_s: float) -> None:
         try:
@@ -505,9 +527,7 @@ class Process:
                     process.step()
                 if self.index is not None:
                     self._step_index(0.1)
-            if self.worker.idle:
-                self.worker.leave()
-            self.worker.close()
+            self.worker.close(leaves=True)
         if self.index is not None:
             # As the loop around it: the next start follows the log from the snapshot before.
             with suppress(AbortableError):

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -321,18 +321,22 @@ class Index:
         finally:
             self.abandon()
 
-    def abandon(self) -> None:
-        """Close everything, without a snapshot, because after an error the state may be ahead of the
-        record."""
-        if self._journal is not None:
-            self._journal.close()
-        if self._writer is not None:
-            self._writer.transactor.close()
-        self._reader.close()
-        if self._consumer is not None:
-            self._consumer.close()
-        self._admin.close()
-        self._broker.close()
+    def abandon(self, *, leaves: bool = False) -> None:
+        """Close everything, without a snapshot, because after an error the state may be ahead of the record.
+
+        leaves: also leave the group, so that a standby gets the log at once; else the group keeps the member
+            until its session times out
+        """
+        with ExitStack() as closing:  # calls them in reverse order, and the others if one of them fails
+            closing.callback(self._broker.close)
+            closing.callback(self._admin.close)
+            if self._consumer is not None:
+                closing.callback(self._consumer.leave if leaves else self._consumer.close)
+            closing.callback(self._reader.close)
+            if self._writer is not None:
+                closing.callback(self._writer.transactor.close)
+            if self._journal is not None:
+                closing.callback(self._journal.close)
 
     def _join(self) -> GroupConsumer | None:
         """Join the group, unless many decisions remain to be applied first: a new member may get the log, and

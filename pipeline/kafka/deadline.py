@@ -12,9 +12,13 @@ COMMITTED_S = 2.0
 """How long a request for committed offsets may take. The broker answers only after an open transaction that
 holds offsets has ended. A live worker ends it within milliseconds; if the request still takes longer than
 this, `committed_offsets` handles the transaction."""
-METADATA_S = 20.0
-"""Greatest age of a consumer's metadata. A consumer may notice new partitions of a topic only after this
-time, and delivers none of their messages before; the default of the libraries is minutes."""
+METADATA_S = 5.0
+"""Greatest age of a client's metadata. A consumer may notice new partitions of a topic only after this time,
+and delivers none of their messages before; a producer chooses partitions by key among those that it knows.
+The default of the libraries is minutes."""
+UNKNOWN_S = 2.0
+"""How long a producer asks for metadata when a message is for a partition that it does not know. Partitions
+may have been added, and a broker may answer without them for a moment."""
 _T = TypeVar("_T")
 _Calls = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 

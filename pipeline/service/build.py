@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
@@ -174,6 +174,13 @@ class Builder:
             worker = Worker(broker, self.clock, config, reader, new_session, hook, self.on_emitted)
             stack.pop_all()
         return worker
+
+    def other_workers(self) -> set[str]:
+        """Names of the other members of the worker's group. raises: BrokerError"""
+        config = self.worker_config()
+        with closing(self.connect(self.settings)) as broker:
+            members = broker.admin().members(config.group).values()
+        return {member.name or "" for member in members} - {config.member or ""}
 
     def log_sizes(self) -> LogSizes:
         """An object that queries the sizes of this app's internal topics."""

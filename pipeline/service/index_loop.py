@@ -8,7 +8,7 @@ import logging
 from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
-from twinsieve.pipeline.index.config import MAX_BLOCKS
+from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexPhase
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
@@ -63,6 +63,18 @@ class IndexLoop(Loop):
     @property
     def _is_aside(self) -> bool:
         return self._aside_until_s is not None
+
+    @property
+    def is_member(self) -> bool:
+        return self._index is not None
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether the index of this process has been restored and has joined its group, or has left it for a
+        while."""
+        return self._is_aside or (
+            self._index is not None and self._index.phase.now is not IndexPhase.RESTORING
+        )
 
     @property
     def remark(self) -> str:
@@ -221,11 +233,11 @@ class IndexLoop(Loop):
             self._take_notes(index)
             self._index = None
 
-    def _give_up(self) -> None:
+    def _give_up(self, *, leaves: bool = False) -> None:
         index, self._index = self._index, None
         if index is not None:
             self._take_notes(index)
-            index.abandon()
+            index.abandon(leaves=leaves)
 
 
 def _left_s(left: int, rate: float) -> str:

@@ -128,6 +128,11 @@ class Loop(ABC):
         return self._clock.monotonic_s() - self._turned_s < self._alive_s
 
     @property
+    def is_member(self) -> bool:
+        """Whether the role may be a member of its group, so that it has to leave."""
+        return False
+
+    @property
     def remark(self) -> str:
         """What an operator should know besides readiness; empty if nothing."""
         return ""
@@ -193,7 +198,9 @@ class Loop(ABC):
             raise
         finally:
             self._is_ready = False
-            self._give_up()
+            # Also after an error, whatever it is: the group would keep a member that left no word until its
+            # session times out, and a supervisor may start the process again before that.
+            self._give_up(leaves=True)
             self._set_gauges()
 
     def _enter(self, phase: LoopPhase) -> None:
@@ -288,5 +295,8 @@ class Loop(ABC):
         """Finish the role's open work and close it."""
 
     @abstractmethod
-    def _give_up(self) -> None:
-        """Close the role, if there is one, without finishing its open work."""
+    def _give_up(self, *, leaves: bool = False) -> None:
+        """Close the role, if there is one, without finishing its open work.
+
+        leaves: also leave its group, so that another member takes its work over at once
+        """

@@ -323,6 +323,6 @@ class RedriveLoop(EndingLoop):
             self._all_done.set()
             return
         self._finish()
-        self._give_up()
+        self._give_up(leaves=True)
         del self._passes[0]
         self._builder = self._passes[0][1]

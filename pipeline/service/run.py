@@ -259,6 +259,7 @@ def drive(
         for loop in group:
             running[loop].join(max(0.0, began_s + min(limit_s, start_s) - time.monotonic()))
             is_started = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
+            is_started |= failed() and loop.is_member  # give it the time to leave its group
             if running[loop].is_alive() and not is_started:
                 _log.info("%s: was still starting, so the process ends without waiting for it", loop.name)
                 continue

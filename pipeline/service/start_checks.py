@@ -18,6 +18,7 @@ from concurrent.futures import Future, wait
 from contextlib import closing
 from typing import Literal, TypeVar
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
@@ -118,7 +119,7 @@ def check_topics(
         committed = committed_by_index(settings.app, admin)
         if same_output:
             refuse_another_output(settings, committed)
-        refuse_other_settings(settings.app, committed, under)
+        refuse_other_settings(settings.app, committed, under, admin)
         if command != "seed":
             _warn_beside_seed(settings, admin, command)
     for finding in findings:
@@ -180,7 +181,7 @@ def refuse_another_output(settings: Settings, committed: Committed | None) -> No
         )
 
 
-def refuse_other_settings(app: str, committed: Committed | None, under: JudgedUnder) -> None:
+def refuse_other_settings(app: str, committed: Committed | None, under: JudgedUnder, admin: Admin) -> None:
     """Refuse to start if this app has judged under another fingerprint scheme, scope or exact keys.
 
     committed: what the index of the app has committed. One of an older version does not record this; then the
@@ -190,4 +191,16 @@ def refuse_other_settings(app: str, committed: Committed | None, under: JudgedUn
     recorded = recorded_under(committed)
     if recorded.scheme and recorded.scheme != under.scheme:
         differ = differing(decode_fixed(recorded.fixed), decode_fixed(under.fixed))
-        raise StateError(f"app {app} has judged under other settings: {differ}; {ADVICE}")
+        group = Names(app).index
+        raise StateError(
+            f"app {app} has judged under other settings: {differ} (on record in group {group}, "
+            f"whose members are now: {_members(admin, group)}); {ADVICE}"
+        )
+
+
+def _members(admin: Admin, group: str) -> str:
+    try:
+        names = sorted(printable(member.name or key) for key, member in admin.members(group).items())
+    except BrokerError:
+        return "unknown"
+    return ", ".join(names) or "none"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError, FatalError, Partition
 from twinsieve.pipeline.service.build import Builder
+from twinsieve.pipeline.service.group_watch import GroupWatch
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -17,6 +19,11 @@ from twinsieve.pipeline.worker.worker import Worker
 
 _log = logging.getLogger("twinsieve")
 _FINISH_S = 20.0
+_ASK_S = 2.0
+"""While it waits to join, a worker asks once in this time whether its group has other members."""
+_ASIDE_S = 30.0
+"""How long a worker that the index does not understand stays outside its group."""
+_WAITS = "joins its group when the index of this process is restored"
 _CHECKS = 4
 """A partition has stalled if this many checks in a row, seconds apart, find the same read position."""
 
@@ -37,8 +44,40 @@ class WorkerLoop(Loop):
         self._worker: Worker | None = None
         self._stalls = StallDetector()
         self._refused: dict[Partition, Refused] = {}
+        self._group = GroupWatch(clock)
+        self._may_join = builder.job != "worker"
+        self._aside_until_s = 0.0
+        self._why_aside = ""
+        self._ask_s = clock.monotonic_s()
+
+    @property
+    def is_member(self) -> bool:
+        return self._worker is not None
+
+    @property
+    def remark(self) -> str:
+        """Why it is not in its group."""
+        return "" if self._may_join else self._why_aside or _WAITS
+
+    def _ask_to_join(self) -> bool:
+        """Whether to join the group. A worker that cannot work joins only if it takes no partition from
+        another one. It cannot work while the index of its process is not restored, because the process may
+        still end; nor for `_ASIDE_S` after the index did not understand it.
+
+        raises: BrokerError
+        """
+        index, now_s = self._index, self._clock.monotonic_s()
+        if now_s >= self._aside_until_s and (index is None or index.is_restored):
+            self._may_join, self._why_aside = True, ""
+        elif now_s >= self._ask_s:
+            self._ask_s = now_s + _ASK_S
+            self._may_join = not self._builder.other_workers()
+        return self._may_join
 
     def _step(self) -> None:
+        if not self._may_join and not self._ask_to_join():
+            self._stop.wait(POLL_S)
+            return
         if self._worker is None:
             self._worker = self._builder.worker(self._timer)
             self._worker.refused.update(self._refused)
@@ -47,10 +86,28 @@ class WorkerLoop(Loop):
         self._count(worker.step(POLL_S))
         self._is_ready = worker.ready
         self._take_notes(worker)
+        if worker.not_understood and self._builder.job == "worker":
+            self._leave_to_others(worker)
+
+    def _leave_to_others(self, worker: Worker) -> None:
+        """Leave the group for a while, if it has other members. If the index does not understand them either,
+        they leave too, and the last one stays. raises: BrokerError"""
+        self._why_aside, worker.not_understood = worker.not_understood, ""
+        if len(worker.members()) < 2:
+            return
+        _log.warning(
+            "worker: leaves its group for %.0f s, so that other members get its partitions (%s)",
+            *(_ASIDE_S, self._why_aside),
+        )
+        self._give_up(leaves=True)
+        self._may_join = self._is_ready = False
+        self._ask_s = self._clock.monotonic_s() + _ASK_S
+        self._aside_until_s = self._clock.monotonic_s() + _ASIDE_S
 
     def _take_notes(self, worker: Worker) -> None:
         """Log and count the events that the worker has collected since the last call."""
         self._log_notices(worker.notices)
+        self._group.rebalanced(worker.rebalances)
         self._metrics.count_worker(worker)
 
     def _count(self, emission: Emission) -> None:
@@ -64,6 +121,7 @@ class WorkerLoop(Loop):
 
     def _query_lag(self) -> None:
         if self._worker is not None:
+            self._look_at_group(self._worker)
             progress = self._worker.progress()
             self._metrics.set_lags(progress)
             ends = {partition: self._reads_to(partition, end) for partition, (_, end) in progress.items()}
@@ -73,6 +131,12 @@ class WorkerLoop(Loop):
                 raise FatalError(
                     f"{still[0]}: has new messages, but the consumer receives none; reconnecting"
                 )
+
+    def _look_at_group(self, worker: Worker) -> None:
+        if self._group.is_due:
+            # A missing right is no reason to stop here; the members that leave need it, too.
+            with suppress(BrokerError):
+                self._group.look(worker.members(), worker.assigned)
 
     def _reads_to(self, partition: Partition, end: int) -> int:  # noqa: ARG002 - for loops that end earlier
         """The offset up to which a partition that ends at `end` is read."""
@@ -88,7 +152,6 @@ class WorkerLoop(Loop):
                 emission = worker.finish(POLL_S)
                 self._count(emission)
                 if worker.idle:
-                    worker.leave()
                     return
                 if self._index is not None and self._index.error is not None and not emission.kinds:
                     break  # the failed index answers no more blocks, and all answered messages are emitted
@@ -105,12 +168,12 @@ class WorkerLoop(Loop):
             worker.unanswered,
         )
 
-    def _give_up(self) -> None:
+    def _give_up(self, *, leaves: bool = False) -> None:
         worker, self._worker = self._worker, None
         if worker is not None:
             self._take_notes(worker)
             self._refused = dict(worker.refused)
-            worker.close()
+            worker.close(leaves=leaves)
 
 
 class StallDetector:

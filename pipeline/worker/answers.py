@@ -41,6 +41,10 @@ class RefusedError(StateError):
         self.partition = partition
 
 
+class NotUnderstoodError(AbortableError):
+    """The index runs another version, so that it does not understand this worker, or the reverse."""
+
+
 class Answers:
     """Reads those partitions of the verdicts topic that receive the answers for this worker's sessions."""
 
@@ -71,8 +75,8 @@ class Answers:
         """Pass each answer that has arrived to the session that asked for it.
 
         most: number of answers to read in this call
-        raises: AbortableError if an answer does not fit the oldest unanswered block, requires a new session,
-            or comes from an index of another version; RefusedError if the index refuses the session
+        raises: AbortableError if an answer does not fit the oldest unanswered block or requires a new
+            session; NotUnderstoodError; RefusedError if the index refuses the session
         """
         by_number = {session.number: session for session in sessions.values()}
         for records in self._reader.poll(timeout_s, most):
@@ -85,9 +89,9 @@ class Answers:
         try:
             ruling = decode_ruling(What.ANSWER, value, self._config.scheme, where)
         except ForeignVersionError as error:
-            raise AbortableError(f"{session.partition}: {_OTHER_VERSION} ({error})") from error
+            raise NotUnderstoodError(f"{session.partition}: {_OTHER_VERSION} ({error})") from error
         if ruling.result is Result.FOREIGN:
-            raise AbortableError(f"{session.partition}: {_OTHER_VERSION}")
+            raise NotUnderstoodError(f"{session.partition}: {_OTHER_VERSION}")
         if ruling.result is Result.SUPERSEDED:
             raise AbortableError(f"{session.partition}: a newer session reads this partition; starting again")
         if ruling.result is not Result.JUDGED:

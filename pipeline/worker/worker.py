@@ -25,9 +25,11 @@ an aborted transaction, a rebalance or a missing answer leads to a new session.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, no_hook
@@ -42,7 +44,13 @@ from twinsieve.pipeline.broker.records import (
     TruncatedError,
 )
 from twinsieve.pipeline.wire.ruling import Ruling
-from twinsieve.pipeline.worker.answers import Answered, Answers, RefusedError, take_answered
+from twinsieve.pipeline.worker.answers import (
+    Answered,
+    Answers,
+    NotUnderstoodError,
+    RefusedError,
+    take_answered,
+)
 from twinsieve.pipeline.worker.asks import Asked, Asks
 from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
 from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
@@ -114,6 +122,8 @@ class Worker:
         self._compare_s = 0.0
         """When to check the ids of the input topics next."""
         self._stopping = False
+        self.not_understood = ""
+        """Why the index and this worker do not understand each other; empty if that is not known."""
         # The caller adds these to its counters and sets them to 0.
         self.resyncs = 0
         self.trimmed = 0
@@ -160,6 +170,16 @@ class Worker:
             part: (self._sessions[part].emitted, end) for part, end in ends.items() if part in self._sessions
         }
 
+    @property
+    def assigned(self) -> int:
+        """Number of input partitions that the group has assigned to it."""
+        return len(self._polled.assignment)
+
+    def members(self) -> set[str]:
+        """Names of the members of its group, safe to print. raises: BrokerError"""
+        members = self._admin.members(self._config.group)
+        return {printable(member.name or key) for key, member in members.items()}
+
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Read position and end of each partition that is being read. A position skips control markers and
         aborted messages, so a position below the end means that records have not arrived."""
@@ -185,6 +205,8 @@ class Worker:
         except AbortableError as error:
             if isinstance(error, TruncatedError) and error.partition.topic in self._config.topics:
                 raise truncated(error.partition, error) from error
+            if isinstance(error, NotUnderstoodError):
+                self.not_understood = str(error)
             self._transactor.abort()
             self._resync(str(error))
         return self._emitted
@@ -198,18 +220,19 @@ class Worker:
             self._consumer.pause(list(self._sessions))
         return self.step(timeout_s)
 
-    def leave(self) -> None:
-        """Leave the group, so that other members get the partitions at once. Only `close` may follow."""
-        self._consumer.leave()
+    def close(self, *, leaves: bool = False) -> None:
+        """Close all clients. An open transaction is aborted first.
 
-    def close(self) -> None:
-        """Close all clients; the group keeps the member until its session times out."""
-        self._transactor.close()
-        self._appender.close()
-        self._answers.close()
-        self._consumer.close()
-        self._admin.close()
-        self._broker.close()
+        leaves: also leave the group, so that other members get the partitions at once; else the group keeps
+            the member until its session times out
+        """
+        with ExitStack() as closing:  # calls them in reverse order, and the others if one of them fails
+            closing.callback(self._broker.close)
+            closing.callback(self._admin.close)
+            closing.callback(self._consumer.leave if leaves else self._consumer.close)
+            closing.callback(self._answers.close)
+            closing.callback(self._appender.close)
+            closing.callback(self._transactor.close)
 
     def _step(self, timeout_s: float) -> None:
         # Step 1: poll.
@@ -458,6 +481,7 @@ class Worker:
         """Remove the first `count` blocks of this session, which are committed; resume reading if there is
         room."""
         now_s = self._clock.monotonic_s()
+        self.not_understood = ""
         waited_s = now_s - session.asked_s
         self._patience.answered(session.partition, waited_s)
         self._backoff.answered(waited_s)

@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
+from confluent_kafka.admin import AdminClient, NewPartitions
+
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.ports import Broker, GroupConsumer, Reader, TransactionalProducer
@@ -33,6 +35,9 @@ class World(Protocol):
     def broker(self) -> Broker:
         """The broker as one more process sees it."""
 
+    def grow(self, topic: str, partitions: int) -> None:
+        """Raise the number of partitions of a topic."""
+
     def close(self) -> None:
         """Close every broker made."""
 
@@ -47,6 +52,9 @@ class MemoryWorld:
 
     def broker(self) -> Broker:
         return MemoryBroker(self.cluster)
+
+    def grow(self, topic: str, partitions: int) -> None:
+        self.cluster.add_partitions(topic, partitions)
 
     def close(self) -> None:
         pass
@@ -65,6 +73,9 @@ class KafkaWorld:
         """other: settings that this one has and the others have not"""
         self._brokers.append(connect(KafkaSettings.model_validate(self._settings | other)))
         return self._brokers[-1]
+
+    def grow(self, topic: str, partitions: int) -> None:
+        grow(str(self._settings["bootstrap"]), topic, partitions)
 
     def close(self) -> None:
         for broker in self._brokers:
@@ -119,6 +130,12 @@ def make_topic(broker: Broker, partitions: int = 1, **settings: str) -> str:
     held = {key.replace("_", "."): value for key, value in settings.items()}
     broker.admin().create_topic(NewTopic(name, partitions, 1, held))
     return name
+
+
+def grow(bootstrap: str, topic: str, partitions: int) -> None:
+    """Raise the number of partitions of a topic, as an operator does."""
+    operator = AdminClient({"bootstrap.servers": bootstrap})
+    operator.create_partitions([NewPartitions(topic, partitions)])[topic].result()
 
 
 def messages(values: Iterable[bytes]) -> Messages:

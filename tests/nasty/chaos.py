@@ -163,6 +163,7 @@ class NastyChaos(Chaos):
             ahead_s=self.random.choice(_AHEAD_S) if Kind.CLOCKS in self.kinds else 0.0,
             worker_config=replace(WORKER, topics=tuple(self.world.topic_ids)),
         )
+        process.leaves = Kind.DEFECTS in self.kinds and draw() < 0.7
         process.hook = self.stalling_hook(process)
         return process
 

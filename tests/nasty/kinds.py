@@ -44,6 +44,9 @@ class Kind(StrEnum):
     TRUNCATION = "truncation"
     """Log or decisions lose their tail while nobody runs."""
 
+    DEFECTS = "defects"
+    """An error in any call ends a process, which closes its clients and leaves its groups."""
+
     SEED = "seed"
     """The windows are filled from an existing output, before the app goes live, until it does, or too late."""
 

@@ -47,7 +47,7 @@ class Scripted(Loop):
 
     def _finish(self) -> None: ...
 
-    def _give_up(self) -> None:
+    def _give_up(self, *, leaves: bool = False) -> None:
         self.given_up += 1
 
 
@@ -118,7 +118,7 @@ class _Scripts:
             self.loop.stop()
         return []
 
-    def _abandon(self) -> None:
+    def _abandon(self, *, leaves: bool = False) -> None:
         self.given_up += 1
 
 
@@ -147,6 +147,10 @@ class _Asking:
         self.loop = WorkerLoop(cast(Builder, self), self.clock, metrics, index=index)
 
     alive_s = ALIVE_S
+    job = "worker"
+
+    def other_workers(self) -> set[str]:
+        return set()
 
     def worker(self, _: object) -> Any:
         return SimpleNamespace(
@@ -165,7 +169,7 @@ class _Asking:
             rebalances=0,
             step=self._step,
             finish=self._finish,
-            close=lambda: None,
+            close=lambda *, leaves: None,
         )
 
     def _step(self, _: float) -> Emission:

@@ -35,7 +35,7 @@ class _Role(Loop):
     def _set_gauges(self) -> None:
         """Nothing to show."""
 
-    def _give_up(self) -> None:
+    def _give_up(self, *, leaves: bool = False) -> None:
         self.lets_go.wait()
 
     _query_lag = _finish = _set_gauges

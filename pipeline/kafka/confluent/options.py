@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.security import secret_text, tls_context
 from twinsieve.pipeline.settings.model import KafkaSettings
@@ -83,6 +84,7 @@ def common_options(settings: KafkaSettings, client_id: str) -> dict[str, Any]:
         # A call that waits for the broker may overrun its own limit by this much.
         "socket.timeout.ms": min(30_000, settings.request_timeout_ms),
         "log.connection.close": False,
+        "topic.metadata.refresh.interval.ms": int(METADATA_S * 1000),
     }
     if "ssl" in security.protocol:
         tls_context(settings)

@@ -15,7 +15,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of, reason
 from twinsieve.pipeline.kafka.confluent.patches import positional_produce, purge
-from twinsieve.pipeline.kafka.deadline import DeadlineError, within
+from twinsieve.pipeline.kafka.deadline import UNKNOWN_S, DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
 from twinsieve.pipeline.kafka.limits import BATCH_BYTES, BatchBytes
 from twinsieve.pipeline.settings.client_buffers import queue_bytes
@@ -26,6 +26,7 @@ _BY_KEY = -1
 _NOW = 0
 """The timestamp of a message that gets the time of this machine."""
 _BLOCK_S = 5.0
+_ASK_AGAIN_S = 0.02
 CLOSE_S = 2.0
 _REPORT_S = 0.5
 _NOT_SENT = (KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
@@ -69,7 +70,8 @@ def put_all(
     now_ms: int | None,
     on_first_delivery: Any = None,
 ) -> None:
-    """Queue messages for sending. If the queue stays full for `_BLOCK_S`, raise BufferError.
+    """Queue messages for sending. If the queue stays full for `_BLOCK_S`, raise BufferError. If the client
+    does not know the partition, ask a broker for it.
 
     on_delivery: librdkafka calls it for each message that was delivered, or that failed
     on_first_delivery: it calls this one instead for the first message; None: no difference
@@ -94,6 +96,16 @@ def put_all(
                 if time.monotonic() >= deadline_s:
                     raise
                 producer.poll(0.05)
+            except KafkaException as error:
+                if code_of(error) != KafkaError._UNKNOWN_PARTITION:
+                    raise
+                deadline_s = deadline_s or time.monotonic() + UNKNOWN_S
+                if time.monotonic() >= deadline_s:
+                    raise
+                # The answer updates what the client knows of the topic.
+                with suppress(KafkaException):
+                    producer.list_topics(topic, timeout=UNKNOWN_S)
+                time.sleep(_ASK_AGAIN_S)
         callback = on_delivery
 
 

@@ -30,7 +30,6 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, reason
 from twinsieve.pipeline.kafka.confluent.patches import headers_of
-from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import undecodable
 from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.settings.client_buffers import (
@@ -75,7 +74,6 @@ def consumer_options(settings: KafkaSettings) -> dict[str, Any]:
         # 2.16).
         "receive.message.max.bytes": max_received(settings),
         "queued.max.messages.kbytes": PREFETCH_BYTES >> 10,
-        "topic.metadata.refresh.interval.ms": int(METADATA_S * 1000),
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
+from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.errors import REFUSED_TIME, ErrorRules, Meaning
 from twinsieve.pipeline.kafka.kafka_python.log_filters import ConnectionFailures, quieten
 from twinsieve.pipeline.kafka.kafka_python.patches import network_thread, require_version
@@ -42,6 +43,7 @@ def common_options(settings: KafkaSettings, client_id: str, connect_timeout_s: f
         "bootstrap_timeout_ms": int(connect_timeout_s * 1000),
         # With the default of 30 s a client could need that long to reconnect to a broker that is back.
         "reconnect_backoff_max_ms": 1000,
+        "metadata_max_age_ms": int(METADATA_S * 1000),
         "selector": Selector,
         "security_protocol": security.protocol.upper(),
     }

@@ -7,6 +7,8 @@ them. Each docstring says what goes wrong without the patch, and names the upstr
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,6 +25,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.kafka.deadline import UNKNOWN_S
 from twinsieve.pipeline.kafka.errors import undecodable
 from twinsieve.pipeline.kafka.kafka_python.unpack import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError
@@ -278,6 +281,26 @@ def never_split(producer: KafkaProducer) -> None:
     producer._sender._can_split = lambda *_: False
 
 
+def know_partition(producer: KafkaProducer, partition: TopicPartition) -> None:
+    """Make a producer ask for metadata until they have this partition, for `UNKNOWN_S` at most.
+
+    Otherwise a producer refuses messages for a partition that was added after its last metadata, and does not
+    ask for new ones. Upstream issue: none found.
+
+    raises: KafkaTimeoutError or AuthorizationError if the metadata of an unknown topic do not arrive
+    """
+    known = producer._metadata.partitions_for_topic(partition.topic)
+    if known is None:
+        known = producer._wait_on_metadata(partition.topic, producer.config["max_block_ms"])
+    deadline_s = time.monotonic() + UNKNOWN_S
+    while partition.partition not in known and time.monotonic() < deadline_s:
+        answered = threading.Event()
+        producer._metadata.request_update().add_both(lambda *_, answered=answered: answered.set())
+        producer._sender.wakeup()
+        answered.wait(max(0.0, deadline_s - time.monotonic()))
+        known = producer._metadata.partitions_for_topic(partition.topic) or ()
+
+
 def append_batches(
     producer: KafkaProducer, partition: TopicPartition, batches: Sequence[EncodedBatch]
 ) -> list[Any]:
@@ -291,8 +314,7 @@ def append_batches(
     accumulator, transaction = producer._accumulator, producer._transaction_manager
     if producer._closed or accumulator._closed:
         raise errors.IllegalStateError("KafkaProducer already closed!")
-    if producer._metadata.partitions_for_topic(partition.topic) is None:
-        producer._wait_on_metadata(partition.topic, producer.config["max_block_ms"])
+    know_partition(producer, partition)
     producer._partition(partition.topic, partition.partition, None, None, None, None)
     if transaction is not None and transaction.is_transactional():
         transaction.maybe_add_partition_to_transaction(partition)

@@ -7,14 +7,14 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from kafka import KafkaProducer, errors
+from kafka import KafkaProducer, TopicPartition, errors
 
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
-from twinsieve.pipeline.kafka.kafka_python.patches import append_time, cut_off, never_split
+from twinsieve.pipeline.kafka.kafka_python.patches import append_time, cut_off, know_partition, never_split
 from twinsieve.pipeline.kafka.limits import BatchBytes
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
 
@@ -113,6 +113,7 @@ class PythonIdempotentProducer(Client):
         try:
             if self._producer is None:
                 self._producer = make_producer(self._access, self._batches.now)
+            know_partition(self._producer, TopicPartition(*partition))
             future = self._producer.send(
                 partition.topic,
                 value,

@@ -21,7 +21,6 @@ from twinsieve.pipeline.broker.records import (
     TruncatedError,
 )
 from twinsieve.pipeline.kafka.broker import Access
-from twinsieve.pipeline.kafka.deadline import METADATA_S
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import (
     bound_polls,
@@ -54,7 +53,6 @@ def make_consumer(access: Access, **more: Any) -> KafkaConsumer:
         max_poll_records=settings.poll_messages,
         max_partition_fetch_bytes=partition_bytes(settings),
         fetch_max_wait_ms=100,
-        metadata_max_age_ms=int(METADATA_S * 1000),
         metrics_enabled=False,
     )
 
