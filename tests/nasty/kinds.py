@@ -69,5 +69,8 @@ class Kind(StrEnum):
     REFUSED = "refused-transactions"
     """The broker refuses transactions, several one after the other."""
 
+    STRANGERS = "strangers"
+    """Other consumers join the workers' group and commit in it; tools move and delete its offsets."""
+
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""
