@@ -31,6 +31,9 @@ def main() -> None:
     parser.add_argument("--keep-logs", action="store_true")
     parser.add_argument("--combined", action="store_true", help="kill the controller with the broker")
     parser.add_argument("--hard", action="store_true", help="wrong clocks; outputs take small batches")
+    parser.add_argument(
+        "--strangers", type=float, default=0.0, help="seconds that other consumers stay in the workers' group"
+    )
     options = parser.parse_args()
     print(machine_line())
     good = True
@@ -45,6 +48,7 @@ def main() -> None:
             keep_logs=options.keep_logs,
             combined=options.combined,
             hard=options.hard,
+            stranger_s=options.strangers,
         )
         what = "generated posts" if options.posts is None else f"posts of {options.posts.name}"
         print(f"{client}, seed {options.seed}, {options.rate:g} {what}/s, {options.seconds:g} s: {done}")

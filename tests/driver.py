@@ -21,7 +21,7 @@ from tests.model.history import Cause, History
 from tests.stored import hash_sieves, snapshots_at
 from tests.twins import HashSieve, Later, TinyScheme
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.mark import moved
+from twinsieve.pipeline.broker.mark import moved, on_record
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Hook, no_hook
 from twinsieve.pipeline.broker.records import (
@@ -302,12 +302,18 @@ class World:
             process.kill()
         self.clock.sleep(20.0)
 
+    def forget_offsets(self, group: str = GROUP) -> None:
+        """Kafka forgets a group that was idle for long, and its record."""
+        for name in (group, Names.emitted(group)):
+            self.cluster.group(name).offsets.clear()
+
     def move_offset(self, partition: Partition, offset: int) -> None:
         """As `twinsieve reset` does: the offset moves, the mark stays."""
         offsets = self.cluster.group(GROUP).offsets
         topic_id = self.cluster.topics[partition.topic].topic_id
         self.history.move(partition, offset)
-        offsets[partition] = moved(offsets.get(partition), topic_id, offset)
+        record = self.cluster.group(Names.emitted(GROUP)).offsets.get(partition)
+        offsets[partition] = moved(on_record(offsets.get(partition), record), topic_id, offset)
 
     def start(self, slot: str, **settings: object) -> Process:
         process = Process(self, slot, **settings)  # type: ignore[arg-type]
@@ -478,7 +484,7 @@ class Process:
         config = replace(
             self.worker_config,
             transactional_id=f"app-{self.job}-{self.slot}",
-            member=f"{self.job}-{self.slot}" if self.static else None,
+            member=f"{self.slot}-{self.job}" if self.static else None,
         )
         reader = RecordReader(self.world.reader, TinyScheme(), part="value", stamped=False)
         sessions = self.world.sessions
@@ -487,7 +493,7 @@ class Process:
         return Worker(broker, self.clock, config, reader, lambda: next(sessions), hook)
 
     def _make_index(self) -> Index:
-        config = replace(self.index_config, member=f"index-{self.slot}" if self.static else None)
+        config = replace(self.index_config, member=f"{self.slot}-index" if self.static else None)
         store = snapshots_at(self.snapshots) if self.snapshots else None
         return Index(
             self._broker,

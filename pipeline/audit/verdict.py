@@ -18,6 +18,7 @@ from twinsieve.pipeline.audit.topic import TopicPlace
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.basics.times import shown_time
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.input_position import InputPosition, read_position
 from twinsieve.pipeline.broker.mark import read_mark
 from twinsieve.pipeline.broker.names import Names
@@ -313,7 +314,7 @@ class _Inquiry:
         """Find the verdict, and what belongs to it."""
         found, position, letters = self._found, self._position, self._letters
         group = self._names.workers if letters is None else self._names.redrive(letters.reason)
-        committed = self._admin.group_offsets(group, stable=False).get(position.partition)
+        committed = read_recorded(self._admin, group, stable=False).get(position.partition)
         mark = read_mark(committed.metadata) if committed is not None else None
         topic_id = input_id(info, letters)
         is_old = mark is not None and mark.topic_id != topic_id

@@ -103,9 +103,12 @@ class Admin(Protocol):
         """For each partition the first offset whose timestamp is at or after the time; the end offset if
         there is none (for `reset`)."""
 
-    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
-        """All committed offsets of a group; empty for an unknown group.
+    def group_offsets(
+        self, group: str, partitions: Collection[Partition] | None = None, *, stable: bool = True
+    ) -> dict[Partition, Committed]:
+        """Committed offsets of a group, without partitions that have none; empty for an unknown group.
 
+        partitions: None for all
         stable: raise while an open transaction is about to move one of the offsets; if False, return the
             offset before that transaction
         raises: BrokerError(retryable=True) if there is no stable answer

@@ -48,6 +48,27 @@ class Names:
         """Consumer group of the workers on the input topics; `reset` moves its offsets."""
         return f"{self.app}.workers"
 
+    @staticmethod
+    def emitted(group: str) -> str:
+        """The group that records what the workers of a group have emitted. It has no members; see
+        `mark.on_record`."""
+        return f"{group}.emitted"
+
+    @property
+    def run_groups(self) -> tuple[str, ...]:
+        """The consumer groups that the processes of `run` use."""
+        return self.workers, self.emitted(self.workers), self.index
+
+    @staticmethod
+    def member(slot: str, job: str) -> str:
+        """Member name of a role in its group. slot: the stable name of its process"""
+        return f"{slot}-{job}"
+
+    def is_own(self, group: str, member: str | None) -> bool:
+        """Whether a member of one of the `run_groups` is a process of twinsieve, by its name."""
+        job = {self.workers: "worker", self.index: "index"}.get(group)
+        return job is not None and member is not None and member.endswith(self.member("", job))
+
     @property
     def seed(self) -> str:
         """Consumer group on the topic that `seed` reads."""

@@ -209,9 +209,12 @@ class TransactionalProducer(Protocol):
         raises: RuntimeError without an open transaction
         """
 
-    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+    def send_offsets(
+        self, offsets: Mapping[Partition, Committed], membership: Membership, record: str = ""
+    ) -> None:
         """Commit these offsets of the membership's group with the transaction.
 
+        record: a group without members, for which the transaction commits them too
         raises: MovedOnError if the group has rebalanced since `membership` was taken (other generation,
             unknown member, generation < 0); FatalError(fenced=True) if another process is this member now
         """

@@ -95,10 +95,16 @@ class Partition(NamedTuple):
 
 
 class GroupMember(NamedTuple):
-    """One live member of a group: its static name, and its partitions (none during a rebalance)."""
+    """One live member of a group.
+
+    name: its static name; partitions: none during a rebalance
+    client_id, host: of its client, as the broker saw them
+    """
 
     name: str | None
     partitions: frozenset[Partition] = frozenset()
+    client_id: str = ""
+    host: str = ""
 
 
 class Committed(NamedTuple):

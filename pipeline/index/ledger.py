@@ -10,6 +10,8 @@ The rules, in the order in which they are applied to a block:
      earlier session had still to judge messages that this session would skip.
    - The session skips the existing messages because the group has no offset for any partition of the topic,
      although messages of that topic were judged.
+   - It begins after open verdicts that it does not report as emitted, that retention has not deleted, and
+     that no `twinsieve reset` leaves out.
    - A deleted topic of the same name was judged (unless the committed offset was set for this very topic).
    - The input partition ends before the last judged offset.
    Any block is refused that positions cannot record: an offset is too large, or there is one topic too many.
@@ -133,6 +135,14 @@ def _skips(block: Block, book: Book) -> bool:
     return bool(book.judged) or block.first > max(book.covered, block.beginning)
 
 
+def _leaves_out(block: Block, book: Book) -> bool:
+    """Whether a session begins after open verdicts, other than of messages that it reports as emitted or that
+    retention has deleted."""
+    before_report = block.beginning, min(block.first, block.emitted_from)
+    after_report = max(block.beginning, block.emitted_to), block.first
+    return any(book.open.reach(first, end) for first, end in (before_report, after_report))
+
+
 class Ledger:
     """The ledger of all input partitions of one app.
 
@@ -164,6 +174,8 @@ class Ledger:
         skips = book is not None and bool(block.flags & BlockFlag.FRESH) and _skips(block, book)
         if skips or (block.flags & BlockFlag.FIRST and self._judged(number)):
             return Result.OFFSETS_MISSING
+        if book is not None and not block.flags & BlockFlag.RESET and _leaves_out(block, book):
+            return Result.LEFT_OUT
         if book is not None and book.judged:
             if block.stable_end < book.judged.end:
                 return Result.SHORTENED

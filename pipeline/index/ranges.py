@@ -120,6 +120,15 @@ class OpenVerdicts:
         self._last = max(self._last, int(chunk.offsets[-1]))
         self.chunks.insert(bisect_left(self.chunks, _first(chunk), key=_first), chunk)
 
+    def reach(self, first: int, end: int) -> bool:
+        """Whether any offset in [first, end) has an open verdict."""
+        reached = self.chunks[: bisect_left(self.chunks, end, key=_first)]
+        return any(
+            low < high
+            for chunk in reached
+            for low, high in [np.searchsorted(chunk.offsets, (first, end)).tolist()]
+        )
+
     def drop(self, first: int, end: int) -> OpenRows:
         """Remove the open verdicts in [first, end); returns them in ascending order."""
         reached = bisect_left(self.chunks, end, key=_first)

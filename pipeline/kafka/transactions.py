@@ -98,14 +98,20 @@ class KafkaTransactionalProducer(Client):
         where = topic if partition is None else str(Partition(topic, partition))
         self._call(f"send to {where}", partial(self._send, topic, partition, messages))
 
-    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+    def send_offsets(
+        self, offsets: Mapping[Partition, Committed], membership: Membership, record: str = ""
+    ) -> None:
         self._require_open("send_offsets")
         # Refuse the membership of a consumer that has left its group: the broker does not check such a
         # membership, and would commit for a process that no longer owns the partition.
         if membership.generation < 0 or not isinstance(membership, KafkaMembership):
             raise MovedOnError("offsets: this process is no longer a member of the consumer group")
         self._membership = membership
+        # First those that the broker checks: it refuses an outdated membership, but anybody may commit for a
+        # group without members.
         self._send_offsets(offsets, membership.metadata)
+        if record:
+            self._send_offsets(offsets, self._outside(record))
 
     def commit(self) -> None:
         self._require_open("commit")
@@ -152,6 +158,10 @@ class KafkaTransactionalProducer(Client):
 
     @abstractmethod
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None: ...
+
+    @abstractmethod
+    def _outside(self, group: str) -> Any:
+        """Group metadata, as the library has them, of a client that is no member of the group."""
 
     @abstractmethod
     def _commit(self) -> None: ...

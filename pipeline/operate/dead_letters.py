@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import TopicInfo
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.mark import Mark, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
@@ -129,7 +130,7 @@ def survey(
                     continue
                 if own not in marks:
                     group = Names(settings.app).redrive(own)
-                    marks[own] = redrive_marks(topic, own, admin.group_offsets(group, stable=False))
+                    marks[own] = redrive_marks(topic, own, read_recorded(admin, group, stable=False))
                 letters = found.letters.setdefault(own, Letters(recorded=bool(marks[own])))
                 letters.count += 1
                 if row.time_ms != NO_TIMESTAMP:

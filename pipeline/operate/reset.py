@@ -1,6 +1,7 @@
 """`twinsieve reset`: move the offsets from which the workers continue to read.
 
-A reset moves the offsets, but not the marks that record what was emitted (`broker/mark.py`). So no message is
+A reset moves the offsets, but not the marks that record what was emitted (`broker/mark.py`); its own kind of
+mark tells the workers that the move was asked for. So no message is
 emitted twice: an emitted message that the workers read again gets the verdict `replayed`. A message that an
 earlier reset had skipped is judged when the workers read it now.
 """
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from twinsieve.pipeline.broker.admin import TopicInfo
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.mark import Mark, moved, name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
@@ -77,7 +79,8 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
     beginning, stable_end = reader.beginning_offsets([*wanted]), reader.end_offsets([*wanted])
     times = {key: target.number for key, target in wanted.items() if target.kind is TargetKind.TIME}
     by_time = admin.offsets_at(times) if times else {}
-    committed = admin.group_offsets(Names(settings.app).workers)
+    group = Names(settings.app).workers
+    found, recorded = admin.group_offsets(group), read_recorded(admin, group)
     moves = []
     for partition, (kind, offset) in wanted.items():
         first, end = beginning[partition], stable_end[partition]
@@ -92,7 +95,7 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
         elif not first <= offset <= end:
             wrong.append(f"--to {offset}: {partition} holds {first} to {end}; choose from these")
             continue
-        move = _move(partition, infos[partition.topic], committed, offset)
+        move = _move(partition, infos[partition.topic], found, recorded, offset)
         if move.mark is not None and move.mark.end > end:
             wrong.append(
                 f"{partition}: ends at {end}, but was emitted up to {move.mark.end}: "
@@ -128,10 +131,14 @@ def apply(settings: Settings, broker: Broker, moves: Sequence[Move]) -> None:
 
 
 def _move(
-    partition: Partition, info: TopicInfo, committed: Mapping[Partition, Committed], offset: int
+    partition: Partition,
+    info: TopicInfo,
+    found: Mapping[Partition, Committed],
+    recorded: Mapping[Partition, Committed],
+    offset: int,
 ) -> Move:
-    before = committed.get(partition)
+    before, own = found.get(partition), recorded.get(partition)
     topic_id = name_topic(info)
-    mark = read_mark(before.metadata) if before is not None else None
+    mark = read_mark(own.metadata) if own is not None else None
     recreated = mark is not None and mark.topic_id != topic_id
-    return Move(partition, before, moved(before, topic_id, offset), None if recreated else mark, recreated)
+    return Move(partition, before, moved(own, topic_id, offset), None if recreated else mark, recreated)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.mark import name_topic, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
@@ -19,6 +20,7 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     Records,
 )
+from twinsieve.pipeline.operate.foreign_members import described, foreign_members
 from twinsieve.pipeline.operate.input_topics import described_inputs
 from twinsieve.pipeline.settings.model import Settings
 
@@ -58,6 +60,7 @@ class Status:
     standbys: names of the other index members; workers: names of the workers
     blocks: number of blocks in the log that are not judged; None if no index has ever committed
     decided_ms: timestamp of the newest decision, ms since 1970; None if there is none
+    foreign: members of the app's groups that are not twinsieve, a line each
     """
 
     app: str
@@ -67,6 +70,7 @@ class Status:
     inputs: list[InputStatus]
     blocks: int | None
     decided_ms: int | None
+    foreign: list[str]
 
     @property
     def waiting(self) -> int:
@@ -87,6 +91,7 @@ class Status:
                 f"{_listed(again)}: the topic was deleted and created again since an offset was committed: "
                 "stop the app, and set the offset to begin at with `twinsieve reset`"
             )
+        found += [f"{line}: stop it, nothing of its partitions is judged" for line in self.foreign]
         if most_waiting is not None and self.waiting > most_waiting:
             found.append(f"{self.waiting:,} messages wait, more than {most_waiting:,}")
         return found
@@ -112,7 +117,8 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         ]
         internal = admin.topics([log.topic, decisions.topic])
         indexes, workers = admin.members(names.index), admin.members(names.workers)
-        committed = admin.group_offsets(names.workers, stable=False)
+        foreign = foreign_members(settings.app, admin)
+        committed = read_recorded(admin, names.workers, stable=False)
         first, end = reader.beginning_offsets(inputs), reader.end_offsets(inputs)
         blocks = decided = None
         if internal[log.topic] is not None:
@@ -144,6 +150,11 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
         ],
         blocks,
         decided,
+        [
+            f"group {group} has a foreign member, {described(member)}"
+            for group, members in foreign.items()
+            for member in members.values()
+        ],
     )
 
 

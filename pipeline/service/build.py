@@ -48,7 +48,7 @@ from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
 from twinsieve.pipeline.worker.records import RecordReader
-from twinsieve.pipeline.worker.worker import OnEmitted, Worker
+from twinsieve.pipeline.worker.worker import OnEmitted, WhoHad, Worker, no_one
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -75,7 +75,7 @@ class Builder:
     group: consumer group of the worker; empty for that of all workers
     inputs: as in `EmitConfig`
     needs_snapshots, has_text: as in `IndexConfig`; its worker, too, sets `has_text`
-    on_emitted: as for `Worker`
+    on_emitted, who_had: as for `Worker`
     """
 
     settings: Settings
@@ -91,6 +91,7 @@ class Builder:
     needs_snapshots: bool = True
     has_text: Event = field(default_factory=Event)
     on_emitted: OnEmitted | None = None
+    who_had: WhoHad = no_one
 
     def worker_config(self) -> WorkerConfig:
         """The configuration of this process's worker."""
@@ -113,7 +114,7 @@ class Builder:
                 null_value=source.null_value,
                 emit=self.emit,
             ),
-            member=f"{self.slot}-{self.job}",
+            member=names.member(self.slot, self.job),
             poll_messages=kafka.poll_messages,
             block_bytes=kafka.block_bytes,
             max_pending=kafka.pending_messages,
@@ -137,7 +138,7 @@ class Builder:
             verdicts=names.verdicts,
             group=names.index,
             transactional_id=names.index_transactions,
-            member=f"{self.slot}-index",
+            member=names.member(self.slot, "index"),
             max_blocks=MAX_BLOCKS,
             max_step_bytes=MAX_STEP_BYTES,
             max_step_s=MAX_STEP_S,
@@ -171,7 +172,9 @@ class Builder:
         with ExitStack() as stack:
             broker = self.connect(settings)
             stack.callback(broker.close)
-            worker = Worker(broker, self.clock, config, reader, new_session, hook, self.on_emitted)
+            worker = Worker(
+                broker, self.clock, config, reader, new_session, hook, self.on_emitted, self.who_had
+            )
             stack.pop_all()
         return worker
 

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.build import Builder
@@ -51,7 +52,7 @@ class EndingLoop(WorkerLoop):
 def offsets_left(admin: Admin, group: str, ends: Mapping[Partition, int]) -> int:
     """Number of offsets below these ends that the group has not committed; a partition without a committed
     offset counts as at least one. raises: BrokerError"""
-    committed = admin.group_offsets(group)
+    committed = read_recorded(admin, group)
     return sum(
         max(0, end - committed[partition].offset) if partition in committed else max(1, end)
         for partition, end in ends.items()

@@ -211,6 +211,8 @@ class StatusFigures:
         return {
             "trimmed_messages": _one(metrics.trimmed),
             "foreign_headers": _one(metrics.foreign),
+            "foreign_members": _one(metrics.foreign_members),
+            "foreign_offsets": _one(metrics.foreign_offsets),
             "resyncs": _one(metrics.resyncs),
             "broker_errors": sum(series(metrics.broker_errors).values()),
             "aborted_transactions": sum(series(metrics.aborts).values()),

@@ -137,6 +137,16 @@ class Metrics:
             ["topic", "partition"],
             is_available=in_worker,
         )
+        self.foreign_members = gauge(
+            "twinsieve_foreign_members",
+            "Members of this app's consumer groups that are not twinsieve; nothing of their partitions is "
+            "judged. Alert on any.",
+        )
+        self.foreign_offsets = counter(
+            "twinsieve_foreign_offsets",
+            "Offsets in the workers' group that twinsieve did not commit, and in whose place a worker "
+            "continued at its own. Alert on any.",
+        )
         self.unanswered = gauge(
             "twinsieve_unanswered_blocks", "Blocks that were sent to the index and are not answered yet."
         )
@@ -474,7 +484,8 @@ class Metrics:
         self.resyncs.inc(worker.resyncs)
         self.trimmed.inc(worker.trimmed)
         self.rebalances.labels("worker").inc(worker.rebalances)
-        worker.resyncs = worker.trimmed = worker.rebalances = 0
+        self.foreign_offsets.inc(worker.foreign_offsets)
+        worker.resyncs = worker.trimmed = worker.rebalances = worker.foreign_offsets = 0
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
         """Set the sizes of topics in bytes. sizes: by topic, without topics of unknown size"""

@@ -18,6 +18,7 @@ from functools import partial
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.mark import moved
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
@@ -194,7 +195,7 @@ def begin_redrive(
         for reason in reasons:
             group = Names(app).redrive(reason)
             # The ends are asked for after the offsets: a partition that ends before one has lost messages.
-            committed, ends = admin.group_offsets(group, stable=False), reader.end_offsets([*topic.ends])
+            committed, ends = read_recorded(admin, group, stable=False), reader.end_offsets([*topic.ends])
             if _moves(topic, reason, committed, ends):
                 if admin.members(group):
                     raise BrokerError(
@@ -202,7 +203,7 @@ def begin_redrive(
                         "seconds ago; its offsets are moved when it is gone",
                         retryable=True,
                     )
-                committed, ends = admin.group_offsets(group), reader.end_offsets([*topic.ends])
+                committed, ends = read_recorded(admin, group), reader.end_offsets([*topic.ends])
                 admin.set_group_offsets(group, _moves(topic, reason, committed, ends))
     letters = [RedrivenTopic(topic.info.name, reason) for reason in reasons]
     return [
@@ -245,7 +246,7 @@ def _warn_of_deleted(
     """Say what retention deleted before it was redriven, or that no record says whether it was."""
     with closing(broker.admin()) as admin:
         for reason in reasons:
-            committed = admin.group_offsets(Names(app).redrive(reason), stable=False)
+            committed = read_recorded(admin, Names(app).redrive(reason), stable=False)
             marks = redrive_marks(topic, reason, committed)
             for at, first in topic.first.items():
                 if at in marks and marks[at].end < first:

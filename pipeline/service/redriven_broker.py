@@ -87,8 +87,10 @@ class _RedrivenTransactor:
     inner: TransactionalProducer
     names: _Names
 
-    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
-        self.inner.send_offsets(self.names.held_keys(offsets), membership)
+    def send_offsets(
+        self, offsets: Mapping[Partition, Committed], membership: Membership, record: str = ""
+    ) -> None:
+        self.inner.send_offsets(self.names.held_keys(offsets), membership, record)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -108,6 +110,13 @@ class _RedrivenAdmin:
         info = infos.get(topic.topic)
         own = replace(info, name=topic.name, topic_id=input_id(info, topic)) if info is not None else None
         return {name: own if name == topic.name else infos[name] for name in names}
+
+    def group_offsets(
+        self, group: str, partitions: Collection[Partition], *, stable: bool = True
+    ) -> dict[Partition, Committed]:
+        offsets = self.inner.group_offsets(group, [*map(self.names.held, partitions)], stable=stable)
+        held = {partition: self.names.held(partition) for partition in partitions}
+        return {partition: offsets[at] for partition, at in held.items() if at in offsets}
 
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         ends = self.inner.end_offsets([*map(self.names.held, partitions)])

@@ -25,6 +25,7 @@ from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import Loop, LoopPhase
+from twinsieve.pipeline.service.member_watch import ForeignMembers, watched_members
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import Command, check_topics, until_answered
@@ -106,6 +107,9 @@ def run_service(
         slot, background = stack.enter_context(process(settings, member))
         figures.member = slot
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
+        foreign = ForeignMembers(settings.app, metrics.foreign_members.set)
+        status.foreign = foreign
+        stack.enter_context(watched_members(foreign, lambda: connect(settings)))
         scheme = make_scheme(settings)
         has_text = threading.Event()
 
@@ -143,6 +147,7 @@ def run_service(
             needs_snapshots=not without_snapshots,
             has_text=has_text,
             on_emitted=watch.drops.take if watch.drops is not None else None,
+            who_had=foreign.who_had,
         )
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None
         indexes: list[Loop] = [index] if index is not None else []
@@ -158,6 +163,7 @@ class _Status:
     def __init__(self, metrics: Metrics, bootstrap: str) -> None:
         self._metrics = metrics
         self._loops: list[Loop] = []
+        self.foreign: ForeignMembers | None = None
         self.go(ProcessPhase.WAITING, bootstrap)
 
     def go(self, phase: ProcessPhase, why: str = "") -> None:
@@ -177,14 +183,19 @@ class _Status:
         if not self._loops:
             return self._start_line
         behind = [loop for loop in self._loops if not loop.ready]
-        return ", ".join(
+        lines = [
             f"{loop.name}: {loop.phase.now}, not ready{f' ({loop.remark})' if loop.remark else ''}"
             for loop in behind
-        )
+        ]
+        return ", ".join([*lines, *self._of_foreign()] if lines else lines)
 
     def remark(self) -> str:
         """What an operator should know although the process is ready; empty if nothing."""
-        return ", ".join(f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark)
+        remarks = [f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark]
+        return ", ".join([*remarks, *self._of_foreign()])
+
+    def _of_foreign(self) -> list[str]:
+        return [self.foreign.remark] if self.foreign is not None and self.foreign.remark else []
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Partition, Records
 from twinsieve.pipeline.index.ends import recorded_under
@@ -91,7 +92,7 @@ def require_texts(
         if recorded_under(committed_by_index(settings.app, admin)).reading == reading_digest(settings.input):
             return False
         reader = broker.reader()
-        continued = {**admin.group_offsets(group, stable=False), **moved}
+        continued = {**read_recorded(admin, group, stable=False), **moved}
         topics = _topics(settings, admin, reader, continued, may_wait=refuses)
         if topics:
             _look(topics, reader, clock, settings.input.part)

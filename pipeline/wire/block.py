@@ -67,6 +67,8 @@ class BlockFlag(IntFlag):
     FIRST = 8
     """with FRESH: the session skips the existing messages, because the group has no offset for any partition
     of this topic"""
+    RESET = 16
+    """with START: `twinsieve reset` may have moved the offset, so messages before it may never be emitted"""
 
 
 @dataclass(slots=True)

@@ -46,6 +46,8 @@ class Result(IntEnum):
     format version that the index does not read (its worker waits until all processes are upgraded)"""
     BEYOND = 6
     """its topic, partition or offsets do not fit into a position"""
+    LEFT_OUT = 7
+    """its session begins after messages that were judged and never emitted, and no `reset` moved it there"""
 
 
 class Source(IntEnum):

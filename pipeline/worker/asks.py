@@ -75,7 +75,8 @@ class Asks:
         """Send the start block of a session, with which the index learns of the session."""
         flags = BlockFlag.START
         flags |= BlockFlag.FRESH if opening.mark.fresh else BlockFlag.NONE
-        flags |= BlockFlag.CERTIFIED if opening.certified else BlockFlag.NONE
+        flags |= BlockFlag.CERTIFIED if not opening.mark.fresh else BlockFlag.NONE
+        flags |= BlockFlag.RESET if opening.mark.reset else BlockFlag.NONE
         flags |= BlockFlag.FIRST if opening.is_first and opening.mark.fresh else BlockFlag.NONE
         block = replace(
             self._block(session),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.worker.emit import EmitConfig
 
@@ -61,6 +62,11 @@ class WorkerConfig:
     check_s: float
     start: Literal["earliest", "latest"]
     trimmed: Literal["stop", "continue"]
+
+    @property
+    def record(self) -> str:
+        """The group that records what was emitted, see `mark.on_record`."""
+        return Names.emitted(self.group)
 
 
 class WorkerStep(StrEnum):

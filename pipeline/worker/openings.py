@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.basics.states import Machine
-from twinsieve.pipeline.broker.admin import TopicInfo
+from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
-from twinsieve.pipeline.broker.committed_offsets import committed_offsets
+from twinsieve.pipeline.broker.committed_offsets import Recorded, recorded_offsets
 from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
 from twinsieve.pipeline.broker.ports import Clock, GroupConsumer, TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_EPOCH, Committed, Membership, Partition
@@ -48,23 +48,24 @@ class Opening:
     """The offset at which a new session begins, and the contents of its start block.
 
     mark: which offsets were emitted before the session; the session begins at the mark's end
-    certified, emitted_from, emitted_to, beginning, stable_end: see `Block` and `BlockFlag`
+    emitted_from, emitted_to, beginning, stable_end: see `Block`
     trimmed: number of offsets that retention deleted before they were judged
-    commits: whether to commit the mark before the session begins, so that a session that replaces this one
-        begins at the same offset
+    commits: what to commit before the session begins: its starting offset, so that a session that replaces
+        this one begins there too, or the offset on record in place of one that somebody else has committed
     is_first: the session skips the existing messages, because the group has no offset for any partition of
         the topic
+    foreign: the offset that somebody else has committed, and the one on record; None if nobody has
     """
 
     mark: Mark
-    certified: bool
     emitted_from: int
     emitted_to: int
     beginning: int
     stable_end: int
     trimmed: int = 0
-    commits: bool = False
+    commits: Committed | None = None
     is_first: bool = False
+    foreign: Recorded | None = None
 
     @property
     def passes_over(self) -> bool:
@@ -86,8 +87,9 @@ def plan_opening(
 ) -> Opening:
     """The opening for a session of this partition.
 
-    committed: the committed offset of the group; fresh: mark with the offset to begin at, for a partition in
-        which the index has not accepted a session yet; at least one of the two is not None
+    committed: the offset on record, with its mark
+    fresh: mark with the offset to begin at, for a partition in which the index has not accepted a session
+        yet; at least one of the two is not None
     is_first: as in `Opening`
     raises: StateError if the topic was created again, if it ends before the committed offset, or if retention
         deleted messages after that offset (under `trimmed: stop`)
@@ -116,18 +118,18 @@ def plan_opening(
     if fresh is not None:
         mark = fresh._replace(first=first, end=first)
         new = config.start == "latest" and mark.committed() != committed
-        return Opening(mark, False, first, first, beginning, stable_end, lost, commits=new, is_first=is_first)
-    certified = old_mark is not None
-    mark = old_mark if old_mark is not None else Mark(topic_id, first, first)
-    emitted_from, emitted_to = (mark.first, mark.end) if certified else (first, first)
-    chain = emitted_from if emitted_to == first else first
-    # Use `read` and `epoch` of the mark only if retention has not deleted messages beyond `read`, and if no
-    # other tool has moved the committed offset since the mark was written.
+        commits = mark.committed() if new else None
+        return Opening(mark, first, first, beginning, stable_end, lost, commits, is_first)
+    assert old_mark is not None, "an offset without a mark is not on record"
+    mark = old_mark
+    chain = mark.first if mark.end == first else first
+    # Use `read` and `epoch` of the mark only if retention has not deleted messages beyond `read`, and if
+    # `reset` has not moved the committed offset since the mark was written.
     is_mark_current = beginning <= mark.read <= first == mark.end
     read, epoch = (mark.read, mark.epoch) if is_mark_current else (0, NO_EPOCH)
     partitions = mark.partitions or (info.partitions if config.start == "latest" else 0)
-    mark = Mark(topic_id, chain, first, partitions, mark.since_ms, read=read, epoch=epoch)
-    return Opening(mark, certified, emitted_from, emitted_to, beginning, stable_end, lost)
+    begun = Mark(topic_id, chain, first, partitions, mark.since_ms, read=read, epoch=epoch, reset=mark.reset)
+    return Opening(begun, mark.first, mark.end, beginning, stable_end, lost)
 
 
 def truncated(partition: Partition, why: object) -> StateError:
@@ -147,6 +149,7 @@ class Openings:
 
     consumer: GroupConsumer
     transactor: TransactionalProducer
+    admin: Admin
     topics: WorkerTopics
     clock: Clock
     broker_clock: BrokerClock
@@ -166,7 +169,8 @@ class Openings:
         infos: current descriptions of the topics; unanswered: partitions whose last session got no answer
         raises: AbortableError when the broker cannot tell; StateError as `plan_opening`
         """
-        committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
+        recorded = self._recorded(partitions, membership)
+        committed = {partition: entry.committed for partition, entry in recorded.items()}
         beginning = self.consumer.beginning_offsets(partitions)
         stable_end = self.consumer.end_offsets(partitions)
         waiting = self._behind_open_transactions(committed, stable_end)
@@ -185,6 +189,9 @@ class Openings:
                 fresh.get(partition),
                 is_first=self.config.start == "latest" and topic_starts.get(partition.topic) is None,
             )
+            if recorded[partition].is_foreign:
+                commits = opening.commits or committed[partition]
+                opening = replace(opening, commits=commits, foreign=recorded[partition])
             was_unanswered = partition in unanswered
             phase = SessionPhase.PROBING if was_unanswered else SessionPhase.READING
             session = Session(
@@ -235,7 +242,8 @@ class Openings:
         """
         if self.config.start != "latest" or not partitions:
             return {}
-        committed = committed_offsets(self.consumer, self.transactor, membership, partitions)
+        recorded = self._recorded(partitions, membership)
+        committed = {partition: entry.committed for partition, entry in recorded.items()}
         topic_starts = self._topic_starts(committed, infos, membership)
         marks = {}
         for partition, entry in committed.items():
@@ -244,6 +252,12 @@ class Openings:
                 mark = Mark(name_topic(info), 0, 0, fresh=True, placed=False)
                 marks[partition] = self._first_seen(mark, info, topic).committed()
         return marks
+
+    def _recorded(
+        self, partitions: Collection[Partition], membership: Membership
+    ) -> dict[Partition, Recorded]:
+        clients = self.consumer, self.transactor, membership
+        return recorded_offsets(*clients, partitions, self.admin, self.config.record)
 
     def date(self, sessions: Iterable[Session]) -> None:
         """Correct the recorded time at which the app began with the topics of these sessions, once the
@@ -296,7 +310,7 @@ class Openings:
         marks: dict[Partition, Mark] = {}
         for partition, entry in committed.items():
             mark = read_mark(entry.metadata) if entry is not None else None
-            if entry is not None and (mark is None or not mark.fresh):
+            if mark is not None and not mark.fresh:
                 continue
             info, topic = infos[partition.topic], topic_starts.get(partition.topic)
             mark = mark or Mark(name_topic(info), 0, 0, fresh=True, placed=False)
@@ -349,7 +363,7 @@ class Openings:
         topic = None
         for number in range(info.partitions):
             partition = Partition(info.name, number)
-            entry = committed_offsets(self.consumer, self.transactor, membership, [partition])[partition]
+            entry = self._recorded([partition], membership)[partition].committed
             if entry is None or _is_fresh(entry):
                 continue
             mark = read_mark(entry.metadata)

@@ -32,6 +32,7 @@ from itertools import islice
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
+from twinsieve.pipeline.broker.committed_offsets import Recorded
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook, no_hook
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -64,6 +65,15 @@ from twinsieve.pipeline.worker.waiting import WaitReason, Waits
 
 OnEmitted = Callable[[Records, Ruling], None]
 """Called for each block that was emitted, with its originals; must return soon and raise nothing."""
+WhoHad = Callable[[Partition], str]
+"""Returns, for the log, which client other than twinsieve's has had the partition; empty if none is known."""
+
+
+def no_one(partition: Partition) -> str:  # noqa: ARG001 - no such client is known
+    """A `WhoHad` that knows no client."""
+    return ""
+
+
 _IDS_S = 1.0
 """While messages are emitted, the ids of their input topics are checked once in this time."""
 
@@ -84,12 +94,14 @@ class Worker:
         new_session: NewSession,
         hook: Hook = no_hook,
         on_emitted: OnEmitted | None = None,
+        who_had: WhoHad = no_one,
     ) -> None:
         self._broker = broker
         self._clock = clock
         self._config = config
         self._hook = hook
         self._on_emitted = on_emitted
+        self._who_had = who_had
         self._transactor = broker.transactor(config.transactional_id, config.emit.topics)
         self._consumer = broker.group_consumer(config.group, config.topics, config.member)
         self._appender = broker.appender([config.log.topic])
@@ -99,7 +111,7 @@ class Worker:
         reader.notices = self.notices
         self._topics = WorkerTopics(self._admin, self.notices)
         self._ends = EndOffsets(self._consumer, clock)
-        clients = self._consumer, self._transactor, self._topics
+        clients = self._consumer, self._transactor, self._admin, self._topics
         self._openings = Openings(*clients, clock, broker.clock, config, new_session)
         self._queue = OpeningQueue(clock)
         self._asks = Asks(self._appender, self._transactor, clock, config, reader, hook)
@@ -128,6 +140,7 @@ class Worker:
         self.resyncs = 0
         self.trimmed = 0
         self.rebalances = 0
+        self.foreign_offsets = 0
 
     @property
     def pending_rows(self) -> dict[Partition, int]:
@@ -354,7 +367,7 @@ class Worker:
             return
         try:
             planned, waiting = self._openings.plan(able, infos, membership, self._patience.expired)
-            begins = {s.partition: s.mark.committed() for s, opening in planned if opening.commits}
+            begins = {s.partition: opening.commits for s, opening in planned if opening.commits is not None}
             if begins:
                 self._transact(Emission(), begins, membership)
             watched = {session.reply for session in self._sessions.values()}
@@ -372,6 +385,8 @@ class Worker:
             self.waits.wait([part], WaitReason.BEGIN, why)
         self.notices += [f"{part}: reading cannot start yet ({why})" for part, why in waiting.items()]
         for session, opening in planned:
+            if opening.foreign is not None:
+                self._note_foreign(session.partition, opening.foreign)
             self._asks.start(session, opening)
             self._sessions[session.partition] = session
             self._queue.opened(session.partition)
@@ -394,6 +409,24 @@ class Worker:
             )
             return
         self._noted.update(new)
+
+    def _note_foreign(self, partition: Partition, offsets: Recorded) -> None:
+        """Count and say that somebody else has committed or deleted the group's offset of a partition."""
+        committed, found = offsets
+        self.foreign_offsets += 1
+        what = (
+            f"offset {found.offset} was not committed" if found is not None else "its offset was not deleted"
+        )
+        line = f"{partition}: {what} by twinsieve in group {self._config.group}"
+        if committed is None:
+            line += "; no offset is on record, so it begins as a new partition"
+        else:
+            line += f"; continuing at offset {committed.offset}, which is on record"
+            by = found.offset - committed.offset if found is not None else 0
+            if by:
+                line += f"; {abs(by)} offsets would have been {'skipped' if by > 0 else 'repeated'}"
+        who = self._who_had(partition)
+        self.notices.append(f"{line}{f' ({who})' if who else ''}")
 
     def _begin_reading(self, session: Session) -> None:
         self._consumer.seek(session.partition, *session.start)
@@ -504,7 +537,7 @@ class Worker:
             if len(messages):
                 self._transactor.send(topic, number, messages)
         self._hook(WorkerStep.SENT)
-        self._transactor.send_offsets(offsets, membership)
+        self._transactor.send_offsets(offsets, membership, self._config.record)
         self._hook(WorkerStep.OFFSETS_SENT)
         self._transactor.commit()
         self._hook(WorkerStep.COMMITTED)

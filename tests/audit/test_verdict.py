@@ -281,7 +281,7 @@ def test_a_message_that_the_app_skipped(asking: Asking) -> None:
         messages.add(None, orjson.dumps({"text": unlike(30 + number)}))
     asking.cluster.write(POSTS, messages)
     topic_id = asking.cluster.topics["posts"].topic_id
-    asking.cluster.group("t.workers").offsets[POSTS] = Committed(10, Mark(topic_id, 0, 7).text())
+    asking.cluster.group("t.workers").offsets[POSTS] = Committed(10, Mark(topic_id, 0, 7, reset=True).text())
     asking.process.again()
     asking.process.settle()
     account = asking.of("posts[0]@8")

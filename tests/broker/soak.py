@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, Findings, Watcher, in_thread, judge, poll_until
 from tests.broker.load import Load
+from tests.broker.stranger import Stranger
 
 _SETTLE_S = 180.0
 _BROKER = {
@@ -39,11 +40,20 @@ LOADED = 0.9
 class Soak:
     """Slots `a` and `b` always have a process; trouble comes in a seeded order."""
 
-    def __init__(self, cluster: Cluster, deployment: Deployment, seed: int, pause_s: float) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        deployment: Deployment,
+        seed: int,
+        pause_s: float,
+        *,
+        stranger_s: float = 0.0,
+    ) -> None:
         self._cluster = cluster
         self._deployment = deployment
         self._random = random.Random(seed)
         self._pause_s = pause_s
+        self._stranger_s = stranger_s
         self._zombies = 0
         self.done: list[tuple[float, str]] = []
         self.away: list[tuple[float, float]] = []
@@ -65,6 +75,7 @@ class Soak:
             (self._zombie, 2),
             (self._visitor, 1),
             (self._broker, 1),
+            (self._stranger, 4 if self._stranger_s else 0),
         ]
 
     def _wait(self, seconds: float) -> None:
@@ -119,6 +130,16 @@ class Soak:
             poll_until(lambda: visitor.poll() is not None, 20.0)
         self._deployment.kill("visitor")
 
+    def _stranger(self) -> None:
+        app = self._deployment.app
+        stranger = Stranger(self._cluster.bootstrap, f"{app}.workers", f"{app}.in")
+        end_s = time.monotonic() + self._random.uniform(1.0, self._stranger_s)
+        while time.monotonic() < end_s:
+            if self._random.random() < 0.3:
+                self._kill()
+            self._wait(min(self._pause_s, end_s - time.monotonic()))
+        stranger.leave()
+
     def _broker(self) -> None:
         self._restart(0, 0.5, 3.0)
 
@@ -142,12 +163,14 @@ def soak(
     keep_logs: bool = False,
     combined: bool = False,
     hard: bool = False,
+    stranger_s: float = 0.0,
 ) -> tuple[Findings, str]:
     """What the checker found, and what was done to the deployment, which had caught up before.
 
     posts: a file of real ones; else generated
     combined: the broker is its own controller, and so dies with it
     hard: clocks of processes are wrong by minutes, one of them jumps, and the outputs take small batches alone
+    stranger_s: if not 0, another consumer joins the workers' group now and then, for up to this time
     """
     with Cluster(extra=_BROKER, apart=not combined, lives_long=True).start() as cluster:
         app = f"soak-{client[:2]}"
@@ -159,7 +182,7 @@ def soak(
             deployment.limit_outputs(_OUTPUT_BYTES)
         load = Load(cluster.bootstrap, f"{app}.in", int((seconds + 600) * rate), rate, seed, posts)
         watcher = Watcher(cluster.bootstrap, deployment.outputs)
-        trouble = Soak(cluster, deployment, seed, pause_s)
+        trouble = Soak(cluster, deployment, seed, pause_s, stranger_s=stranger_s)
         found = None
         try:
             trouble.supervise()

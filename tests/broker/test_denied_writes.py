@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from kafka import errors
+from kafka.structs import ConsumerGroupMetadata
 
 from tests.broker.cluster import SecureCluster
 from tests.broker.grants import allow
@@ -182,14 +183,14 @@ def test_offsets_behind_a_failure_of_kafka_python_are_denied(monkeypatch: pytest
         init_transactions=lambda: None,
         begin_transaction=lambda: None,
         send_offsets_to_transaction=fail,
-        _transaction_manager=SimpleNamespace(last_error=first),
+        _transaction_manager=SimpleNamespace(last_error=first, _consumer_group_coordinator=None),
     )
     monkeypatch.setattr(python_transactor, "make_producer", lambda *_, **__: producer)
     transactor = python_transactor.PythonTransactionalProducer(
         Access(KafkaSettings(), {}, _nobody, BrokerClock(time.monotonic), nulls=True), "tx"
     )
     transactor.begin()
-    membership = KafkaMembership(1, None, lambda: False)
+    membership = KafkaMembership(1, ConsumerGroupMetadata("free"), lambda: False)
     with pytest.raises(FatalError, match=rf"tx: offsets: not allowed for topic shut; {_GRANT}") as refused:
         transactor.send_offsets({_FROM: Committed(1)}, membership)
     assert refused.value.denied

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,8 @@ from tests.broker.deployment import Deployment, Watcher, in_thread, judge
 from tests.broker.groups import shares
 from tests.broker.load import PARTITIONS, Load
 from tests.broker.worlds import DEADLINE_S, fresh, until
+from twinsieve.pipeline.broker.mark import moved
+from twinsieve.pipeline.broker.names import Names
 
 _RATE = 200.0
 _NO_CLEAN_END = ("stopped without", "not answered or not emitted", "could not leave it")
@@ -58,7 +61,7 @@ class Stage:
         until(lambda: self.load.sent_s.keys() <= self.watcher.seen.keys())
 
     def forget_offsets(self, *members: str) -> None:
-        """What an operator's other tool would do: every offset back to 0, and nothing beside it."""
+        """Every offset back to 0 as `reset` moves it, and no record of what was emitted."""
         group = f"{self.deployment.app}.workers"
         admin = KafkaAdminClient(bootstrap_servers=self._bootstrap)
         rows = admin.describe_groups([group])[group]["members"]
@@ -67,7 +70,10 @@ class Stage:
             group, [MemberToRemove(row["member_id"], row["group_instance_id"]) for row in rows]
         )
         parts = [TopicPartition(f"{self.deployment.app}.in", number) for number in range(PARTITIONS)]
-        admin.alter_group_offsets(group, {at: OffsetAndMetadata(0, "", -1) for at in parts})
+        topic_id = uuid.UUID(admin.describe_topics([parts[0].topic])[0]["topic_id"]).bytes
+        text = moved(None, topic_id, 0).metadata
+        admin.alter_group_offsets(group, {at: OffsetAndMetadata(0, text, -1) for at in parts})
+        admin.delete_groups([Names.emitted(group)])
         admin.close()
 
     def close(self) -> None:

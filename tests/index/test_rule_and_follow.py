@@ -151,7 +151,7 @@ class Pair:
         starts = isinstance(event, Start)
         block = Block(
             TOPICS[event.topic][0], event.number, 0, session.number,
-            BlockFlag.START | BlockFlag.CERTIFIED if starts else BlockFlag.NONE,
+            BlockFlag.START | BlockFlag.CERTIFIED | BlockFlag.RESET if starts else BlockFlag.NONE,
             session.covered, end, reported_from, reported, stable_end=1_000, topic=TOPICS[event.topic][1],
             offsets=np.array(offsets, np.int64), kinds=np.array([kind for _, kind, _ in rows], np.uint8),
             batch=batch_of(*TinyScheme().read(texts)),

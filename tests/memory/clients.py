@@ -194,7 +194,9 @@ class MemoryTransactionalProducer:
             self._cluster.hand_over(self._in_flight, Partition(topic, number), share, transaction)
         self._hook("transactor.send.after")
 
-    def send_offsets(self, offsets: Mapping[Partition, Committed], membership: Membership) -> None:
+    def send_offsets(
+        self, offsets: Mapping[Partition, Committed], membership: Membership, record: str = ""
+    ) -> None:
         self._hook("transactor.send_offsets.before")
         reach(self._cluster, "send_offsets")
         self._cluster.tick()
@@ -203,8 +205,11 @@ class MemoryTransactionalProducer:
             raise AbortableError("send_offsets: no membership of a group; poll first")
         group = self._cluster.group(membership.group)
         group.check(membership.member_id, membership.instance, membership.generation)
+        if record and self._cluster.group(record).members:
+            raise AbortableError(f"send_offsets: group {record} has members")
         for partition, offset in offsets.items():
-            transaction.offsets[(membership.group, partition)] = offset
+            for name in filter(None, (membership.group, record)):
+                transaction.offsets[(name, partition)] = offset
         self._hook("transactor.send_offsets.after")
 
     @waits
@@ -280,12 +285,16 @@ class MemoryAdmin(_Client):
             found[partition] = next(later, log.end)
         return found
 
-    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
+    def group_offsets(
+        self, group: str, partitions: Collection[Partition] | None = None, *, stable: bool = True
+    ) -> dict[Partition, Committed]:
         self._reach("group_offsets")
-        if stable and any(name == group for name, _ in self._cluster.unstable_offsets()):
+        moving = {at for name, at in self._cluster.unstable_offsets() if name == group}
+        if stable and (moving if partitions is None else moving.intersection(partitions)):
             raise BrokerError(f"offsets of group {group}: an open transaction moves them", retryable=True)
         held = self._cluster.groups.get(group)
-        return dict(held.offsets) if held is not None else {}
+        offsets = held.offsets if held is not None else {}
+        return {at: offset for at, offset in offsets.items() if partitions is None or at in partitions}
 
     def members(self, group: str) -> Mapping[str, GroupMember]:
         reach(self._cluster, "members")
@@ -295,7 +304,7 @@ class MemoryAdmin(_Client):
         if known is None:
             return {}
         return {
-            key: GroupMember(each.instance, known.assignment(key, counts))
+            key: GroupMember(each.instance, known.assignment(key, counts), each.client_id)
             for key, each in known.members.items()
         }
 

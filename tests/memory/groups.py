@@ -14,12 +14,13 @@ from twinsieve.pipeline.broker.records import Committed, FatalError, Membership,
 
 @dataclass(slots=True)
 class Member:
-    """One member; `seen_s` is its last heartbeat."""
+    """One member; `seen_s` is its last heartbeat, `client_id` what its client calls itself."""
 
     member_id: str
     instance: str | None
     topics: tuple[str, ...]
     seen_s: float
+    client_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,9 +186,8 @@ class Chaos:
     def look(self) -> None:
         """Before something is lost: what the offset has passed is out."""
         raw = Raw(self.world)
-        offsets = self.world.cluster.group(GROUP).offsets
         for message in raw.messages.values():
-            held = offsets.get(Partition(message.name, message.place[1]))
+            held = self.world.history.recorded(Partition(message.name, message.place[1]))
             passed = held is not None and message.place[2] < held.offset and message.stands
             lost = passed and message.place not in self.world.history.skipped and not raw.fates[message.place]
             assert not lost, f"{message.at}: the offset {held} has passed it, and it is in no output"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tests.memory.cluster import MemoryCluster
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
-from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.broker.records import Committed, Partition
 
 Place = tuple[bytes, int, int]
 """Topic id, partition, offset."""
@@ -50,6 +50,13 @@ class History:
         self.least_limit = DEFAULT_MESSAGE_BYTES
         self.limited_s: list[float] = []
 
+    def recorded(self, at: Partition) -> Committed | None:
+        """The offset that the app committed last: what others commit has no text."""
+        held = self._cluster.group(self._group).offsets.get(at)
+        if held is not None and held.metadata:
+            return held
+        return self._cluster.group(f"{self._group}.emitted").offsets.get(at)
+
     def is_calm(self) -> None:
         """Nothing is left to do at this moment."""
         self.calm_s.append(self._cluster.clock.monotonic_s())
@@ -85,7 +92,7 @@ class History:
         self.skipped -= {self._place(at, each) for each, _ in held if each >= offset}
 
     def _committed(self, at: Partition) -> int:
-        held = self._cluster.group(self._group).offsets.get(at)
+        held = self.recorded(at)
         return held.offset if held is not None else 0
 
     def _place(self, at: Partition, offset: int) -> Place:

@@ -25,7 +25,7 @@ def block(
     session: int,
     offset: int,
     text: str,
-    flags: BlockFlag = BlockFlag.START,
+    flags: BlockFlag = BlockFlag.START | BlockFlag.RESET,
     at_ms: int = _LATEST_MS,
 ) -> Block:
     """One row at `offset`, which its session begins with; `at_ms`: its own time, and when its worker says it arrived."""

@@ -38,11 +38,11 @@ def restart(world: World, **settings: object) -> Process:
 
 def test_missing_offsets_stop_and_point_to_reset_once_something_was_judged() -> None:
     world = settled()
-    world.cluster.group(GROUP).offsets.clear()
+    world.forget_offsets()
     process = restart(world)
     world.run(80)
     assert not process.running
-    assert "has no committed offset" in world.stops[0]
+    assert "has no offset that twinsieve committed" in world.stops[0]
     assert "twinsieve reset" in world.stops[0]
     assert world.emitted() == list(range(30))
 
@@ -126,7 +126,7 @@ def test_offsets_moved_back_are_replayed_and_nothing_is_emitted_again() -> None:
     assert world.emitted() == list(range(30))
 
 
-def test_another_tool_may_move_offsets_back_after_a_clean_stop() -> None:
+def test_another_tool_moves_no_offset_back_after_a_clean_stop() -> None:
     world = settled()
     world.produce("in", 0, texts(30, 45))
     world.processes[0].step()

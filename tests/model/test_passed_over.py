@@ -210,7 +210,7 @@ def test_a_frozen_worker_that_begins_a_session_late_takes_no_leader_away() -> No
     ledger = Ledger()
     take(ledger, ask(1, 0, 0, BlockFlag.START))
     take(ledger, ask(1, 0, 5))
-    late = replace(ask(2, 3, 3, BlockFlag.START), emitted_from=0, emitted_to=0)
+    late = replace(ask(2, 3, 3, BlockFlag.START | BlockFlag.RESET), emitted_from=0, emitted_to=0)
     assert ledger.check(late) is Result.JUDGED
     assert ledger.enter(late) == []
     again = ask(3, 0, 0, BlockFlag.START)

@@ -122,12 +122,12 @@ def test_offsets_that_were_forgotten_stop_and_skip_nothing(judged: int) -> None:
     process.kill()
     world.clock.sleep(8 * 86_400.0)
     for group in (GROUP, INDEX_GROUP):
-        world.cluster.group(group).offsets.clear()
+        world.forget_offsets(group)
     world.produce("in", 0, texts(10, 20))
     world.start("a", worker_config=LATEST)
     world.run(100)
     assert len(world.stops) == 1
-    assert "the consumer group has no committed offset" in world.stops[0]
+    assert "the consumer group has no offset that twinsieve committed" in world.stops[0]
     assert "twinsieve reset" in world.stops[0]
     assert out(world) == texts(0, judged)
     # It stays so until somebody says where to begin.
@@ -188,7 +188,7 @@ def test_a_grown_topic_with_forgotten_offsets_is_not_begun_at_its_end(reset: int
     world.settle()
     process.kill()
     world.clock.sleep(8 * 86_400.0)
-    world.cluster.group(GROUP).offsets.clear()
+    world.forget_offsets()
     for topic in ("in", OUTPUT, DUPLICATES, DEAD):
         world.cluster.add_partitions(topic, 2)
     world.produce("in", 1, texts(10, 20))
@@ -200,7 +200,7 @@ def test_a_grown_topic_with_forgotten_offsets_is_not_begun_at_its_end(reset: int
         if len(world.stops) == stopped:
             break
         stopped = len(world.stops)
-        assert "the consumer group has no committed offset" in world.stops[-1]
+        assert "the consumer group has no offset that twinsieve committed" in world.stops[-1]
         world.kill_all()
         world.move_offset(Partition("in", number), 0)
     else:

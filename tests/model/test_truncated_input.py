@@ -134,7 +134,7 @@ def test_marks_of_older_versions_are_read_and_name_no_epoch(version: str) -> Non
     process.kill()
     topic_id = world.cluster.topics["in"].topic_id
     offsets = world.cluster.group(GROUP).offsets
-    assert offsets[INPUT].metadata == f"4 {topic_id.hex()} 0 10 0 10 0 0"
+    assert offsets[INPUT].metadata == f"5 {topic_id.hex()} 0 10 0 10 0 0"
     offsets[INPUT] = Committed(10, version.format(topic_id.hex()))
     lose(world, 4, 10)
     world.start("a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.mutant import CRASH, EDGES, MODEL, NASTY, RANDOM, RETENTION, Mutant
+from tests.mutants.offsets import FOREIGN_OFFSETS
 from tests.mutants.protocol import PROTOCOL
 from tests.mutants.redrive import REDRIVE
 
@@ -112,14 +113,14 @@ WORKERS = (
     Mutant(
         "the mark is carried over a gap",
         OPENINGS,
-        "chain = emitted_from if emitted_to == first else first",
-        "chain = emitted_from",
+        "chain = mark.first if mark.end == first else first",
+        "chain = mark.first",
         MODEL,
     ),
     Mutant(
         "the mark begins at offset 0",
         OPENINGS,
-        "chain = emitted_from if emitted_to == first else first",
+        "chain = mark.first if mark.end == first else first",
         "chain = 0",
         MODEL,
     ),
@@ -133,8 +134,8 @@ WORKERS = (
     Mutant(
         "a reset drops the mark",
         MARK,
-        "mark = read_mark(committed.metadata) if committed is not None else None",
-        "mark = None",
+        "if mark is None or mark.topic_id != topic_id or mark.fresh:",
+        "if topic_id:",
         (*EDGES, *RANDOM),
     ),
     Mutant(
@@ -1340,4 +1341,5 @@ EVERY = (
     *PIECES_OF_BYTES,
     *PROTOCOL,
     *REDRIVE,
+    *FOREIGN_OFFSETS,
 )

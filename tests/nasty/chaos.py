@@ -30,6 +30,7 @@ from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
 from tests.nasty.restoring import put_back
 from tests.nasty.seeding import Seeding
+from tests.nasty.strangers import Stranger, use_tool
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
 from twinsieve.pipeline.broker.ports import no_hook
@@ -76,6 +77,7 @@ class NastyChaos(Chaos):
         self.seeds: list[Seeding] = []
         self.unborn = 0
         self.is_out = False
+        self.strangers: list[Stranger] = []
         super().__init__(seed, folder, moves=Kind.MOVES in self.kinds)
         if Kind.LATE in self.kinds:
             self.world.cluster.faults.append_latency_s = lambda: self.random.choice(_LATENCIES_S)
@@ -106,6 +108,7 @@ class NastyChaos(Chaos):
 
     def act(self) -> None:
         super().act()
+        self.strangers = [each for each in self.strangers if each.act()]
         if self.unborn:
             self.unborn -= 1
             if not self.unborn:
@@ -228,6 +231,8 @@ class NastyChaos(Chaos):
             actions.append((4, self.jump))
         if Kind.COMPACTION in self.kinds:
             actions.append((4, self.compact))
+        if Kind.STRANGERS in self.kinds and not self.unborn:
+            actions += [(3, self.let_in_stranger), (2, self.use_tool)]
         if Kind.LIMITS in self.kinds:
             actions += [(2, self.set_limit), (4, self.produce_large)]
         return actions
@@ -319,6 +324,16 @@ class NastyChaos(Chaos):
         held = [offset for offset, _ in self.world.cluster.log(at).visible()][:-1]
         self.world.compact(at, self.random.sample(held, min(len(held), self.random.randint(1, 4))))
 
+    def let_in_stranger(self) -> None:
+        """Somebody types the workers' group into a consumer."""
+        self.strangers.append(Stranger(self.world, self.random))
+
+    def use_tool(self) -> None:
+        """Somebody moves an offset with a tool, all members being down."""
+        self.all_down()
+        use_tool(self.world, self.random, self.input())
+        self.revive()
+
     def set_limit(self) -> None:
         """Somebody changes the largest message that an output takes."""
         self.world.limit(self.random.choice(_OUTPUTS), self.random.choice(_LIMITS))
@@ -388,6 +403,8 @@ class NastyChaos(Chaos):
         faults = self.world.cluster.faults
         faults.append_latency_s, faults.append_failure = at_once, never_fails
         self.find_leaders()
+        for stranger in self.strangers:
+            stranger.leave()
         if not self.cut_tail:
             if self.unborn:
                 self.finish_seed()

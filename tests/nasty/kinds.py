@@ -75,5 +75,8 @@ class Kind(StrEnum):
     RESTORED = "restored-clusters"
     """The cluster is put back to an earlier moment; state folders stay as they are."""
 
+    STRANGERS = "strangers"
+    """Other consumers join the workers' group and commit in it; tools move and delete its offsets."""
+
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""

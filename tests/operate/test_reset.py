@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.driver import GROUP, OUTPUT, WORKER, World
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.mark import Mark
+from twinsieve.pipeline.broker.mark import Mark, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.commands.kafka import reset as reset_command
@@ -72,7 +72,9 @@ def test_planning_moves_nothing_and_applying_keeps_the_mark(cluster: MemoryClust
     moves = plan(SETTINGS, broker, read_targets(["12"]))
     assert cluster.group(WORKERS).offsets == {at: before}
     apply(SETTINGS, broker, moves)
-    assert cluster.group(WORKERS).offsets[at] == before._replace(offset=12)
+    mark = read_mark(before.metadata)
+    assert mark is not None
+    assert cluster.group(WORKERS).offsets[at] == Committed(12, mark._replace(reset=True).text())
 
 
 def test_a_running_group_is_refused_with_what_to_do(cluster: MemoryCluster) -> None:
@@ -152,7 +154,7 @@ def test_an_offset_of_an_earlier_topic_of_that_name_loses_its_mark(cluster: Memo
         "posts[0]: 60 -> 10, in the topic that was created again: all of it counts as new"
     ]
     (move,) = plan(SETTINGS, MemoryBroker(cluster), read_targets(["posts[0]=earliest"]))
-    assert move.after == Committed(10, Mark(cluster.topics["posts"].topic_id, 10, 10).text())
+    assert move.after == Committed(10, Mark(cluster.topics["posts"].topic_id, 10, 10, reset=True).text())
 
 
 def test_all_of_a_topic_that_was_created_again_comes_out_after_a_reset() -> None:
@@ -187,7 +189,7 @@ def test_a_reset_sets_offsets_that_are_gone_and_nothing_comes_out_twice() -> Non
     world.run(60)
     process.terminate()
     world.clock.sleep(20.0)
-    world.cluster.group(WORKERS).offsets.clear()
+    world.forget_offsets(WORKERS)
     settings = Settings(app="t", input=InputSettings(topics=("in",)))
     broker = MemoryBroker(world.cluster)
     apply(settings, broker, plan(settings, broker, read_targets(["earliest"])))

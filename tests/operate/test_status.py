@@ -143,11 +143,16 @@ def test_the_command_ends_with_3_where_something_is_wrong(on_memory: MemoryClust
     assert said["waiting"] == 80
     assert said["inputs"][0]["waiting"] == 40
     assert len(said["problems"]) == 3
-    consumers = [MemoryBroker(on_memory).group_consumer(name, topics) for name, topics in _GROUPS]
-    for consumer in consumers:
-        consumer.poll(0, 1)
+    broker = MemoryBroker(on_memory)
+    for (name, topics), member in zip(_GROUPS, ("a-worker", "a-index"), strict=True):
+        broker.group_consumer(name, topics, member).poll(0, 1)
     assert run("status", "--set", "app=t").code == 0
     assert run("status", "--set", "app=t", "--max-waiting", "79").code == 3
+    other = broker.group_consumer(NAMES.workers, ["posts"])
+    other.poll(0, 1)
+    found = run("status", "--set", "app=t")
+    assert found.code == 3
+    assert "group t.workers has a foreign member" in found.out
 
 
 def test_a_time_that_no_calendar_has_is_shown_as_a_number(on_memory: MemoryCluster, run: Run) -> None:

@@ -103,6 +103,8 @@ EQUAL: dict[str, Value] = {
     "snapshot.restore_bytes": one("restore_bytes"),
     "troubles.trimmed_messages": one("trimmed_messages_total"),
     "troubles.foreign_headers": one("foreign_headers_total"),
+    "troubles.foreign_members": one("foreign_members"),
+    "troubles.foreign_offsets": one("foreign_offsets_total"),
     "troubles.resyncs": one("resyncs_total"),
     "troubles.broker_errors": total("broker_errors_total"),
     "troubles.aborted_transactions": total("aborted_transactions_total"),
@@ -177,14 +179,15 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     for step in OPEN_STEPS:
         metrics.aborts.labels(step.partition(".")[0], step).inc(next(numbers))
     for counter in (
-        *(metrics.trimmed, metrics.foreign, metrics.resyncs, metrics.asides, metrics.gaps),
+        *(metrics.trimmed, metrics.foreign, metrics.foreign_offsets, metrics.resyncs, metrics.asides),
+        metrics.gaps,
         *(metrics.unjudged, metrics.snapshot_failures, metrics.snapshot_bytes, metrics.segment_failures),
     ):
         counter.inc(next(numbers))
     for gauge in (
         *(metrics.pending_bytes, metrics.held_partitions, metrics.unanswered, metrics.window_messages),
         *(metrics.pushed_out, metrics.window_capacity, metrics.sieve_bytes, metrics.mapped_bytes),
-        *(metrics.segments, metrics.waiting_segments),
+        *(metrics.segments, metrics.waiting_segments, metrics.foreign_members),
     ):
         gauge.set(next(numbers))
     for optional in (

@@ -39,7 +39,8 @@ def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int
 
     It asks only the broker, so it works when no process of this app runs; it joins no group and changes
     nothing. The exit code is 0 if nothing is wrong; 3 if no process judges, a partition has no worker, an
-    input topic was created again, or too many messages wait; 1 if the broker does not answer.
+    input topic was created again, a client that is not twinsieve has joined a group of the app, or too many
+    messages wait; 1 if the broker does not answer.
     """
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.messages.spelling import to_json

@@ -33,6 +33,16 @@ def generation_of(metadata: bytes) -> int:
     return int.from_bytes(metadata[len(_MAGIC) : len(_MAGIC) + 4], "little", signed=True)
 
 
+def outside_metadata(group: str) -> bytes:
+    """Group metadata of a client that is no member of the group, as `consumer_group_metadata` of a consumer
+    that has not joined returns them. A consumer made for that alone would have threads and connections.
+
+    Upstream issue: none found.
+    """
+    generation, no_instance = (-1).to_bytes(4, "little", signed=True), b"\x01"
+    return b"".join((_MAGIC, generation, group.encode(), b"\0", b"\0", no_instance))
+
+
 def headers_of(messages: Sequence[Any]) -> list[Sequence[Header]]:
     """The headers of each message; if a name is not UTF-8, one header whose name cannot be sent.
 

@@ -14,7 +14,7 @@ from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.records import AbortableError, Committed, Messages, Partition
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cause, code_of
-from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction
+from twinsieve.pipeline.kafka.confluent.patches import error_of_open_transaction, outside_metadata
 from twinsieve.pipeline.kafka.confluent.producers import CLOSE_S, note_time, producer_options, put_all, shut
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
 
@@ -145,6 +145,9 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         # librdkafka exceeds its own limit while it looks for a coordinator that has left the cluster
         # (librdkafka issue 5456).
         self._call("offsets", send, self._life_s + _GRACE_S)
+
+    def _outside(self, group: str) -> bytes:
+        return outside_metadata(group)
 
     def _commit(self) -> None:
         deadline = time.monotonic() + self._deadline_s

@@ -188,9 +188,17 @@ class PythonAdmin(KafkaAdmin):
         offsets = {Partition(key.topic, key.partition): int(row.offset) for key, row in answers.items()}
         return {partition: offsets.get(partition, -1) for partition in times_ms}
 
-    def group_offsets(self, group: str, *, stable: bool = True) -> dict[Partition, Committed]:
+    def group_offsets(
+        self, group: str, partitions: Collection[Partition] | None = None, *, stable: bool = True
+    ) -> dict[Partition, Committed]:
         ask_for_stable_offsets(self._client, stable=stable)
-        answers = self._ask(f"offsets of group {group}", lambda: self._client.list_group_offsets(group))
+        wanted = {group: None if partitions is None else [TopicPartition(*part) for part in partitions]}
+        # A worker asks for some partitions, and repeats that anyway.
+        answers = self._ask(
+            f"offsets of group {group}",
+            lambda: self._client.list_group_offsets(wanted),
+            early=partitions is not None,
+        )
         return {
             Partition(key.topic, key.partition): committed_of(row.offset, row.metadata)
             for key, row in answers.get(group, {}).items()
@@ -223,7 +231,12 @@ class PythonAdmin(KafkaAdmin):
             return rows
 
         return {
-            row["member_id"]: GroupMember(row["group_instance_id"], _share(row["member_assignment"]))
+            row["member_id"]: GroupMember(
+                row["group_instance_id"],
+                _share(row["member_assignment"]),
+                row["client_id"] or "",
+                (row["client_host"] or "").removeprefix("/"),
+            )
             for row in self._ask(f"members of group {group}", ask)
         }
 

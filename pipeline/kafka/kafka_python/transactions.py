@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from kafka import TopicPartition, errors
+from kafka.structs import ConsumerGroupMetadata
 
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -20,7 +21,12 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
-from twinsieve.pipeline.kafka.kafka_python.patches import append_batches, cut_off, first_error
+from twinsieve.pipeline.kafka.kafka_python.patches import (
+    append_batches,
+    coordinator_of,
+    cut_off,
+    first_error,
+)
 from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.kafka_python.reading import offset_and_metadata
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
@@ -47,6 +53,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._access = access
         self._id = transactional_id
         self._futures: list[Any] = []
+        self._coordinators: dict[str, Any] = {}
         self._sent_last: tuple[Any, float] | None = None
         """The last message of the open transaction, and when it was sent."""
         try:
@@ -125,7 +132,11 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             TopicPartition(*part): offset_and_metadata(committed) for part, committed in offsets.items()
         }
         send = partial(self._producer.send_offsets_to_transaction, targets, metadata)
-        self._call("offsets", send, self._life_s)
+        with coordinator_of(self._producer, metadata.group_id, self._coordinators):
+            self._call("offsets", send, self._life_s)
+
+    def _outside(self, group: str) -> ConsumerGroupMetadata:
+        return ConsumerGroupMetadata(group)
 
     def _commit(self) -> None:
         self._call("commit", self._flush_and_commit, self._deadline_s)
