@@ -28,6 +28,7 @@ from tests.model.chaos import ACTIONS, Actions, Chaos
 from tests.model.checker import check_output, check_seeded, rebuild
 from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
+from tests.nasty.refusing import accept, produce_refused, refuse
 from tests.nasty.seeding import Seeding
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
@@ -224,6 +225,12 @@ class NastyChaos(Chaos):
             actions.append((4, self.jump))
         if Kind.COMPACTION in self.kinds:
             actions.append((4, self.compact))
+        if Kind.REFUSING in self.kinds:
+            actions += [
+                (2, lambda: refuse(self.world, self.random)),
+                (1, lambda: accept(self.world)),
+                (4, lambda: produce_refused(self.world, self.random, self.texts())),
+            ]
         if Kind.LIMITS in self.kinds:
             actions += [(2, self.set_limit), (4, self.produce_large)]
         return actions
@@ -383,6 +390,7 @@ class NastyChaos(Chaos):
         """The dust settles."""
         faults = self.world.cluster.faults
         faults.append_latency_s, faults.append_failure = at_once, never_fails
+        accept(self.world)
         self.find_leaders()
         if not self.cut_tail:
             if self.unborn:

@@ -69,5 +69,8 @@ class Kind(StrEnum):
     REFUSED = "refused-transactions"
     """The broker refuses transactions, several one after the other."""
 
+    REFUSING = "refused-messages"
+    """An output refuses single messages, for their key or for a reason that nobody can ask for."""
+
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""
