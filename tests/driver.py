@@ -7,6 +7,7 @@ replaced. The clock moves only by polls that find nothing and by hand.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -17,9 +18,10 @@ from typing import NamedTuple
 from tests.configs import emit_config, index_config, worker_config
 from tests.memory.broker import CrashError, LocalClock, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
-from tests.model.history import Cause, History
+from tests.model.history import Cause, History, Refuses
 from tests.stored import hash_sieves, snapshots_at
 from tests.twins import HashSieve, Later, TinyScheme
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import moved, on_record
 from twinsieve.pipeline.broker.names import Names
@@ -243,6 +245,23 @@ class World:
         self.cluster.topics[topic].settings["max.message.bytes"] = str(most)
         self.history.limit(most)
 
+    def compact_output(self, topic: str) -> None:
+        """Somebody has an output compacted, so that it refuses messages without a key."""
+        self.cluster.topics[topic].settings["cleanup.policy"] = "compact"
+        self.history.refuse(lambda key, _: key is None)
+
+    def refuse(self, topic: str, refuses: Refuses) -> None:
+        """From now on an output refuses such messages, and nothing that clients can ask for says so."""
+        before = self.cluster.faults.refuses_record
+
+        def answer(name: str, key: bytes | None, value: bytes | None) -> str | None:
+            return (
+                "a policy forbids it" if name == topic and refuses(key, value) else before(name, key, value)
+            )
+
+        self.cluster.faults.refuses_record = answer
+        self.history.refuse(refuses)
+
     def trim_log(self, before: int) -> None:
         """Retention on the fingerprint log."""
         log = self.cluster.log(LOG)
@@ -404,6 +423,7 @@ class Process:
     gaps: int = 0
     notices: list[str] = field(default_factory=list)
     refused: dict[Partition, Refused] = field(default_factory=dict)
+    skipped: Counter[DeadLetterReason] = field(default_factory=Counter)
     _inside: bool = False
     pace: Pace = field(init=False)
     """Outlives an index, as in a loop of the service."""
@@ -465,7 +485,7 @@ class Process:
             if self.worker is None:
                 self.worker = self._make_worker()
                 self.worker.refused.update(self.refused)
-            self.worker.step(timeout_s)
+            self.skipped.update(self.worker.step(timeout_s).skipped)
             self.notices += self.worker.notices
             self.worker.notices.clear()
         except AbortableError:

@@ -27,6 +27,8 @@ class DeadLetterReason(StrEnum):
     BAD_HEADER = "bad_header"
     NO_KEY_NO_VALUE = "no_key_no_value"
     BAD_TIMESTAMP = "bad_timestamp"
+    NO_KEY = "no_key"
+    REFUSED = "refused"
 
 
 _BY_NAME = {reason.value: reason for reason in DeadLetterReason}

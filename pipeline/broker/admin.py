@@ -42,6 +42,11 @@ class TopicInfo:
         return self.number("max.message.bytes", DEFAULT_MESSAGE_BYTES)
 
     @property
+    def compacts(self) -> bool:
+        """Whether its messages are compacted by key, so that it refuses messages without a key."""
+        return "compact" in self.settings.get("cleanup.policy", "")
+
+    @property
     def stamps(self) -> bool:
         """Whether its messages get the time at which the broker writes them, in place of their own."""
         return self.settings.get("message.timestamp.type") == "LogAppendTime"

@@ -58,6 +58,11 @@ class UnstableError(AbortableError):
     """
 
 
+class RefusedRecordError(AbortableError):
+    """A topic refuses a record of this attempt for what the record is (no key, its size, its time, a check of
+    the broker), so the same record is refused again. Which record it is, is not known."""
+
+
 class TruncatedError(AbortableError):
     """A partition has lost messages that were read, or that come before a read position, through an unclean
     leader election or a power cut. Other messages may have taken their offsets."""

@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError, Partition
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    FatalError,
+    MovedOnError,
+    Partition,
+    RefusedRecordError,
+)
 
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
 REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
@@ -27,6 +34,7 @@ class Meaning(Enum):
     EPOCH_OVER = "; the transaction timed out, or another process uses this transactional id"
     FINISHED = "; this client cannot be used any more"
     MOVED_ON = "; the consumer group has rebalanced since"
+    REFUSED_RECORD = "; the topic refuses a message for what it is"
     FAILED = ""
     """This attempt failed; the client can be used for another attempt."""
 
@@ -55,6 +63,8 @@ class ErrorRules:
         message = f"{doing}: {self.reason(error)}{meaning.value}"
         if meaning is Meaning.MOVED_ON:
             return MovedOnError(message)
+        if meaning is Meaning.REFUSED_RECORD:
+            return RefusedRecordError(message)
         if meaning is Meaning.FAILED:
             return AbortableError(message)
         return FatalError(message, fenced=meaning is Meaning.MEMBER_FENCED, denied=meaning is Meaning.DENIED)

@@ -101,17 +101,23 @@ class Limits:
         small = min(max_bytes, self._client_bytes) - _BATCH_BYTES
         stamps = messages.timestamps_ms
         timely = oldest <= min(stamps, default=oldest) and max(stamps, default=newest) <= newest
-        if timely and _all_at_most(messages, small):
+        needs_key = info.compacts
+        keyed = not needs_key or None not in messages.keys
+        if timely and keyed and _all_at_most(messages, small):
             return {}
         reasons: dict[int, DeadLetterReason] = {}
         rows = zip(messages.keys, messages.values, messages.headers, messages.timestamps_ms, strict=True)
         for row, (key, value, headers, stamp) in enumerate(rows):
             timely = stamp < 0 or oldest <= stamp <= newest
-            if timely and value is not None and _bytes_at_most(key, value, headers) <= small:
+            keyless = needs_key and key is None
+            small_enough = value is not None and _bytes_at_most(key, value, headers) <= small
+            if timely and small_enough and not keyless:
                 continue
             reason = self._reason(key, value, headers, max_bytes)
             if reason is None and not timely:
                 reason = DeadLetterReason.BAD_TIMESTAMP
+            if reason is None and keyless:
+                reason = DeadLetterReason.NO_KEY
             if reason is not None:
                 reasons[row] = reason
         return reasons

@@ -19,6 +19,7 @@ from twinsieve.pipeline.broker.records import (
     Messages,
     MovedOnError,
     Partition,
+    RefusedRecordError,
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
@@ -52,8 +53,8 @@ class KafkaTransactionalProducer(Client):
     They decide which calls are refused before the library sees them, which errors make the client unusable,
     and whether another process has taken the slot (the transactional id).
 
-    Subclasses make `_producer` and implement its calls. If a topic refused a batch for its size, a new
-    `_producer` with smaller batches is made for the next transaction.
+    Subclasses make `_producer` and implement its calls. If a topic refused a batch, a new `_producer` is made
+    for the next transaction, with smaller batches if their size was the cause.
     """
 
     _producer: Any
@@ -65,9 +66,11 @@ class KafkaTransactionalProducer(Client):
     ) -> None:
         settings = access.settings
         self._limits = access.limits
+        self._topics = frozenset(topics)
         self._batches = BatchBytes(access.limits, topics)
-        self._is_too_large = False
-        """True if a topic has refused a batch of this producer's size."""
+        self._is_spent = False
+        """True if a topic has refused a batch. Batches behind it arrive out of sequence, those of the next
+        transaction too, so a new producer is needed."""
         self._clock = access.clock
         self._errors = errors
         self._unfinished: tuple[type[Exception], ...] = (*errors.raised, DeadlineError)
@@ -88,7 +91,7 @@ class KafkaTransactionalProducer(Client):
 
     def begin(self) -> None:
         self._alive()
-        if self._is_too_large:
+        if self._is_spent:
             self._replace()
         self._call("begin", self._producer.begin_transaction)
         self._open = True
@@ -140,7 +143,7 @@ class KafkaTransactionalProducer(Client):
         """
         self._end()
         self._make()
-        self._is_too_large = False
+        self._is_spent = False
 
     @abstractmethod
     def _make(self) -> None:
@@ -198,11 +201,13 @@ class KafkaTransactionalProducer(Client):
 
     def _fail(self, doing: str, refusal: Exception) -> NoReturn:
         error = self._first(refusal)
-        if self._errors.too_large(error) and not self._is_too_large:
+        if self._errors.too_large(error) and not self._is_spent:
             self._batches.refused()
-            self._is_too_large = True
         doing = self._where(doing, error)
         broker_error = self._errors.translated(error, f"{self._name}: {doing}")
+        if isinstance(broker_error, RefusedRecordError):
+            self._limits.forget(self._topics)  # somebody may just have changed them
+            self._is_spent = True
         if isinstance(broker_error, FatalError):
             stale = self._membership is not None and self._membership.is_stale()
             if broker_error.fenced and stale:

@@ -262,11 +262,8 @@ def _doubtful(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[Topi
             f"has {info.partitions} partitions, the input {come}; partitions are chosen by "
             "key, so messages without a key lose their order; give it as many partitions as the input"
         )
-    if "compact" in info.settings.get("cleanup.policy", "delete"):
-        yield (
-            "cleanup.policy is compact, which refuses messages without a key "
-            "and drops older ones of a key; set it to delete"
-        )
+    if info.compacts:
+        yield _compacted(settings, info)
     for source in inputs:
         if info.message_bytes < source.message_bytes:
             yield (
@@ -279,6 +276,18 @@ def _doubtful(settings: Settings, plan: Plan, info: TopicInfo, inputs: list[Topi
                 f"refuses timestamps more than {_span(ahead_ms)} ahead, {source.name} takes them; "
                 "raise message.timestamp.after.max.ms, or such messages become dead letters"
             )
+
+
+def _compacted(settings: Settings, info: TopicInfo) -> str:
+    dead_letter = settings.output.dead_letter
+    if info.name == dead_letter:
+        fate = "dead letters without a key get their place as key"
+    else:
+        fate = "those become dead letters (no_key)" if dead_letter else "those are lost, and counted (no_key)"
+    return (
+        "cleanup.policy is compact, which refuses messages without a key "
+        f"and drops older ones of a key; {fate}; set it to delete"
+    )
 
 
 def _safety(settings: Settings, info: TopicInfo) -> Iterator[str]:

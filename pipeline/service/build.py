@@ -112,6 +112,7 @@ class Builder:
                 origin_header=output.origin_header,
                 kept_apart_header=output.kept_apart_header,
                 null_value=source.null_value,
+                on_refused=output.on_refused,
                 emit=self.emit,
             ),
             member=names.member(self.slot, self.job),

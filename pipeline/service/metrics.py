@@ -100,6 +100,11 @@ class Metrics:
             "Messages that could not be judged or sent on, by reason. Alert on growth.",
             ["reason"],
         )
+        self.skipped = counter(
+            "twinsieve_skipped_messages",
+            "Messages that no output took, not even as a dead letter, by reason. Each is lost. Alert on any.",
+            ["reason"],
+        )
         self.foreign = counter(
             "twinsieve_foreign_headers",
             "Headers of the input that look like twinsieve's own; no output gets them.",
@@ -350,6 +355,7 @@ class Metrics:
         labels_of: list[tuple[Counter | Histogram, list[str]]] = [
             (self.messages, [*(kind.name.lower() for kind in Kind), _NO_TEXT]),
             (self.dead_letters, list(DeadLetterReason)),
+            (self.skipped, list(DeadLetterReason)),
             (self.kept_apart, [reason.words for reason in Rule if reason]),
             (self.given_up, list(GivenUp)),
             (self.steps, [step for step in (*WorkerStep, *IndexStep) if step not in WAITING_STEPS]),
@@ -393,6 +399,8 @@ class Metrics:
             self.messages.labels(verdict).inc(count)
         for reason, count in emission.dead.items():
             self.dead_letters.labels(reason).inc(count)
+        for reason, count in emission.skipped.items():
+            self.skipped.labels(reason).inc(count)
         self.foreign.inc(emission.foreign)
         if emission.stamps:
             now_s = self._clock.now_ms() / 1000 - (self._ahead_s.get("worker") or 0.0)

@@ -156,7 +156,7 @@ class _RedrivenConsumer:
             partition,
             pick(records.offsets, rows),
             pick(records.timestamps_ms, rows),
-            pick(records.keys, rows),
+            [_first_key(records, row) for row in rows],
             pick(records.values, rows),
             pick(records.headers, rows),
             pick(records.epochs, rows) if records.epochs else [],
@@ -197,6 +197,13 @@ class _RedrivenConsumer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
+
+
+def _first_key(records: Records, row: int) -> bytes | None:
+    """The key of a dead letter; None if it is the place of the message, which stands for no key in a topic
+    that needs keys."""
+    key = records.keys[row]
+    return None if key == _first_place(records, row) else key
 
 
 def _first_place(records: Records, row: int) -> bytes:

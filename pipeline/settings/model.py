@@ -356,6 +356,11 @@ class OutputSettings(Section):
     dead_letter: OptionalText = setting(
         "posts.dead", "topic for what cannot be read, with the reason; none: only counted"
     )
+    on_refused: Literal["hold", "skip"] = setting(
+        "hold",
+        "what becomes of a message that its topic and dead_letter refuse; hold: its partition waits; "
+        "skip: it is lost, counted and logged",
+    )
     origin_header: Flag = setting(True, "kept messages get the header twinsieve-origin")
     kept_apart_header: Flag = setting(
         False, "those alike to another one get twinsieve-kept-apart: number 9/11"

@@ -20,6 +20,7 @@ from twinsieve.pipeline.worker.emit import unsendable, without_foreign
 from twinsieve.pipeline.worker.openings import Opening
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock, Session
+from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.stages.errors import StateError
 
 ROW_BYTES = 256
@@ -70,6 +71,7 @@ class Asks:
     config: WorkerConfig
     reader: RecordReader
     hook: Hook
+    suspects: Suspects
 
     def start(self, session: Session, opening: Opening) -> None:
         """Send the start block of a session, with which the index learns of the session."""
@@ -119,7 +121,7 @@ class Asks:
         known = []
         for part in parts:
             records, foreign = without_foreign(part.records)
-            refused = self._refused(part.session, records)
+            refused = self._refused(part.session, records) | self._found(records)
             known.append(part._replace(records=records, refused=refused, foreign=foreign))
         read = self.reader.read_all([(part.records, part.refused) for part in known])
         self.hook(WorkerStep.FINGERPRINTED)
@@ -157,6 +159,14 @@ class Asks:
                 f"{self.config.log}: the broker's clock is unknown, because no write was acknowledged in time"
             )
         return unsendable(self.config.emit, records, self.transactor)
+
+    def _found(self, records: Records) -> dict[int, DeadLetterReason]:
+        """Rows that the output topic has refused, although nothing known of it says so."""
+        found, output = self.suspects.of(records.partition), self.config.emit.output
+        if not found:
+            return {}
+        rows = enumerate(records.offsets)
+        return {row: DeadLetterReason.REFUSED for row, offset in rows if output in found.get(offset, {})}
 
     def report(self, session: Session, end: int) -> None:
         """Send a block without rows that ends at offset `end`; it tells the index how far the session has

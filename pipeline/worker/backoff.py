@@ -4,7 +4,7 @@ a failed transaction."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.ports import Clock
@@ -165,6 +165,12 @@ class Refusals:
             before = self.of.get(partition, Refused())
             pause_s = _REFUSED.after(before.pause_s)
             self.of[partition] = Refused(pause_s, min(_MAX_HALVINGS, before.halvings + 1))
+
+    def soon(self, partitions: Iterable[Partition]) -> None:
+        """Note that a topic refused a message of these partitions: they go alone, but after a short pause."""
+        for partition in partitions:
+            before = self.of.get(partition, Refused())
+            self.of[partition] = replace(before, pause_s=before.pause_s or _REFUSED.first_s)
 
     def passed(self, partitions: Iterable[Partition], took_s: float) -> None:
         """Note that a transaction of these partitions succeeded; if it was quick, double their limits."""

@@ -18,9 +18,10 @@ from twinsieve.pipeline.broker.input_position import read_position
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Partition, Records
 from twinsieve.pipeline.messages.columns import pick
-from twinsieve.pipeline.wire.headers import ORIGIN, OWN_HEADERS, REASON
+from twinsieve.pipeline.wire.headers import ORIGIN, OWN_HEADERS, REASON, REFUSAL
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock
+from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.pipeline.worker.verdict_headers import apart_headers, explain_rows, longest_explanation
 from twinsieve.stages.contract import Kind, Verdicts
 from twinsieve.stages.errors import StateError
@@ -31,6 +32,7 @@ class EmitConfig:
     """The topics that messages are written to. No field has a default.
 
     duplicates, dead_letter: None if such messages are not written
+    on_refused: what becomes of a message that the dead letter topic refuses, too
     inputs: topics in which redriven messages were first; empty if the worker reads the input itself
     emit: False in a dry run, which writes no message
     """
@@ -42,6 +44,7 @@ class EmitConfig:
     origin_header: bool
     kept_apart_header: bool
     null_value: Literal["pass", "drop", "dead_letter"]
+    on_refused: Literal["hold", "skip"]
     emit: bool
 
     @property
@@ -51,6 +54,14 @@ class EmitConfig:
         return {name for name in names if name is not None and self.emit}
 
 
+class HeldError(StateError):
+    """The dead letter topic refuses this message, too, and the configuration says to hold its partition."""
+
+    def __init__(self, offset: int, message: str) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
 @dataclass(slots=True)
 class Emission:
     """The messages that one transaction writes, and counts of them.
@@ -58,6 +69,7 @@ class Emission:
     outgoing: messages by topic and partition number; without a number their keys choose the partition
     kinds: number of input messages by verdict; dead: number of dead letters by reason
     no_text: number of unique messages without a text; they are never leaders
+    skipped: number of messages that no topic takes, by reason; losses: a line for the operator on each
     foreign: number of input headers that were removed because they look like ours
     stamps: int64 arrays with the timestamps of input messages that were not emitted before, as far as they
         have one
@@ -67,6 +79,8 @@ class Emission:
     kinds: Counter[Kind] = field(default_factory=Counter)
     no_text: int = 0
     dead: Counter[DeadLetterReason] = field(default_factory=Counter)
+    skipped: Counter[DeadLetterReason] = field(default_factory=Counter)
+    losses: list[str] = field(default_factory=list)
     foreign: int = 0
     stamps: list[NDArray[np.int64]] = field(default_factory=list)
 
@@ -85,6 +99,8 @@ class Emission:
         self.kinds.update(other.kinds)
         self.no_text += other.no_text
         self.dead.update(other.dead)
+        self.skipped.update(other.skipped)
+        self.losses += other.losses
         self.stamps += other.stamps
         self.foreign += other.foreign
 
@@ -161,14 +177,19 @@ class Emitter:
 
     counts: number of partitions of each input and output topic
     transactor: its `unsendable` finds messages that a topic refuses
+    suspects: knows the messages that a topic has refused, although `unsendable` did not find them
     """
 
     config: EmitConfig
     counts: Mapping[str, int]
     transactor: TransactionalProducer
+    suspects: Suspects
 
     def add(self, emission: Emission, block: PendingBlock, ruling: Ruling) -> None:
-        """Add the messages of one answered block, in input order."""
+        """Add the messages of one answered block, in input order.
+
+        raises: HeldError for a message that no topic takes
+        """
         records, kinds = block.records, ruling.verdicts.kinds
         emission.kinds.update(
             {Kind(kind): count for kind, count in enumerate(np.bincount(kinds).tolist()) if count}
@@ -242,6 +263,10 @@ class Emitter:
         more = [*longest_explanation(ruling), _longest_origin(records, rows)]
         plain = replace(messages, headers=original)
         refused = _refused(self.transactor, topic, plain, more, lambda: messages)
+        found = self.suspects.of(records.partition)
+        for place, row in enumerate(rows if found else ()):
+            if topic in found.get(records.offsets[row], {}):
+                refused.setdefault(place, DeadLetterReason.REFUSED)
         sent = rows
         if refused:
             kept = [place for place in range(len(rows)) if place not in refused]
@@ -276,17 +301,21 @@ class Emitter:
         """Add one dead letter: the original message with headers for reason and origin.
 
         If the client or the topic refuses that, leave out the original headers, then also the timestamp, the
-        key and the value, until the rest is accepted.
+        key and the value, until the rest is accepted. A topic that needs keys gets the origin as key.
 
-        raises: StateError if not even that can be written: to continue would lose the message
+        raises: HeldError if not even that can be written
         """
-        emission.dead[reason] += 1
         topic = self.config.dead_letter
         if topic is None:
+            emission.dead[reason] += 1
             return
+        refusals = self.suspects.of(records.partition).get(records.offsets[row], {})
+        said = [words for name, each in refusals.items() if name != topic for words in each]
         why: list[Header] = [(REASON, reason.encode()), _origin_header(records, row)]
+        why += [(REFUSAL, words.encode()) for words in said[:1]]
         key, value = records.keys[row], records.values[row]
         stamp = records.timestamps_ms[row]
+        origin = _origin(records, row)
         tries: list[tuple[bytes | None, bytes | None, Sequence[Header], int]] = [
             (key, value, (*records.headers[row], *why), stamp),
             (key, value, why, stamp),
@@ -294,16 +323,26 @@ class Emitter:
             (None, value, why, NO_TIMESTAMP),
             (None, b"", why, NO_TIMESTAMP),
         ]
-        for attempt in tries:
-            message = Messages()
-            message.add(*attempt)
-            if not self.transactor.unsendable(topic, message):
-                self._send(emission, topic, records, [row], message)
-                return
-        raise StateError(
-            f"{_origin(records, row).decode()}: {reason}, and {topic} refuses even a dead letter without "
-            "key and value; raise max.message.bytes of that topic"
-        )
+        answers = refusals.get(topic, ())
+        if answers:
+            # Nobody knows which part the topic refuses. Leave out what is not needed, but not the value.
+            tries = [(key or origin, value, why, NO_TIMESTAMP)] if len(answers) == 1 else []
+        for own_key, *rest in tries:
+            for attempt_key in (own_key,) if own_key is not None else (None, origin):
+                message = Messages([attempt_key], *([column] for column in rest))  # type: ignore[arg-type]
+                if not self.transactor.unsendable(topic, message):
+                    emission.dead[reason] += 1
+                    self._send(emission, topic, records, [row], message)
+                    return
+        words = f" ({answers[-1]})" if answers else ": it is too large even without key and value"
+        lost = f"{origin.decode()}: {reason}, and {topic} refuses the dead letter{words}"
+        if self.config.on_refused == "hold":
+            raise HeldError(
+                records.offsets[row],
+                f"{lost}; the partition waits: have the topic take it, or set output.on_refused: skip",
+            )
+        emission.skipped[reason] += 1
+        emission.losses.append(f"{lost}; skipped, it is in no topic")
 
 
 def _origin(records: Records, row: int) -> bytes:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.ports import Clock, TransactionalProducer
 from twinsieve.pipeline.broker.records import Committed, Messages, Partition
 from twinsieve.pipeline.worker.answers import Answered
-from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter
+from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter, HeldError
 from twinsieve.pipeline.worker.session import Session
+from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.pipeline.worker.topics import WorkerTopics
 
 _REFRESH_S = 1.0
@@ -23,11 +25,28 @@ class Outgoing:
 
     offsets: input offsets that it commits
     sent: each session with the number of its answered blocks that are in the transaction
+    held: partitions whose next block has a message that no topic takes
     """
 
     emission: Emission = field(default_factory=Emission)
     offsets: dict[Partition, Committed] = field(default_factory=dict)
     sent: list[tuple[Session, int]] = field(default_factory=list)
+    held: dict[Partition, HeldError] = field(default_factory=dict)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The input partitions whose messages are in the transaction."""
+        return [session.partition for session, _ in self.sent]
+
+    @property
+    def rows(self) -> dict[Partition, list[int]]:
+        """Offsets of the messages in the transaction, by input partition."""
+        return {
+            session.partition: [
+                offset for block, _ in islice(session.ready, count) for offset in block.records.offsets
+            ]
+            for session, count in self.sent
+        }
 
 
 class Outbox:
@@ -37,12 +56,18 @@ class Outbox:
     """
 
     def __init__(
-        self, config: EmitConfig, topics: WorkerTopics, transactor: TransactionalProducer, clock: Clock
+        self,
+        config: EmitConfig,
+        topics: WorkerTopics,
+        transactor: TransactionalProducer,
+        clock: Clock,
+        suspects: Suspects,
     ) -> None:
         self._config = config
         self._topics = topics
         self._transactor = transactor
         self._clock = clock
+        self._suspects = suspects
         self._leaderless: Mapping[str, frozenset[int]] = {}
         self._refreshed_s = 0.0
         self.blocked: set[Partition] = set()
@@ -60,20 +85,24 @@ class Outbox:
 
     def prepare(self, taken: Sequence[Answered]) -> Outgoing:
         """The content of one transaction for these answered blocks; of each session only the blocks before
-        the first one that has to wait for a leader.
+        the first one that has to wait for a leader, or that has a message which no topic takes.
 
         raises: as `WorkerTopics.partitions`
         """
         names = self._config.topics
         counts = self._topics.partitions(names.union(self._config.inputs))
         self._leaderless = self._topics.leaderless(names)
-        emitter = Emitter(self._config, counts, self._transactor)
+        emitter = Emitter(self._config, counts, self._transactor, self._suspects)
         outgoing = Outgoing()
         for session, blocks in taken:
             out = 0
             for pending, ruling in blocks:
                 block = Emission()
-                emitter.add(block, pending, ruling)
+                try:
+                    emitter.add(block, pending, ruling)
+                except HeldError as error:
+                    outgoing.held[session.partition] = error
+                    break
                 placed = reachable(block, counts, self._leaderless)
                 if placed is None:
                     self.blocked.add(session.partition)

@@ -42,6 +42,7 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     PollResult,
     Records,
+    RefusedRecordError,
     TruncatedError,
 )
 from twinsieve.pipeline.wire.ruling import Ruling
@@ -55,11 +56,12 @@ from twinsieve.pipeline.worker.answers import (
 from twinsieve.pipeline.worker.asks import Asked, Asks
 from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
 from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
-from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.emit import Emission, HeldError
 from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Openings, truncated
-from twinsieve.pipeline.worker.outbox import Outbox
+from twinsieve.pipeline.worker.outbox import Outbox, Outgoing
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Room, Session
+from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
 from twinsieve.pipeline.worker.waiting import WaitReason, Waits
 
@@ -114,9 +116,10 @@ class Worker:
         clients = self._consumer, self._transactor, self._admin, self._topics
         self._openings = Openings(*clients, clock, broker.clock, config, new_session)
         self._queue = OpeningQueue(clock)
-        self._asks = Asks(self._appender, self._transactor, clock, config, reader, hook)
+        self._suspects = Suspects()
+        self._asks = Asks(self._appender, self._transactor, clock, config, reader, hook, self._suspects)
         self._answers = Answers(broker.reader(), config)
-        self._outbox = Outbox(config.emit, self._topics, self._transactor, clock)
+        self._outbox = Outbox(config.emit, self._topics, self._transactor, clock, self._suspects)
         self._backoff = PollBackoff(clock, ASK_AGAIN_S)
         self._sessions: dict[Partition, Session] = {}
         self._room = Room(self._sessions, config.max_pending, config.max_pending_bytes)
@@ -160,8 +163,9 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether the worker is a member of its group and has a session for each of its partitions, except
-        for partitions that wait for a leader or for an index."""
-        waits = self._queue.leaderless | self._patience.expired.keys()
+        for partitions that wait for a leader, for an index, or for a topic to take a message."""
+        held = {part for part, wait in self.waits.of.items() if wait.reason is WaitReason.REFUSED}
+        waits = self._queue.leaderless | self._patience.expired.keys() | held
         return self._epoch >= 0 and waits.issuperset(self._queue)
 
     @property
@@ -259,6 +263,7 @@ class Worker:
             self._doubted.clear()
             self._outbox.blocked.clear()
             self.waits.keep(polled.assignment)
+            self._suspects.keep(())
             self._queue.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
             # Step 2: make fingerprints and append them to the log.
@@ -334,12 +339,27 @@ class Worker:
             self._ends.query_again(records.partition)
             if session.doubts(records, self._clock.monotonic_s()):
                 self._compare_s = 0.0
+            records = self._few(session, records)
+            if not len(records):
+                continue
             max_rows, max_bytes = self._refusals.at_once([session.partition])
             asked.append(Asked(session, records, min(max_rows, self._patience.rows), max_bytes))
         self._asks.ask(asked)
         self._consumer.pause([each.session.partition for each in asked if self._is_full(each.session)])
 
+    def _few(self, session: Session, records: Records) -> Records:
+        """Of these records as many as the session may send, so that no more messages are judged while one
+        before them may not come out; the others are polled again."""
+        left = max(0, self._suspects.rows(session.partition) - session.pending_rows)
+        if left >= len(records):
+            return records
+        self._consumer.seek(session.partition, records.offsets[left])
+        self._consumer.pause([session.partition])
+        return records.slice(0, left)
+
     def _is_full(self, session: Session, part: int = 1) -> bool:
+        if session.pending_rows >= self._suspects.rows(session.partition):
+            return True
         halvings = self._refusals.halvings([session.partition])
         return self._room.is_full(session, len(self._polled.assignment), part << halvings)
 
@@ -452,7 +472,8 @@ class Worker:
     def _emit(self, membership: Membership) -> None:
         """Emit the answered messages, and commit the offsets after them.
 
-        One transaction holds the messages of all partitions, except for those whose last transaction failed.
+        One transaction holds the messages of all partitions, except for those whose last transaction failed,
+        and those with a message that a topic refuses.
         Each of these gets a transaction of its own, one of them in each round, so that a further failure
         delays no other partition.
         """
@@ -464,15 +485,18 @@ class Worker:
             for session in self._sessions.values()
             if session.ready and session.partition not in blocked
         ]
-        alone = [session for session in ready if failed_last(session.partition)]
-        together = [session for session in ready if not failed_last(session.partition)]
+        parted = {part for part in self._sessions if failed_last(part) or part in self._suspects}
+        alone = [session for session in ready if session.partition in parted]
+        together = [session for session in ready if session.partition not in parted]
         for sessions in (together, sorted(alone, key=lambda session: session.active_s)[:1]):
-            max_rows, max_bytes = self._refusals.at_once([session.partition for session in sessions])
+            partitions = [session.partition for session in sessions]
+            max_rows, max_bytes = self._refusals.at_once(partitions)
+            max_rows = min([max_rows, *map(self._suspects.rows, partitions)])
             self._emit_of(take_answered(sessions, max_rows, max_bytes), membership)
 
     def _emit_of(self, taken: Sequence[Answered], membership: Membership) -> None:
         """Commit one transaction with these blocks, except for blocks that need a partition without a
-        leader."""
+        leader, or that have a message which no topic takes."""
         if not taken:
             return
         self._openings.date(session for session, _ in taken)
@@ -482,26 +506,60 @@ class Worker:
             if outgoing.offsets:
                 self._transact(outgoing.emission, outgoing.offsets, membership)
         except BrokerError as error:
-            self._refuse([session.partition for session, _ in outgoing.sent], error)
+            self._refuse(outgoing, error)
             return
+        self._suspects.passed(outgoing.offsets)
         self._refusals.passed(outgoing.offsets, self._clock.monotonic_s() - began_s)
         self.waits.ended(outgoing.offsets)
         if outgoing.offsets:
             self._queue.recovered()
         self._emitted.count(outgoing.emission)
+        self.notices += outgoing.emission.losses
         for session, count in outgoing.sent:
             if self._on_emitted is not None:
                 for block, ruling in islice(session.ready, count):
                     self._on_emitted(block.records, ruling)
             self._let_go(session, count)
+        for partition, held in outgoing.held.items():
+            self._hold(partition, held)
 
-    def _refuse(self, partitions: Sequence[Partition], error: BrokerError) -> None:
+    def _hold(self, partition: Partition, held: HeldError) -> None:
+        """Let a partition wait, because no topic takes its next message; try again after a growing pause."""
+        dead_letter = self._config.emit.dead_letter
+        self._suspects.hold(partition, held.offset, dead_letter or "")
+        self._refusals.again([partition])
+        self.waits.wait([partition], WaitReason.REFUSED, str(held))
+        if not self._stopping:
+            self._queue.delay([partition], self.refused[partition].pause_s)
+        self._drop([partition], str(held))
+
+    def _search(self, outgoing: Outgoing, error: RefusedRecordError) -> None:
+        """Find out which message of a transaction a topic refuses, or make the next transactions smaller."""
+        rows = outgoing.rows
+        sent = [topic for (topic, _), messages in outgoing.emission.outgoing.items() if len(messages)]
+        is_alone = len(sent) == 1 and sum(map(len, rows.values())) == 1
+        topic = sent[0] if is_alone else ""
+        for partition, offsets in rows.items():
+            if self._suspects.refused(partition, offsets, topic, str(error), is_alone=is_alone):
+                words = self._suspects.of(partition)[offsets[0]][topic][-1]
+                self.notices.append(
+                    f"{partition}@{offsets[0]}: {topic} refuses this message ({words}); no message is "
+                    "dropped for it any more, but those that were do not come out"
+                )
+
+    def _refuse(self, outgoing: Outgoing, error: BrokerError) -> None:
         """Drop the sessions of these partitions after a failed transaction; open new ones after a pause.
 
         raises: the error, unless it is an AbortableError
         """
-        self._refusals.again(partitions)
-        self.waits.wait(partitions, WaitReason.FAILED, str(error))
+        partitions = outgoing.partitions
+        if isinstance(error, RefusedRecordError):
+            self._search(outgoing, error)
+            self._refusals.soon(partitions)
+        else:
+            self._refusals.again(partitions)
+        holds = {part for part, wait in self.waits.of.items() if wait.reason is WaitReason.REFUSED}
+        self.waits.wait([part for part in partitions if part not in holds], WaitReason.FAILED, str(error))
         if not isinstance(error, AbortableError):
             raise error
         self._transactor.abort()

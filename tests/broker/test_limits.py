@@ -25,19 +25,23 @@ _ANY = st.tuples(_TEXT, _TEXT, _HEADERS, _STAMPS)
 
 
 class _Admin:
+    def __init__(self, policy: str) -> None:
+        self._policy = policy
+
     def topics(self, names: list[str], *, settings: bool) -> dict[str, TopicInfo]:
         assert settings
         shown = {"max.message.bytes": "400", "message.timestamp.before.max.ms": "3600000"}
-        shown |= {"message.timestamp.after.max.ms": "3600000"}
+        shown |= {"message.timestamp.after.max.ms": "3600000", "cleanup.policy": self._policy}
         return {name: TopicInfo(name, NO_TOPIC_ID, 1, settings=shown) for name in names}
 
 
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
 @pytest.mark.parametrize("nulls", [True, False])
 @given(rows=st.lists(_PLAIN, max_size=5) | st.lists(_PLAIN | _ANY, max_size=5))
-def test_a_column_is_refused_as_its_rows(nulls: bool, rows: list[Any]) -> None:
+def test_a_column_is_refused_as_its_rows(nulls: bool, policy: str, rows: list[Any]) -> None:
     clock = BrokerClock(lambda: 100.0)
     clock.acknowledged(_NOW_MS, sent_s=99.9)
-    admin: Any = _Admin()
+    admin: Any = _Admin(policy)
     limits = Limits(lambda: admin, clock, 1 << 20, "none", nulls=nulls)
     alone = [Messages(*([column] for column in row)) for row in rows]
     one_by_one = {row: limits.unsendable("out", one) for row, one in enumerate(alone)}
@@ -54,4 +58,5 @@ def test_a_column_is_refused_as_its_rows(nulls: bool, rows: list[Any]) -> None:
         reason = limits._reason(key, value, headers, 400)
         oldest, newest = clock.accepted_ms(limits.of("out"))
         timely = stamp < 0 or oldest <= stamp <= newest
-        assert (row in together) == (reason is not None or not timely)
+        is_keyless = policy != "delete" and key is None
+        assert (row in together) == (reason is not None or not timely or is_keyless)

@@ -335,6 +335,8 @@ def unsendable(
     for row, (key, value) in enumerate(zip(messages.keys, messages.values, strict=True)):
         if len(key or b"") + len(value or b"") > held.max_message_bytes:
             found[row] = DeadLetterReason.TOO_LARGE_FOR_TOPIC
+        elif key is None and held.info.compacts:
+            found[row] = DeadLetterReason.NO_KEY
     return found
 
 

@@ -14,7 +14,14 @@ from tests.memory.log import Entry, Outcome, PartitionLog, Topic, Transaction
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.ports import Clock
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, Messages, Partition
+from twinsieve.pipeline.broker.records import (
+    AbortableError,
+    BrokerError,
+    FatalError,
+    Messages,
+    Partition,
+    RefusedRecordError,
+)
 
 _LEADER_STEP_S = 0.1
 
@@ -145,12 +152,17 @@ class MemoryCluster:
         limit = self.topics[partition.topic].max_message_bytes
         for key, value in zip(messages.keys, messages.values, strict=True):
             if len(key or b"") + len(value or b"") > limit:
-                raise AbortableError(f"{partition}: message exceeds max.message.bytes {limit}")
+                raise RefusedRecordError(f"{partition}: message exceeds max.message.bytes {limit}")
+            if key is None and self.topics[partition.topic].info.compacts:
+                raise RefusedRecordError(f"{partition}: compacted topic cannot accept message without key")
+            why = self.faults.refuses_record(partition.topic, key, value)
+            if why is not None:
+                raise RefusedRecordError(f"{partition}: {why}")
         info, now_ms = self.topics[partition.topic].info, self.clock.now_ms()
         oldest, newest = now_ms - info.accepted_ms("before"), now_ms + info.accepted_ms("after")
         for stamp in messages.timestamps_ms:
             if stamp >= 0 and not oldest <= stamp <= newest:
-                raise AbortableError(
+                raise RefusedRecordError(
                     f"{partition}: InvalidTimestamp: {(stamp - now_ms) / 1000:.0f} s from now"
                 )
 

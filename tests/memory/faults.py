@@ -23,6 +23,11 @@ def commits(transactional_id: str, count: int) -> bool:
     return False
 
 
+def takes(topic: str, key: bytes | None, value: bytes | None) -> str | None:
+    """The topic takes every message."""
+    return None
+
+
 @dataclass(slots=True)
 class Faults:
     """The faults of a cluster, each as a real one shows it.
@@ -38,6 +43,9 @@ class Faults:
     refuses_commit: asked at each commit, with the transactional id and the number of messages in it: whether
         the broker refuses the transaction, which then must be aborted.
 
+    refuses_record: asked for each message that is sent in a transaction, with its topic, key and value: the
+        words with which the topic refuses it for what it is; no client knows of it beforehand.
+
     Others need no switch: `MemoryCluster.reachable`, `delete` and `create`; `PartitionLog.trim` (retention)
     and `truncate`; a hook that lets time pass, or other processes act, is a process that stalls in a call.
     """
@@ -46,3 +54,4 @@ class Faults:
     append_latency_s: Callable[[], float] = at_once
     append_failure: Callable[[int], int | None] = never_fails
     refuses_commit: Callable[[str, int], bool] = commits
+    refuses_record: Callable[[str, bytes | None, bytes | None], str | None] = takes

@@ -87,10 +87,10 @@ class Truth:
         return [loss for loss in losses if loss.at_s is None or self.raw.world.wall_ms(loss.at_s) <= by_ms]
 
     def limited(self, place: Place, by_ms: float) -> bool:
-        """Whether an output took less than the message needs, from a moment before this one on."""
+        """Whether an output refused such a message, from a moment before this one on."""
         history, wall_ms = self.raw.world.history, self.raw.world.wall_ms
-        lowered = any(wall_ms(at_s) <= by_ms for at_s in history.limited_s)
-        return lowered and self.raw.messages[place].size > history.least_limit
+        began = any(wall_ms(at_s) <= by_ms for at_s in history.limited_s)
+        return began and history.may_refuse(self.raw.messages[place].entry)
 
     def place_of(self, read: Place) -> Place:
         """Where the message stands that was read at this place.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from enum import StrEnum
 from typing import NamedTuple
 
 from tests.memory.cluster import MemoryCluster
+from tests.memory.log import Entry
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
 from twinsieve.pipeline.broker.records import Committed, Partition
 
 Place = tuple[bytes, int, int]
 """Topic id, partition, offset."""
+
+
+Refuses = Callable[[bytes | None, bytes | None], bool]
+"""Whether an output refuses a message with this key and this value."""
 
 
 class Cause(StrEnum):
@@ -38,7 +43,8 @@ class History:
     """Losses, oldest first, and moments at which nothing was left to do.
 
     skipped: places that an operator's last move leaves out; calm_s: in seconds of the cluster's clock
-    least_limit: smallest `max.message.bytes` that an output ever had; limited_s: when it was set
+    least_limit: smallest `max.message.bytes` that an output ever had
+    limited_s: when an output began to refuse messages that it had taken
     """
 
     def __init__(self, cluster: MemoryCluster, group: str) -> None:
@@ -49,6 +55,7 @@ class History:
         self.calm_s: list[float] = []
         self.least_limit = DEFAULT_MESSAGE_BYTES
         self.limited_s: list[float] = []
+        self._refused: list[Refuses] = []
 
     def recorded(self, at: Partition) -> Committed | None:
         """The offset that the app committed last: what others commit has no text."""
@@ -82,6 +89,16 @@ class History:
         """Note that an output takes no larger message from now on."""
         self.least_limit = min(self.least_limit, most)
         self.limited_s.append(self._cluster.clock.monotonic_s())
+
+    def refuse(self, refuses: Refuses) -> None:
+        """Note that an output refuses such messages from now on."""
+        self._refused.append(refuses)
+        self.limited_s.append(self._cluster.clock.monotonic_s())
+
+    def may_refuse(self, entry: Entry) -> bool:
+        """Whether an output ever refused such a message, for its size or for something else."""
+        size = len(entry.key or b"") + len(entry.value or b"")
+        return size > self.least_limit or any(refuses(entry.key, entry.value) for refuses in self._refused)
 
     def move(self, at: Partition, offset: int) -> None:
         """Note that an operator is about to move the offset of a partition."""

@@ -8,7 +8,7 @@ check with a console consumer, who reads committed, and the operator's diary (`t
 2. Nothing comes out that never stood in the input; it has its bytes, its key and its headers.
 3. Nothing comes out twice.
 4. What is among the duplicates has an equal text in the output, and names a message with such a text.
-5. What is among the dead letters has no readable text, or was too large for an output.
+5. What is among the dead letters has no readable text, or is what an output refused.
 6. A text comes out once; it may once more for each message with it that was lost.
 7. Messages of an input partition keep their order.
 8. When all is calm, a copy of any text is in the output, or has an equal one there: nothing that never came out leads
@@ -57,11 +57,6 @@ class Message(NamedTuple):
     def at(self) -> str:
         """As a person says it."""
         return f"{self.name}[{self.place[1]}]@{self.place[2]}"
-
-    @property
-    def size(self) -> int:
-        """As a topic's limit counts it here."""
-        return len(self.entry.key or b"") + len(self.entry.value or b"")
 
 
 class Fate(NamedTuple):
@@ -112,7 +107,7 @@ class Raw:
         if fate.topic == DEAD and not same:
             # Whatever a limit forbids is left out.
             same = [each for each in there if fate.entry.value in (each.entry.value, b"")]
-            large = [each for each in same if each.size > self.world.history.least_limit]
+            large = [each for each in same if self.world.history.may_refuse(each.entry)]
             # It has the broker's time, as its own is left out too: no message that came later.
             earlier = [each for each in large if each.entry.timestamp_ms <= fate.entry.timestamp_ms]
             same = earlier or large or same
@@ -236,15 +231,15 @@ def _excuse(raw: Raw, message: Message, leaders: list[Message]) -> Cause:
     )
 
 
-def check_dead(raw: Raw, least_limit: int) -> None:
-    """Rule 5; least_limit: the smallest that an output ever had, in bytes of key and value."""
+def check_dead(raw: Raw) -> None:
+    """Rule 5."""
     for place, fates in raw.fates.items():
         message, topics = raw.messages[place], {fate.topic for fate in fates}
         if DEAD in topics:
             why = {dict(fate.entry.headers).get("twinsieve-reason") for fate in fates if fate.topic == DEAD}
-            refused = message.sort is Sort.UNREADABLE or message.size > least_limit
-            assert refused, f"{message.at} is sound and small, and became a dead letter ({why})"
-        if message.sort is Sort.NO_TEXT and message.size <= least_limit:
+            refused = message.sort is Sort.UNREADABLE or raw.world.history.may_refuse(message.entry)
+            assert refused, f"{message.at} is sound, no output refused it, and became a dead letter ({why})"
+        if message.sort is Sort.NO_TEXT and not raw.world.history.may_refuse(message.entry):
             assert topics <= {OUTPUT}, f"{message.at} has no text, and went to {topics}"
         assert message.sort is not Sort.UNREADABLE or topics <= {DEAD}, f"{message.at}: {topics}"
 
@@ -292,7 +287,7 @@ def check_world(
     raw = Raw(world)
     check_standing(raw)
     excused = check_once(raw) + check_dropped(raw, same)
-    check_dead(raw, world.history.least_limit)
+    check_dead(raw)
     if not forgets:
         excused += check_texts(raw)
     if in_order:

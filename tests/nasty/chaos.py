@@ -29,6 +29,7 @@ from tests.model.checker import check_output, check_seeded, rebuild
 from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
 from tests.nasty.restoring import put_back
+from tests.nasty.refusing import accept, produce_refused, refuse
 from tests.nasty.seeding import Seeding
 from tests.nasty.strangers import Stranger, use_tool
 from tests.twins import AtOnce, HashSieve, Later
@@ -233,6 +234,12 @@ class NastyChaos(Chaos):
             actions.append((4, self.compact))
         if Kind.STRANGERS in self.kinds and not self.unborn:
             actions += [(3, self.let_in_stranger), (2, self.use_tool)]
+        if Kind.REFUSING in self.kinds:
+            actions += [
+                (2, lambda: refuse(self.world, self.random)),
+                (1, lambda: accept(self.world)),
+                (4, lambda: produce_refused(self.world, self.random, self.texts())),
+            ]
         if Kind.LIMITS in self.kinds:
             actions += [(2, self.set_limit), (4, self.produce_large)]
         return actions
@@ -402,6 +409,7 @@ class NastyChaos(Chaos):
         """The dust settles."""
         faults = self.world.cluster.faults
         faults.append_latency_s, faults.append_failure = at_once, never_fails
+        accept(self.world)
         self.find_leaders()
         for stranger in self.strangers:
             stranger.leave()

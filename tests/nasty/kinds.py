@@ -78,5 +78,8 @@ class Kind(StrEnum):
     STRANGERS = "strangers"
     """Other consumers join the workers' group and commit in it; tools move and delete its offsets."""
 
+    REFUSING = "refused-messages"
+    """An output refuses single messages, for their key or for a reason that nobody can ask for."""
+
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""

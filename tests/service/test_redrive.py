@@ -293,6 +293,19 @@ def test_a_redriven_message_goes_to_the_partition_of_its_first_place(
             }
 
 
+def test_a_message_without_a_key_comes_out_without_one_when_the_output_takes_it(
+    settings: Settings, cluster: MemoryCluster
+) -> None:
+    for topic in (OUT, DEAD):
+        cluster.topics[topic].settings["cleanup.policy"] = "compact"
+    cluster.write(Partition("posts", 0), Messages([None], [value_of(1)], [()], [1_600_000_000_000]))
+    run_until(settings, cluster, 1)
+    assert [key for key, _, _, _ in columns(cluster, DEAD)] == [b"posts[0]@0"]
+    cluster.topics[OUT].settings["cleanup.policy"] = "delete"
+    assert redrive(settings, cluster, reason=DeadLetterReason.NO_KEY).kinds == {Kind.UNIQUE: 1}
+    assert [(key, value) for key, value, _, _ in columns(cluster, OUT)] == [(None, value_of(1))]
+
+
 def test_a_null_that_was_refused_comes_out_when_it_may(tmp_path: Path, cluster: MemoryCluster) -> None:
     write(cluster, Partition("posts", 0), document_of(1), None)
     run_until(settings_of(tmp_path, null_value="dead_letter"), cluster, 2)

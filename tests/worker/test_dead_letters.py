@@ -15,10 +15,10 @@ from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Messages, Partition, Records
 from twinsieve.pipeline.wire.headers import ORIGIN, REASON, STAGE
 from twinsieve.pipeline.wire.ruling import Result, Ruling
-from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
+from twinsieve.pipeline.worker.emit import Emission, Emitter, HeldError, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
+from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.stages.contract import Kind, Verdicts
-from twinsieve.stages.errors import StateError
 
 _SOURCE = Partition("posts", 3)
 _HEADERS = (("trace", b"1"),)
@@ -45,7 +45,7 @@ def _emitted(refuses: Callable[[Messages], DeadLetterReason | None]) -> Emission
     )
     pending = PendingBlock(50456, 50457, records, {}, 5, unsendable(config, records, transactor))
     emission = Emission()
-    Emitter(config, {}, transactor).add(emission, pending, ruling)
+    Emitter(config, {}, transactor, Suspects()).add(emission, pending, ruling)
     return emission
 
 
@@ -82,11 +82,10 @@ def test_a_message_that_is_too_large_leaves_its_origin() -> None:
     assert (ORIGIN, b"posts[3]@50456") in dead.headers[0]
 
 
-def test_a_message_that_cannot_be_buried_stops_the_worker() -> None:
-    with pytest.raises(
-        StateError, match=r"posts\[3\]@50456: too_large_for_topic, and posts.dead refuses even"
-    ):
+def test_a_message_that_cannot_be_buried_is_held_at_its_place() -> None:
+    with pytest.raises(HeldError, match=r"posts\[3\]@50456: too_large_for_topic") as held:
         _emitted(lambda m: DeadLetterReason.TOO_LARGE_FOR_TOPIC)
+    assert held.value.offset == 50456
 
 
 def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
@@ -104,7 +103,7 @@ def test_dead_letters_of_a_block_stand_in_the_order_of_the_input() -> None:
         )
     )
     emission = Emission()
-    Emitter(config, {}, cast(TransactionalProducer, refusing)).add(
+    Emitter(config, {}, cast(TransactionalProducer, refusing), Suspects()).add(
         emission, PendingBlock(5, 7, records, {1: DeadLetterReason.INVALID_JSON}, 5, {}), ruling
     )
     dead = _dead(emission)
@@ -126,7 +125,7 @@ def test_only_what_does_not_fit_with_its_own_headers_is_refused(spare: int) -> N
     ruling = Ruling(7, 1, Result.JUDGED, 5, 100_001, np.zeros(2, np.uint8), verdicts)
     transactor = cast(TransactionalProducer, RoomFor(room + len(STAGE) + len("exact") + spare))
     emission = Emission()
-    Emitter(config, {}, transactor).add(emission, PendingBlock(5, 100_001, records), ruling)
+    Emitter(config, {}, transactor, Suspects()).add(emission, PendingBlock(5, 100_001, records), ruling)
     written = {topic: messages for (topic, _), messages in emission.outgoing.items()}
     stage, origins = (STAGE, b"exact"), [(ORIGIN, b"posts[3]@5"), (ORIGIN, b"posts[3]@100000")]
     expected = [[*_HEADERS, stage, origins[0]], [stage, origins[1]]]

@@ -21,6 +21,7 @@ from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock
+from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.stages.contract import Bodies, Fingerprints, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge import batch_sieve as sieve_module
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -113,7 +114,7 @@ def test_a_message_takes_the_forms_that_are_listed(root: Path, monkeypatch: Any)
     seen.append(judge._chunk_judge.ring.columns)
 
     emission = Emission()
-    Emitter(config, {}, takes).add(emission, pending, ruling)
+    Emitter(config, {}, takes, Suspects()).add(emission, pending, ruling)
     (out,) = emission.outgoing.values()
     seen.append(out)
     assert out.values[0] is records.values[0]

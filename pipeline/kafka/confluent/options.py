@@ -22,6 +22,12 @@ _FENCED_PRODUCER = (
     KafkaError.INVALID_PRODUCER_EPOCH,
 )
 _MOVED_ON = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.REBALANCE_IN_PROGRESS)
+_REFUSED_RECORD = (
+    KafkaError.INVALID_RECORD,
+    KafkaError.INVALID_TIMESTAMP,
+    # Another message of its batch was refused.
+    KafkaError._INVALID_DIFFERENT_RECORD,
+)
 _NOT_ALLOWED = (
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED,
@@ -150,6 +156,8 @@ def _meaning(error: Exception) -> Meaning:
         return Meaning.FINISHED
     if inner.code() in _MOVED_ON:
         return Meaning.MOVED_ON
+    if _too_large(error) or inner.code() in _REFUSED_RECORD:
+        return Meaning.REFUSED_RECORD
     return Meaning.FAILED
 
 

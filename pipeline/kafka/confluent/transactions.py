@@ -40,7 +40,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         super().__init__(access, transactional_id, ERRORS, topics)
         settings = access.settings
         self._failure: KafkaError | None = None
-        self._topics: set[str] = set()
+        self._sent_to: set[str] = set()
         # Unknown topics may have LogAppendTime; the first report then brings the broker's time.
         tells_time = not topics or any(access.limits.of(topic).stamps for topic in topics)
         self._options = {
@@ -122,17 +122,19 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
     def begin(self) -> None:
         super().begin()
         self._failure = None
-        self._topics.clear()
+        self._sent_to.clear()
 
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
-        self._topics.add(topic)
+        self._sent_to.add(topic)
         now_ms, sent_s = self._clock.now_ms(), time.monotonic()
         on_first = partial(self._on_first_delivery, sent_s)
         put_all(self._producer, topic, partition, messages, self._on_delivery, now_ms, on_first)
         self._producer.poll(0)
 
     def _on_delivery(self, error: KafkaError | None, _: object) -> None:
-        self._failure = self._failure or error
+        # Of a batch with a refused message, the reports of the others say only that it was not their fault.
+        if self._failure is None or self._failure.code() == KafkaError._INVALID_DIFFERENT_RECORD:
+            self._failure = error or self._failure
 
     def _on_first_delivery(self, sent_s: float, error: KafkaError | None, message: Any) -> None:
         self._on_delivery(error, message)
@@ -183,7 +185,7 @@ class ConfluentTransactionalProducer(KafkaTransactionalProducer):
         if code_of(error) != KafkaError.TOPIC_AUTHORIZATION_FAILED:
             return doing
         # librdkafka does not name the refused topic; it may be the topic of an earlier call. So name all.
-        return f"{doing.partition(' to ')[0]} to {', '.join(sorted(self._topics))}"
+        return f"{doing.partition(' to ')[0]} to {', '.join(sorted(self._sent_to))}"
 
     def _first(self, error: Exception) -> Exception:
         """The error that made the transaction fail, if librdkafka reported only the failure; else `error`.

@@ -128,6 +128,8 @@ def _meaning(error: Exception) -> Meaning:
         return Meaning.FINISHED
     if isinstance(error, _MOVED_ON):
         return Meaning.MOVED_ON
+    if _too_large(error) or isinstance(error, errors.InvalidRecordError | errors.InvalidTimestampError):
+        return Meaning.REFUSED_RECORD
     return Meaning.FAILED
 
 

@@ -20,6 +20,7 @@ from twinsieve.pipeline.broker.records import (
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.deadline import DeadlineError
+from twinsieve.pipeline.kafka.errors import Meaning
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import (
     append_batches,
@@ -155,9 +156,9 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
 
     def _abort(self, seconds: float) -> None:
         self._forget_sent()
-        if self._is_too_large:
-            # The batches behind a refused one arrive out of sequence. kafka-python then raises its epoch, and
-            # refuses to abort before that is done. The start of the next producer aborts the transaction.
+        if self._is_spent:
+            # kafka-python raises its epoch when batches arrive out of sequence, and refuses to abort before
+            # that is done. The start of the next producer aborts the transaction.
             # Upstream issue: none found.
             self._replace()
             return
@@ -183,7 +184,8 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
     def _first(self, error: Exception) -> Exception:
         # After the first error all messages on their way fail too, with other errors.
         first = first_error(self._producer)
-        if first is None or ERRORS.too_large(error):
+        if first is None or ERRORS.meaning(error) is Meaning.REFUSED_RECORD:
             return error
         is_unspecific = type(error) is errors.KafkaError and isinstance(first, errors.AuthorizationError)
-        return first if is_unspecific or ERRORS.too_large(first) else error
+        is_refused = ERRORS.meaning(first) is Meaning.REFUSED_RECORD
+        return first if is_unspecific or is_refused else error
