@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
 
 GRANT = "grant it (twinsieve topics acls prints what is needed)"
 REFUSED_TIME = "the broker refuses the time of a message; `twinsieve topics check` says what to alter"
@@ -69,18 +69,3 @@ class ErrorRules:
             yield
         except self.raised as error:
             raise self.translated(error, doing) from error
-
-
-def undecodable(partition: Partition, offset: int, why: str, after: int | None = None) -> BrokerError:
-    """The error for a batch that cannot be decoded; it ends the process.
-
-    It is not retryable: reading the batch again would fail again, and skipping it would lose it silently.
-
-    why: one line; after: the first offset after the damaged batch, None if it is not known
-    """
-    past = "OFFSET" if after is None else after
-    return BrokerError(
-        f"{partition}@{offset}: cannot be decoded ({why}); repair the topic, or skip and lose the "
-        f"messages of this batch: twinsieve reset --to '{partition}={past}'",
-        retryable=False,
-    )
