@@ -108,6 +108,11 @@ class Metrics:
             "twinsieve_trimmed_messages",
             "Input offsets that retention took before they were judged, once each. Alert on growth.",
         )
+        self.skipped = counter(
+            "twinsieve_skipped_messages",
+            "Input offsets of batches that could not be read and were skipped, once each, when the offset "
+            "behind them is committed. Alert on growth.",
+        )
         self.delay = DelayHistogram(
             registry,
             "twinsieve_end_to_end_seconds",
@@ -473,8 +478,9 @@ class Metrics:
         """Add the worker's own counts since the last call to the metrics, and set them back to 0."""
         self.resyncs.inc(worker.resyncs)
         self.trimmed.inc(worker.trimmed)
+        self.skipped.inc(worker.skipped)
         self.rebalances.labels("worker").inc(worker.rebalances)
-        worker.resyncs = worker.trimmed = worker.rebalances = 0
+        worker.resyncs = worker.trimmed = worker.skipped = worker.rebalances = 0
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
         """Set the sizes of topics in bytes. sizes: by topic, without topics of unknown size"""

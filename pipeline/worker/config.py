@@ -61,6 +61,7 @@ class WorkerConfig:
     check_s: float
     start: Literal["earliest", "latest"]
     trimmed: Literal["stop", "continue"]
+    on_unreadable: Literal["hold", "skip"]
 
 
 class WorkerStep(StrEnum):
