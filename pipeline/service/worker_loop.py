@@ -13,10 +13,13 @@ from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.waiting import Wait
 from twinsieve.pipeline.worker.worker import Worker
 
 _log = logging.getLogger("twinsieve")
 _FINISH_S = 20.0
+_WAITS_S = 2.0
+"""A partition that emits nothing for this long is reported. A transaction that fails once is not."""
 _CHECKS = 4
 """A partition has stalled if this many checks in a row, seconds apart, find the same read position."""
 
@@ -35,8 +38,25 @@ class WorkerLoop(Loop):
         self._builder = builder
         self._index = index
         self._worker: Worker | None = None
+        self._is_member = False
+        self._waits: list[Wait] = []
         self._stalls = StallDetector()
         self._refused: dict[Partition, Refused] = {}
+
+    @property
+    def remark(self) -> str:
+        """Which partitions emit nothing, and why."""
+        worker = self._worker
+        return "; ".join(worker.waits.lasting(_WAITS_S)) if worker is not None else ""
+
+    @property
+    def why_not_ready(self) -> str:
+        begins = "opens its partitions" if self._is_member else "joins its group"
+        return super().why_not_ready or begins
+
+    @property
+    def _tries_parts(self) -> bool:
+        return bool(self.remark)
 
     def _step(self) -> None:
         if self._worker is None:
@@ -45,7 +65,12 @@ class WorkerLoop(Loop):
             self._stalls = StallDetector()
         worker = self._worker
         self._count(worker.step(POLL_S))
-        self._is_ready = worker.ready
+        self._is_ready, self._is_member = worker.ready, worker.is_member
+        waits = list(worker.waits.of.values())
+        if waits != self._waits:
+            # At once: the next step may take long.
+            self._waits = waits
+            self._metrics.set_waits(waits)
         self._take_notes(worker)
 
     def _take_notes(self, worker: Worker) -> None:
@@ -64,10 +89,8 @@ class WorkerLoop(Loop):
 
     def _query_lag(self) -> None:
         if self._worker is not None:
-            progress = self._worker.progress()
-            self._metrics.set_lags(progress)
-            ends = {partition: self._reads_to(partition, end) for partition, (_, end) in progress.items()}
-            unread = self._worker.unread(ends)
+            ends = self._worker.ends().items()
+            unread = self._worker.unread({part: self._reads_to(part, end) for part, end in ends})
             still = self._stalls.stalled(unread, waiting=self._worker.unanswered > 0)
             if still:
                 raise FatalError(

@@ -121,6 +121,7 @@ class Worker:
         self.resyncs = 0
         self.trimmed = 0
         self.skipped = 0
+        self.read = 0
         self.rebalances = 0
 
     @property
@@ -146,12 +147,17 @@ class Worker:
         return self._epoch >= 0 and waits.issuperset(self._queue)
 
     @property
-    def waiting_for_leader(self) -> int:
-        """Number of input partitions that wait because a partition has no leader."""
-        return len(self._queue.leaderless | self._outbox.blocked)
+    def is_member(self) -> bool:
+        """Whether the worker has joined its group."""
+        return self._epoch >= 0
 
-    def progress(self) -> dict[Partition, tuple[int, int]]:
-        """For each partition whose end is known: the offset up to which it is emitted, and its end.
+    @property
+    def assigned(self) -> int:
+        """Number of input partitions that the group has assigned to this worker."""
+        return len(self._polled.assignment)
+
+    def ends(self) -> dict[Partition, int]:
+        """End offset of each partition that has a session and whose end is known.
 
         raises: BrokerError when no broker answers, even if the worker has no partition
         """
@@ -160,9 +166,7 @@ class Worker:
         ends = self._ends.of(queried)
         if queried and not ends:
             raise AbortableError(f"ends of {', '.join(map(str, queried))}: no broker answers")
-        return {
-            part: (self._sessions[part].emitted, end) for part, end in ends.items() if part in self._sessions
-        }
+        return {part: end for part, end in ends.items() if part in self._sessions}
 
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Read position and end of each partition that is being read. A position skips control markers and
@@ -352,6 +356,7 @@ class Worker:
             if session is None or not session.reads:
                 continue
             self._ends.query_again(records.partition)
+            self.read += len(records)
             if session.doubts(records, self._clock.monotonic_s()):
                 self._compare_s = 0.0
             max_rows, max_bytes = self._refusals.at_once([session.partition])
