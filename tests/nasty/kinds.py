@@ -69,5 +69,8 @@ class Kind(StrEnum):
     REFUSED = "refused-transactions"
     """The broker refuses transactions, several one after the other."""
 
+    UNREADABLE = "unreadable-batches"
+    """Batches of the input cannot be read for a while; workers wait for them or skip them."""
+
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""
