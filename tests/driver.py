@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tests.configs import emit_config, index_config, worker_config
 from tests.memory.broker import CrashError, LocalClock, ManualClock, MemoryBroker, MemoryCluster
 from tests.memory.log import Entry
-from tests.model.history import Cause, History, Refuses
+from tests.model.history import Cause, History, Place, Refuses
 from tests.stored import hash_sieves, snapshots_at
 from tests.twins import HashSieve, Later, TinyScheme
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
@@ -191,6 +191,12 @@ class World:
     def inputs(self) -> set[str]:
         """Names of every topic that is or was an input."""
         return self._taken_out.union(self.topic_ids)
+
+    @property
+    def left_out(self) -> set[Place]:
+        """Places of the input that nobody owes: an operator moved the offset behind them, or workers may have skipped
+        their batch."""
+        return self.history.skipped | self.history.unreadable
 
     def next_header(self) -> Header:
         """A header that no other message has, so that each can be told in the outputs."""

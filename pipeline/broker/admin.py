@@ -96,6 +96,12 @@ class Admin(Protocol):
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         """End offset of each partition, after records of open transactions too."""
 
+    def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        """Last stable offset of each partition: a read-committed reader cannot read past it.
+
+        Has a short time limit, because the caller asks often.
+        """
+
     def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
         """Bytes on disk of each topic, counting one replica of each partition; topics of which no broker
         reports the size are left out.

@@ -17,9 +17,9 @@ the same tests (tests/broker/): kafka-python and confluent (pipeline/kafka/), an
 **Errors.** Apart from bad arguments, calls raise only these errors, and no call blocks without a time limit:
 `AbortableError`: abort the open transaction, resync (drop what is pending, seek to what is committed, begin
 new sessions), continue. `FatalError`: this client cannot be used any more; close everything, and exit if
-`fenced`, or if `denied` before anything worked, else build new clients. `BrokerError` itself (from `Admin`,
-while connecting, and from a poll of a batch that cannot be decoded): one line that says what is wrong, where,
-and what to do.
+`fenced`, or if `denied` before anything worked, else build new clients. `UnreadableError` (from a poll): one
+partition has a batch that cannot be read. `BrokerError` itself (from `Admin`, and while connecting): one line
+that says what is wrong, where, and what to do.
 
 **Batches.** Messages are passed in columns (`Records`, `Messages`), so that there is no call per message.
 

@@ -72,6 +72,24 @@ class TruncatedError(AbortableError):
         self.partition = partition
 
 
+class UnreadableError(BrokerError):
+    """A batch cannot be read: it is damaged, in an unknown compression, or too large when unpacked.
+
+    Reading it again fails again, and reading on after it loses it, so the caller decides. The partition
+    delivers nothing until its next `seek`; others go on.
+
+    offset: the first one that cannot be read; after: the first one after the batch, None if it is not known
+    """
+
+    def __init__(self, partition: Partition, offset: int, why: str, after: int | None) -> None:
+        super().__init__(
+            f"{partition}@{offset}: cannot be decoded ({why}); repair the topic", retryable=False
+        )
+        self.partition = partition
+        self.offset = offset
+        self.after = after
+
+
 class FatalError(BrokerError):
     """The client cannot be used any more; a new one may work.
 

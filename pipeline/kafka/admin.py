@@ -23,11 +23,9 @@ class KafkaAdmin(Client, Admin):
         """
 
     @abstractmethod
-    def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
-        """Last stable offset of each partition: a read-committed reader cannot read past it.
-
-        Has a short time limit, because the caller asks often.
-        """
+    def batch_end(self, partition: Partition, offset: int) -> int | None:
+        """The offset after the batch that has this offset, without unpacking the batch; None if there is no
+        such batch. raises: BrokerError"""
 
     @abstractmethod
     def remove_member(self, group: str, name: str, member_id: str) -> None:

@@ -12,7 +12,6 @@ from twinsieve.pipeline.broker.records import (
     BrokerError,
     FatalError,
     MovedOnError,
-    Partition,
     RefusedRecordError,
 )
 
@@ -79,18 +78,3 @@ class ErrorRules:
             yield
         except self.raised as error:
             raise self.translated(error, doing) from error
-
-
-def undecodable(partition: Partition, offset: int, why: str, after: int | None = None) -> BrokerError:
-    """The error for a batch that cannot be decoded; it ends the process.
-
-    It is not retryable: reading the batch again would fail again, and skipping it would lose it silently.
-
-    why: one line; after: the first offset after the damaged batch, None if it is not known
-    """
-    past = "OFFSET" if after is None else after
-    return BrokerError(
-        f"{partition}@{offset}: cannot be decoded ({why}); repair the topic, or skip and lose the "
-        f"messages of this batch: twinsieve reset --to '{partition}={past}'",
-        retryable=False,
-    )

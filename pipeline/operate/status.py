@@ -7,21 +7,18 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from twinsieve.pipeline.broker.admin import Admin, TopicInfo
-from twinsieve.pipeline.broker.committed_offsets import read_recorded
-from twinsieve.pipeline.broker.mark import name_topic, read_mark
+from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
 from twinsieve.pipeline.broker.records import (
     NO_TIMESTAMP,
     AbortableError,
-    Committed,
-    GroupMember,
     Partition,
     Records,
+    UnreadableError,
 )
 from twinsieve.pipeline.operate.foreign_members import described, foreign_members
-from twinsieve.pipeline.operate.input_topics import described_inputs
+from twinsieve.pipeline.operate.input_lag import input_lags, member_name, owners
 from twinsieve.pipeline.settings.model import Settings
 
 _NEWEST = 64
@@ -29,6 +26,8 @@ _NEWEST = 64
 _READ_S = 5.0
 _POLL_S = 0.2
 _MOST_RECORDS = 1_000
+_OBSERVE_S = 10.0
+"""For how long a partition may emit nothing although messages wait. A transaction takes less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,8 @@ class InputStatus:
     worker: name of the member that has the partition; None if nobody has it
     recreated: whether the committed offset belongs to an earlier topic of the same name, which was deleted;
         all of the new topic waits then
+    stands_still: whether its messages wait although it has a worker and somebody judges, and none came out
+        while the status was taken
     """
 
     partition: str
@@ -50,6 +51,7 @@ class InputStatus:
     since_ms: int | None
     worker: str | None
     recreated: bool = False
+    stands_still: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,12 @@ class Status:
                 "stop the app, and set the offset to begin at with `twinsieve reset`"
             )
         found += [f"{line}: stop it, nothing of its partitions is judged" for line in self.foreign]
+        still = [one.partition for one in self.inputs if one.stands_still]
+        if still:
+            found.append(
+                f"{_listed(still)}: messages wait, and none came out within {_OBSERVE_S:.0f} s: "
+                "the page /readyz and the log of the worker say why"
+            )
         if most_waiting is not None and self.waiting > most_waiting:
             found.append(f"{self.waiting:,} messages wait, more than {most_waiting:,}")
         return found
@@ -109,44 +117,39 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
     names = Names(settings.app)
     log, decisions = Partition(names.fingerprints, 0), Partition(names.decisions, 0)
     with closing(broker.admin()) as admin, closing(broker.reader()) as reader:
-        infos = described_inputs(settings, admin)
-        inputs = [
-            Partition(name, number)
-            for name in settings.input.topics
-            for number in range(infos[name].partitions)
-        ]
-        internal = admin.topics([log.topic, decisions.topic])
         indexes, workers = admin.members(names.index), admin.members(names.workers)
         foreign = foreign_members(settings.app, admin)
-        committed = read_recorded(admin, names.workers, stable=False)
-        first, end = reader.beginning_offsets(inputs), reader.end_offsets(inputs)
+        lags = input_lags(settings, admin, workers)
+        internal = admin.topics([log.topic, decisions.topic])
+        first, end = reader.beginning_offsets(lags), reader.end_offsets(lags)
         blocks = decided = None
         if internal[log.topic] is not None:
             judged = admin.group_offsets(names.index, stable=False).get(log)
             blocks = max(0, admin.end_offsets([log])[log] - judged.offset) if judged is not None else None
-        old = {at for at in inputs if _is_of_another(committed.get(at), infos[at.topic])}
-        committed = {at: offset for at, offset in committed.items() if at not in old}
-        begins = {at: _begin(committed.get(at), first[at], end[at]) for at in inputs}
+        begins = {at: _begin(lag.committed, first[at], end[at]) for at, lag in lags.items()}
         since = _first_times(reader, {at: offset for at, offset in begins.items() if offset < end[at]}, clock)
         if internal[decisions.topic] is not None:
             decided = _newest_time(reader, decisions, clock)
-    owners = _owners(workers)
+        judge = owners(indexes).get(log)
+        waiting = {at: begins[at] for at, lag in lags.items() if lag.worker and begins[at] < end[at]}
+        still = _standing_still(admin, names.workers, waiting if judge is not None else {}, clock)
     return Status(
         settings.app,
-        _owners(indexes).get(log),
-        sorted(_named(key, member) for key, member in indexes.items() if log not in member.partitions),
-        sorted(_named(key, member) for key, member in workers.items()),
+        judge,
+        sorted(member_name(key, member) for key, member in indexes.items() if log not in member.partitions),
+        sorted(member_name(key, member) for key, member in workers.items()),
         [
             InputStatus(
                 str(at),
-                committed[at].offset if at in committed else None,
+                lag.committed,
                 end[at],
                 max(0, end[at] - begins[at]),
                 since.get(at),
-                owners.get(at),
-                at in old,
+                lag.worker,
+                lag.recreated,
+                at in still,
             )
-            for at in inputs
+            for at, lag in lags.items()
         ],
         blocks,
         decided,
@@ -161,30 +164,33 @@ def status_of(settings: Settings, broker: Broker, clock: Clock) -> Status:
 def judge_of(app: str, admin: Admin) -> str | None:
     """Name of the member that judges; None if nobody does. raises: BrokerError"""
     names = Names(app)
-    return _owners(admin.members(names.index)).get(Partition(names.fingerprints, 0))
+    return owners(admin.members(names.index)).get(Partition(names.fingerprints, 0))
 
 
 def _listed(partitions: list[str]) -> str:
     return ", ".join(partitions[:8]) + (", …" if len(partitions) > 8 else "")
 
 
-def _is_of_another(committed: Committed | None, info: TopicInfo) -> bool:
-    """Whether the offset was committed for an earlier topic of this name."""
-    mark = read_mark(committed.metadata) if committed is not None else None
-    return mark is not None and mark.topic_id != name_topic(info)
-
-
-def _begin(committed: Committed | None, first: int, end: int) -> int:
+def _begin(committed: int | None, first: int, end: int) -> int:
     """Offset of the first message that waits; what retention took does not wait."""
-    return min(end, max(first, committed.offset if committed is not None else first))
+    return min(end, max(first, committed if committed is not None else first))
 
 
-def _owners(members: Mapping[str, GroupMember]) -> dict[Partition, str]:
-    return {at: _named(key, member) for key, member in members.items() for at in member.partitions}
+def _standing_still(
+    admin: Admin, group: str, begins: Mapping[Partition, int], clock: Clock
+) -> set[Partition]:
+    """Those of these partitions of which nothing comes out for _OBSERVE_S; returns sooner if all move.
 
-
-def _named(key: str, member: GroupMember) -> str:
-    return member.name or key
+    begins: offset of the first message that waits
+    """
+    still = set(begins)
+    deadline_s = clock.monotonic_s() + _OBSERVE_S
+    while still and clock.monotonic_s() < deadline_s:
+        committed = admin.group_offsets(group, stable=False)
+        still -= {at for at in still if at in committed and committed[at].offset > begins[at]}
+        if still:
+            clock.sleep(_POLL_S)
+    return still
 
 
 def _first_times(reader: Reader, offsets: Mapping[Partition, int], clock: Clock) -> dict[Partition, int]:
@@ -231,5 +237,7 @@ def _polls(reader: Reader, clock: Clock) -> Iterator[list[Records]]:
     while clock.monotonic_s() < deadline_s:
         try:
             yield reader.poll(_POLL_S, _MOST_RECORDS)
+        except UnreadableError as error:
+            reader.pause([error.partition])  # its first message has no time then
         except AbortableError:
             return

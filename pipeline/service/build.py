@@ -127,6 +127,7 @@ class Builder:
             check_s=CHECK_S,
             start=source.start,
             trimmed=source.trimmed,
+            on_unreadable=source.on_unreadable_batch,
         )
 
     def index_config(self) -> IndexConfig:

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.ports import Clock
-from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.broker.records import BrokerError, Partition
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.seed_order import POLL_MESSAGES
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.waiting import WaitReason
 
 CHECK_S = 1.0
 
@@ -40,6 +41,9 @@ class EndingLoop(WorkerLoop):
 
     def _step(self) -> None:
         super()._step()
+        for wait in self._worker.waits.of.values() if self._worker is not None else ():
+            if wait.reason is WaitReason.UNREADABLE:
+                raise BrokerError(wait.why, retryable=False)
         if self._clock.monotonic_s() - self._checked_s >= CHECK_S:
             self._checked_s = self._clock.monotonic_s()
             self._check()

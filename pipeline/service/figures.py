@@ -177,18 +177,20 @@ class StatusFigures:
 
     def _waiting(self) -> Figures:
         metrics = self._metrics
-        lag, pending = series(metrics.lag), series(metrics.pending)
+        lag, pending, oldest = map(series, (metrics.lag, metrics.pending, metrics.oldest_waiting))
         return {
             "lag_messages": sum(lag.values()) if lag else None,
             "pending_messages": sum(pending.values()),
             "unanswered_blocks": _one(metrics.unanswered),
-            "held_partitions": _one(metrics.held_partitions),
+            "unassigned_partitions": _one(metrics.unassigned_partitions),
+            "reasons": _by_label(metrics.waiting_partitions),
             "partitions": {
                 f"{topic}[{number}]": {
                     "lag_messages": lag.get((topic, number)),
+                    "oldest_s": oldest.get((topic, number)),
                     "pending_messages": pending.get((topic, number)),
                 }
-                for topic, number in sorted({*lag, *pending}, key=lambda at: (at[0], int(at[1])))
+                for topic, number in sorted({*lag, *pending, *oldest}, key=lambda at: (at[0], int(at[1])))
             },
         }
 

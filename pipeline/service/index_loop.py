@@ -85,6 +85,11 @@ class IndexLoop(Loop):
         behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
         return f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
 
+    @property
+    def why_not_ready(self) -> str:
+        index = self._index
+        return super().why_not_ready or (index.phase.now.replace("_", " ") if index is not None else "")
+
     def _failed(self, error: BrokerError) -> None:
         super()._failed(error)
         index = self._index

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from enum import StrEnum
 
 from twinsieve.pipeline.basics.pauses import Pauses
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
@@ -55,7 +56,8 @@ class LoopPhase(StrEnum):
     WORKING = "working"
     """the role has emitted, judged or stood by, and the last step succeeded"""
     RETRYING = "retrying"
-    """the last step failed; the role retries even after a missing permission, which may be granted again"""
+    """the last step failed, or partitions emit nothing and are tried again; the role retries even after a
+    missing permission, which may be granted again"""
     STOPPING = "stopping"
     """the role finishes its open work and begins no new work"""
 
@@ -115,6 +117,8 @@ class Loop(ABC):
         metrics.role.enter(LoopPhase.STARTING, name)
         metrics.begin(name, lambda: self.is_answered)
         self._is_ready = False
+        self._error_line = self._last_step = ""
+        """The error of the last step; empty if the step succeeded."""
         self.error: BaseException | None = None
 
     def stop(self) -> None:
@@ -136,6 +140,12 @@ class Loop(ABC):
     def remark(self) -> str:
         """What an operator should know besides readiness; empty if nothing."""
         return ""
+
+    @property
+    def why_not_ready(self) -> str:
+        """What the role waits for while it is not ready."""
+        silence = "" if self.is_answered else f"no broker answers, last step: {self._last_step or 'none'}"
+        return self.remark or self._error_line or silence
 
     @property
     def is_answered(self) -> bool:
@@ -169,6 +179,7 @@ class Loop(ABC):
     def _on_step(self, step: str) -> None:
         """Record the end of a step as progress, because a whole round may take long."""
         self._turned_s = self._clock.monotonic_s()
+        self._last_step = step
         if step == IndexStep.JUDGED:
             # Judging sends nothing to a broker, so its time does not count as time without an answer.
             self._answered_s = self._turned_s
@@ -227,13 +238,17 @@ class Loop(ABC):
             if self._queries.due_after(self._clock.monotonic_s() - began_s):
                 self._set_gauges()
                 self._query_broker()
-            self._pause_s = 0.0
+            self._pause_s, self._error_line = 0.0, ""
             # A step without messages succeeds even if no broker answers, so success alone does not prove that
             # a broker answers again.
-            if self.phase.now is LoopPhase.RETRYING and self.is_answered and not self._is_aside:
+            tries = self._is_aside or self._tries_parts
+            if self.phase.now is LoopPhase.RETRYING and self.is_answered and not tries:
                 self._enter(LoopPhase.WORKING)
+            elif self.phase.now is LoopPhase.WORKING and self._tries_parts:
+                self._enter(LoopPhase.RETRYING)
         except BrokerError as error:
             self._failed(error)
+            self._error_line = printable(str(error))
             if isinstance(error, FatalError):
                 # A permission that is missing from the start ends the process. One that was withdrawn later
                 # may be granted again, so the role retries.
@@ -271,6 +286,11 @@ class Loop(ABC):
     @property
     def _is_aside(self) -> bool:
         """Whether the role has left its group for a while, so that another process can do its work."""
+        return False
+
+    @property
+    def _tries_parts(self) -> bool:
+        """Whether the role tries a part of its work again and again, although its steps succeed."""
         return False
 
     def _failed(self, error: BrokerError) -> None:  # noqa: ARG002 - for roles that override this

@@ -3,9 +3,12 @@ the moment has no series."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter as Counts
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from prometheus_client import (
@@ -29,7 +32,7 @@ from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, Opt
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
-from twinsieve.pipeline.worker.waiting import WaitReason
+from twinsieve.pipeline.worker.waiting import Wait, WaitReason
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.contract import Flag, Kind
 from twinsieve.stages.differ.rules import Rule, counts_by_name
@@ -43,6 +46,8 @@ OPEN_STEPS = (
     *(IndexStep.BEGUN, IndexStep.DECIDED, IndexStep.ANSWERED, IndexStep.OFFSETS_SENT),
 )
 
+_INPUT_KNOWN_S = 25.0
+"""The gauges of the input are out of date if the last answer is older: two of the longest pauses."""
 _NO_INDEX = "none"
 _NO_TEXT = "no_text"
 
@@ -58,6 +63,20 @@ class ProcessPhase(StrEnum):
     """the roles of the process have begun"""
 
 
+class Waiting(NamedTuple):
+    """What of one input partition has not come out.
+
+    end: its end offset; lag: offsets between the committed offset and the end
+    since_s: monotonic time of the query that first showed the oldest message which has not come out; None if
+        all came out; has_worker: whether a worker has the partition
+    """
+
+    end: int
+    lag: int
+    since_s: float | None
+    has_worker: bool
+
+
 class Metrics:
     """The metrics of one process in their own registry. Label values are only from settings and fixed words.
 
@@ -70,6 +89,8 @@ class Metrics:
         self._answered_s: dict[str, float] = {}
         self._ahead_s: dict[str, float | None] = {}
         self._judges = False
+        self._input_s = -math.inf
+        """When the gauges of the input were set last."""
         # The time at which a counter was created is of no use: every counter is as old as its process.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry = CollectorRegistry()
@@ -77,7 +98,7 @@ class Metrics:
         gauge = partial(Gauge, registry=registry)
         phase = partial(PhaseGauge, registry)
         optional = partial(OptionalGauge, registry)
-        in_worker, in_index = partial(self._is_answered, "worker"), partial(self._is_answered, "index")
+        in_index = partial(self._is_answered, "index")
         self.info = optional(
             "twinsieve_info",
             "1 beside what this process is; joins other metrics to their app.",
@@ -102,7 +123,9 @@ class Metrics:
         )
         self.skipped = counter(
             "twinsieve_skipped_messages",
-            "Messages that no output took, not even as a dead letter, by reason. Each is lost. Alert on any.",
+            "Messages that are lost by a setting, by reason: no output takes them, not even as dead letters "
+            "(output.on_refused: skip), or their batch cannot be read (input.on_unreadable_batch: skip). "
+            "Alert on growth.",
             ["reason"],
         )
         self.foreign = counter(
@@ -112,6 +135,10 @@ class Metrics:
         self.trimmed = counter(
             "twinsieve_trimmed_messages",
             "Input offsets that retention took before they were judged, once each. Alert on growth.",
+        )
+        self.read = counter(
+            "twinsieve_read_messages",
+            "Messages that this process read from the input, again after a failure or a rebalance.",
         )
         self.delay = DelayHistogram(
             registry,
@@ -127,20 +154,41 @@ class Metrics:
         self.pending_bytes = gauge(
             "twinsieve_pending_bytes", "Memory of the messages that wait for their answers."
         )
-        self.held_partitions = gauge(
-            "twinsieve_held_partitions",
-            "Input partitions that wait for a partition without a leader.",
-        )
         self.waiting_partitions = gauge(
             "twinsieve_waiting_partitions",
             "Input partitions of this process that emit nothing, by reason. Alert on anything for minutes.",
             ["reason"],
         )
+        self.assigned_partitions = gauge(
+            "twinsieve_assigned_partitions", "Input partitions that the worker of this process has."
+        )
+        self.input_partitions = optional(
+            "twinsieve_input_partitions",
+            "Partitions of the input topics, as every process sees them; no series before the first answer.",
+            ["topic"],
+        )
+        self.unassigned_partitions = optional(
+            "twinsieve_unassigned_partitions",
+            "Input partitions that no worker has, as every process sees it. Alert on anything for a minute.",
+        )
         self.lag = optional(
             "twinsieve_lag_messages",
-            "Input offsets behind the last emitted message; no series while no broker reports the end.",
+            "Input offsets that have not come out, of all partitions, as every process sees it; no series "
+            "while no broker answers.",
             ["topic", "partition"],
-            is_available=in_worker,
+            is_available=self._is_input_known,
+        )
+        self.input_end = optional(
+            "twinsieve_input_end_offset",
+            "End offsets of all input partitions; they grow as messages arrive.",
+            ["topic", "partition"],
+            is_available=self._is_input_known,
+        )
+        self.oldest_waiting = optional(
+            "twinsieve_oldest_waiting_seconds",
+            "For how long the oldest message that has not come out has been in the input, as far as this "
+            "process has seen it; 0 where all came out. Of all partitions. Alert on minutes.",
+            ["topic", "partition"],
         )
         self.foreign_members = gauge(
             "twinsieve_foreign_members",
@@ -307,6 +355,9 @@ class Metrics:
             "Time of the log that no stored snapshot holds, so that a restart would follow it; series only "
             "where this process judges and there is any. Alert far beyond state.snapshot_every.",
         )
+        self.snapshot_every = optional(
+            "twinsieve_snapshot_every_seconds", "state.snapshot_every, in processes with an index."
+        )
         self.snapshot_stored = optional(
             "twinsieve_snapshot_last_success_timestamp_seconds",
             "When this process stored a snapshot last, in seconds since 1970; no series before the first.",
@@ -352,18 +403,41 @@ class Metrics:
     def _begin_at_zero(self) -> None:
         """Create the series of all fixed labels with value 0. Without this, a query for increases would miss
         the first count."""
-        labels_of: list[tuple[Counter | Histogram, list[str]]] = [
+        labels_of: list[tuple[Counter | Gauge | Histogram, list[str]]] = [
             (self.messages, [*(kind.name.lower() for kind in Kind), _NO_TEXT]),
             (self.dead_letters, list(DeadLetterReason)),
-            (self.skipped, list(DeadLetterReason)),
+            (self.skipped, [*DeadLetterReason, WaitReason.UNREADABLE]),
             (self.kept_apart, [reason.words for reason in Rule if reason]),
             (self.given_up, list(GivenUp)),
+            (self.waiting_partitions, list(WaitReason)),
             (self.steps, [step for step in (*WorkerStep, *IndexStep) if step not in WAITING_STEPS]),
             (self.waits, sorted(WAITING_STEPS)),
         ]
         for metric, labels in labels_of:
             for label in labels:
                 metric.labels(label)
+
+    def _is_input_known(self) -> bool:
+        return self._clock.monotonic_s() - self._input_s < _INPUT_KNOWN_S
+
+    def set_input(self, waiting: Mapping[Partition, Waiting], now_s: float) -> None:
+        """Set the gauges of the input. waiting: all of its partitions; now_s: when the broker was queried"""
+        self._input_s = now_s
+
+        def age(since_s: float | None) -> float:
+            if since_s is None:
+                return 0.0
+            # Between two queries the message may have come out, so its age grows only if they fail.
+            late = self._clock.monotonic_s() - now_s >= _INPUT_KNOWN_S
+            return (self._clock.monotonic_s() if late else now_s) - since_s
+
+        labels = {at: (at.topic, str(at.number)) for at in waiting}
+        topics = Counts(at.topic for at in waiting)
+        self.input_partitions.set({(topic,): count for topic, count in topics.items()})
+        self.unassigned_partitions.set({(): sum(not each.has_worker for each in waiting.values())})
+        self.lag.set({labels[at]: each.lag for at, each in waiting.items()})
+        self.input_end.set({labels[at]: each.end for at, each in waiting.items()})
+        self.oldest_waiting.set({labels[at]: partial(age, each.since_s) for at, each in waiting.items()})
 
     def _is_answered(self, role: str) -> bool:
         return role not in self._answered or self._answered[role]()
@@ -409,26 +483,18 @@ class Metrics:
     def set_pending(self, worker: Worker | None) -> None:
         """Set the gauges of a worker that need no query to a broker. worker: None if there is none"""
         self.unanswered.set(worker.unanswered if worker is not None else 0)
-        self.held_partitions.set(worker.waiting_for_leader if worker is not None else 0)
+        self.assigned_partitions.set(worker.assigned if worker is not None else 0)
         self.pending_bytes.set(worker.pending_bytes if worker is not None else 0)
-        reasons = [wait.reason for wait in worker.waits.of.values()] if worker is not None else []
-        for reason in WaitReason:
-            self.waiting_partitions.labels(reason.value).set(reasons.count(reason))
+        self.set_waits(worker.waits.of.values() if worker is not None else ())
         self.pending.clear()
         for partition, rows in worker.pending_rows.items() if worker is not None else ():
             self.pending.labels(partition.topic, str(partition.number)).set(rows)
-        if worker is None:
-            self.lag.set({})
 
-    def set_lags(self, progress: Mapping[Partition, tuple[int, int]]) -> None:
-        """Set the lags of a worker. progress: for each partition, the offset after the last emitted message,
-        and the end offset"""
-        self.lag.set(
-            {
-                (partition.topic, str(partition.number)): max(0, end - emitted)
-                for partition, (emitted, end) in progress.items()
-            }
-        )
+    def set_waits(self, waits: Collection[Wait]) -> None:
+        """Set how many partitions of the worker wait, by reason."""
+        reasons = [wait.reason for wait in waits]
+        for reason in WaitReason:
+            self.waiting_partitions.labels(reason.value).set(reasons.count(reason))
 
     def set_judging(self, index: Index | None) -> None:
         """Set the gauges of an index that need no query to a broker. index: None if it is not made yet"""
@@ -491,9 +557,12 @@ class Metrics:
         """Add the worker's own counts since the last call to the metrics, and set them back to 0."""
         self.resyncs.inc(worker.resyncs)
         self.trimmed.inc(worker.trimmed)
+        self.skipped.labels(WaitReason.UNREADABLE).inc(worker.skipped)
+        self.read.inc(worker.read)
         self.rebalances.labels("worker").inc(worker.rebalances)
         self.foreign_offsets.inc(worker.foreign_offsets)
-        worker.resyncs = worker.trimmed = worker.rebalances = worker.foreign_offsets = 0
+        worker.resyncs = worker.trimmed = worker.skipped = worker.read = worker.rebalances = 0
+        worker.foreign_offsets = 0
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
         """Set the sizes of topics in bytes. sizes: by topic, without topics of unknown size"""

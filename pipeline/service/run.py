@@ -24,6 +24,7 @@ from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.input_watch import watching_input
 from twinsieve.pipeline.service.loop import Loop, LoopPhase
 from twinsieve.pipeline.service.member_watch import ForeignMembers, watched_members
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
@@ -150,10 +151,13 @@ def run_service(
             who_had=foreign.who_had,
         )
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None
+        if index is not None:
+            metrics.snapshot_every.set({(): settings.state.snapshot_every_ms / 1000})
         indexes: list[Loop] = [index] if index is not None else []
         workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
         status.runs([*workers, *indexes])
         _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot, scheme.scheme_id)
+        stack.enter_context(watching_input(settings, connect, clock, metrics))
         drive(workers, indexes, stop, tick=figures.tick)
 
 
@@ -184,7 +188,8 @@ class _Status:
             return self._start_line
         behind = [loop for loop in self._loops if not loop.ready]
         lines = [
-            f"{loop.name}: {loop.phase.now}, not ready{f' ({loop.remark})' if loop.remark else ''}"
+            f"{loop.name}: {loop.phase.now}, not ready"
+            + (f" ({loop.why_not_ready})" if loop.why_not_ready else "")
             for loop in behind
         ]
         return ", ".join([*lines, *self._of_foreign()] if lines else lines)

@@ -15,6 +15,7 @@ from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.waiting import Wait
 from twinsieve.pipeline.worker.worker import Worker
 
 _log = logging.getLogger("twinsieve")
@@ -24,6 +25,8 @@ _ASK_S = 2.0
 _ASIDE_S = 30.0
 """How long a worker that the index does not understand stays outside its group."""
 _WAITS = "joins its group when the index of this process is restored"
+_WAITS_S = 2.0
+"""A partition that emits nothing for this long is reported. A transaction that fails once is not."""
 _CHECKS = 4
 """A partition has stalled if this many checks in a row, seconds apart, find the same read position."""
 
@@ -42,6 +45,8 @@ class WorkerLoop(Loop):
         self._builder = builder
         self._index = index
         self._worker: Worker | None = None
+        self._is_member = False
+        self._waits: list[Wait] = []
         self._stalls = StallDetector()
         self._refused: dict[Partition, Refused] = {}
         self._group = GroupWatch(clock)
@@ -56,8 +61,13 @@ class WorkerLoop(Loop):
 
     @property
     def remark(self) -> str:
-        """Why it is not in its group."""
-        return "" if self._may_join else self._why_aside or _WAITS
+        """Why it is not in its group; else which partitions emit nothing, and why."""
+        return self._lasting_waits if self._may_join else self._why_aside or _WAITS
+
+    @property
+    def _lasting_waits(self) -> str:
+        worker = self._worker
+        return "; ".join(worker.waits.lasting(_WAITS_S)) if worker is not None else ""
 
     def _ask_to_join(self) -> bool:
         """Whether to join the group. A worker that cannot work joins only if it takes no partition from
@@ -74,6 +84,15 @@ class WorkerLoop(Loop):
             self._may_join = not self._builder.other_workers()
         return self._may_join
 
+    @property
+    def why_not_ready(self) -> str:
+        begins = "opens its partitions" if self._is_member else "joins its group"
+        return super().why_not_ready or begins
+
+    @property
+    def _tries_parts(self) -> bool:
+        return bool(self._lasting_waits)
+
     def _step(self) -> None:
         if not self._may_join and not self._ask_to_join():
             self._stop.wait(POLL_S)
@@ -84,7 +103,12 @@ class WorkerLoop(Loop):
             self._stalls = StallDetector()
         worker = self._worker
         self._count(worker.step(POLL_S))
-        self._is_ready = worker.ready
+        self._is_ready, self._is_member = worker.ready, worker.is_member
+        waits = list(worker.waits.of.values())
+        if waits != self._waits:
+            # At once: the next step may take long.
+            self._waits = waits
+            self._metrics.set_waits(waits)
         self._take_notes(worker)
         if worker.not_understood and self._builder.job == "worker":
             self._leave_to_others(worker)
@@ -122,10 +146,8 @@ class WorkerLoop(Loop):
     def _query_lag(self) -> None:
         if self._worker is not None:
             self._look_at_group(self._worker)
-            progress = self._worker.progress()
-            self._metrics.set_lags(progress)
-            ends = {partition: self._reads_to(partition, end) for partition, (_, end) in progress.items()}
-            unread = self._worker.unread(ends)
+            ends = self._worker.ends().items()
+            unread = self._worker.unread({part: self._reads_to(part, end) for part, end in ends})
             still = self._stalls.stalled(unread, waiting=self._worker.unanswered > 0)
             if still:
                 raise FatalError(

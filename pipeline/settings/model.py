@@ -344,6 +344,9 @@ class InputSettings(Section):
     trimmed: Literal["stop", "continue"] = setting(
         "stop", "input that retention has deleted; continue: go on, and say how much was lost"
     )
+    on_unreadable_batch: Literal["hold", "skip"] = setting(
+        "hold", "hold: its partition waits for it; skip: go on after it, and count what was lost"
+    )
 
 
 class OutputSettings(Section):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from twinsieve.pipeline.broker.ports import Reader
-from twinsieve.pipeline.broker.records import AbortableError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, Partition, UnreadableError
 from twinsieve.pipeline.wire.frame import ForeignVersionError, What
 from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling, session_of
@@ -81,7 +81,12 @@ class Answers:
             session; NotUnderstoodError; RefusedError if the index refuses the session
         """
         by_number = {session.number: session for session in sessions.values()}
-        for records in self._reader.poll(timeout_s, most):
+        try:
+            polled = self._reader.poll(timeout_s, most)
+        except UnreadableError as error:
+            # New sessions read answers from the end on, and the index repeats its verdicts.
+            raise AbortableError(f"{error}; asking again for the answers in it") from error
+        for records in polled:
             for offset, value in zip(records.offsets, records.values, strict=True):
                 session = by_number.get(session_of(value or b""))
                 if session is not None:

@@ -62,6 +62,7 @@ class WorkerConfig:
     check_s: float
     start: Literal["earliest", "latest"]
     trimmed: Literal["stop", "continue"]
+    on_unreadable: Literal["hold", "skip"]
 
     @property
     def record(self) -> str:

@@ -73,6 +73,7 @@ class Session:
     mark: which offsets were emitted, without a gap; reported: the offset up to which the index knows that
     window: number of rows that may wait for answers; grows with each answer
     trimmed: number of offsets that retention deleted before the session began; 0 once they were counted
+    skipped: offsets [first, end) of batches that could not be read, until they were counted
     undated_s: for the first session of a topic: when it was planned, if the mark holds that time by a clock
         that may be wrong; else None
     settled: whether the index has answered, so that it knows the mark with which this session began
@@ -98,6 +99,7 @@ class Session:
     pending_bytes: int = 0
     settled: bool = False
     undated_s: float | None = None
+    skipped: list[range] = field(default_factory=list)
 
     @property
     def reads(self) -> bool:
@@ -195,6 +197,16 @@ class Session:
         """Number of offsets that retention deleted before the session began; 0 from the second call on."""
         trimmed, self.trimmed = self.trimmed, 0
         return trimmed
+
+    def skip(self, first: int, end: int) -> None:
+        """Note that the messages at the offsets [first, end) cannot be read, and are not sent."""
+        self.skipped.append(range(first, end))
+
+    def take_skipped(self, committed: int) -> int:
+        """Number of skipped offsets below the committed one, each counted once."""
+        passed = [offsets for offsets in self.skipped if offsets.stop <= committed]
+        self.skipped = self.skipped[len(passed) :]
+        return sum(map(len, passed))
 
     def mark_with(self, count: int) -> Mark:
         """The mark as it will be when the first `count` answered blocks are emitted, too."""

@@ -91,12 +91,13 @@ class WorkerTopics:
             self.fetch(missing)
         return {name: info.partitions for name, info in self._infos.items()}
 
-    def check_ids(self, sessions: Collection[Session]) -> None:
+    def check_ids(self, sessions: Collection[Session], others: Collection[str] = ()) -> None:
         """Check that the sessions' topics are still the same topics as when the sessions began.
 
+        others: names of topics that must exist, too
         raises: StateError if a topic was deleted and created again; AbortableError if one is deleted
         """
-        infos = self.fetch({session.partition.topic for session in sessions})
+        infos = self.fetch({session.partition.topic for session in sessions}.union(others))
         for session in sessions:
             partition: Partition = session.partition
             if session.mark.topic_id != name_topic(infos[partition.topic]):

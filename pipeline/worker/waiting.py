@@ -6,8 +6,11 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import Partition
+
+_MOST_LISTED = 8
 
 
 class WaitReason(StrEnum):
@@ -48,6 +51,8 @@ class Waits:
     >>> waits.wait([at], WaitReason.LEADER, "posts[0] has no leader")
     >>> waits.of[at]
     Wait(reason=<WaitReason.LEADER: 'no_leader'>, why='posts[0] has no leader', since_s=5.0)
+    >>> waits.lasting(0.0)
+    ['posts[0]: no leader: posts[0] has no leader']
     >>> waits.ended([at], WaitReason.INDEX)
     >>> waits.ended([at])
     >>> waits.of
@@ -63,6 +68,19 @@ class Waits:
         """The partitions that wait."""
         return self._of
 
+    def lasting(self, seconds: float) -> list[str]:
+        """A line for each cause that keeps partitions waiting for at least this long; safe to print. May be
+        called by another thread."""
+        now_s = self._clock.monotonic_s()
+        causes: dict[tuple[WaitReason, str], list[Partition]] = {}
+        for partition, wait in dict(self._of).items():
+            if now_s - wait.since_s >= seconds:
+                causes.setdefault((wait.reason, wait.why), []).append(partition)
+        return [
+            f"{_listed(partitions)}: {reason.replace('_', ' ')}: {printable(why)}"
+            for (reason, why), partitions in causes.items()
+        ]
+
     def wait(self, partitions: Collection[Partition], reason: WaitReason, why: str) -> None:
         """Note that these partitions wait, or still wait, for this reason."""
         for partition in partitions:
@@ -72,12 +90,19 @@ class Waits:
 
     def ended(self, partitions: Collection[Partition], *reasons: WaitReason) -> None:
         """Note that these partitions go on. reasons: if given, only for those that wait
-        for one of them"""
+        for one of them; otherwise for all but those with a batch that cannot be read, because messages before
+        that batch may still be emitted"""
         for partition in partitions:
             wait = self._of.get(partition)
-            if wait is not None and (not reasons or wait.reason in reasons):
+            if wait is not None and wait.reason in (reasons or set(WaitReason) - {WaitReason.UNREADABLE}):
                 del self._of[partition]
 
     def keep(self, partitions: Collection[Partition]) -> None:
         """Forget all partitions but these, because the others belong to another worker now."""
         self._of = {partition: wait for partition, wait in self._of.items() if partition in partitions}
+
+
+def _listed(partitions: list[Partition]) -> str:
+    shown = ", ".join(map(str, sorted(partitions)[:_MOST_LISTED]))
+    more = len(partitions) - _MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -44,6 +44,7 @@ from twinsieve.pipeline.broker.records import (
     Records,
     RefusedRecordError,
     TruncatedError,
+    UnreadableError,
 )
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.answers import (
@@ -63,6 +64,7 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
+from twinsieve.pipeline.worker.unreadable import UnreadableBatches
 from twinsieve.pipeline.worker.waiting import WaitReason, Waits
 
 OnEmitted = Callable[[Records, Ruling], None]
@@ -127,6 +129,7 @@ class Worker:
         self._refusals = Refusals(config.max_emitted, MAX_EMITTED_BYTES, config.transaction_s)
         self.refused = self._refusals.of  # the worker that replaces this one takes them over
         self.waits = Waits(clock)
+        self._unreadable = UnreadableBatches(clock)
         self._doubted: set[Partition] = set()
         self._noted: set[Partition] = set()
         """Partitions that cannot begin yet, and for which the time when they were first seen is committed."""
@@ -142,6 +145,8 @@ class Worker:
         # The caller adds these to its counters and sets them to 0.
         self.resyncs = 0
         self.trimmed = 0
+        self.skipped = 0
+        self.read = 0
         self.rebalances = 0
         self.foreign_offsets = 0
 
@@ -169,12 +174,17 @@ class Worker:
         return self._epoch >= 0 and waits.issuperset(self._queue)
 
     @property
-    def waiting_for_leader(self) -> int:
-        """Number of input partitions that wait because a partition has no leader."""
-        return len(self._queue.leaderless | self._outbox.blocked)
+    def is_member(self) -> bool:
+        """Whether the worker has joined its group."""
+        return self._epoch >= 0
 
-    def progress(self) -> dict[Partition, tuple[int, int]]:
-        """For each partition whose end is known: the offset up to which it is emitted, and its end.
+    @property
+    def assigned(self) -> int:
+        """Number of input partitions that the group has assigned to this worker."""
+        return len(self._polled.assignment)
+
+    def ends(self) -> dict[Partition, int]:
+        """End offset of each partition that has a session and whose end is known.
 
         raises: BrokerError when no broker answers, even if the worker has no partition
         """
@@ -183,14 +193,7 @@ class Worker:
         ends = self._ends.of(queried)
         if queried and not ends:
             raise AbortableError(f"ends of {', '.join(map(str, queried))}: no broker answers")
-        return {
-            part: (self._sessions[part].emitted, end) for part, end in ends.items() if part in self._sessions
-        }
-
-    @property
-    def assigned(self) -> int:
-        """Number of input partitions that the group has assigned to it."""
-        return len(self._polled.assignment)
+        return {part: end for part, end in ends.items() if part in self._sessions}
 
     def members(self) -> set[str]:
         """Names of the members of its group, safe to print. raises: BrokerError"""
@@ -201,6 +204,7 @@ class Worker:
         """Read position and end of each partition that is being read. A position skips control markers and
         aborted messages, so a position below the end means that records have not arrived."""
         read = [part for part, session in self._sessions.items() if session.reads and part in ends]
+        read = [part for part in read if not self._unreadable.holds(part)]
         return {part: (self._consumer.position(part), ends[part]) for part in read}
 
     @property
@@ -264,10 +268,12 @@ class Worker:
             self._outbox.blocked.clear()
             self.waits.keep(polled.assignment)
             self._suspects.keep(())
+            self._unreadable.keep(polled.assignment)
             self._queue.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:
             # Step 2: make fingerprints and append them to the log.
             self._ask(polled.records)
+            self._read_again()
         # Step 3: open sessions.
         due = self._queue.due(polled.assignment)
         if due:
@@ -298,9 +304,58 @@ class Worker:
             return self._polled
         self._backoff.polled(unanswered, len(self._sessions))
         most = self._config.poll_messages if self._room.is_left else 1
-        polled = self._consumer.poll(0 if unanswered else timeout_s, most)
+        try:
+            polled = self._consumer.poll(0 if unanswered else timeout_s, most)
+        except UnreadableError as error:
+            self._stop_at_batch(error)
+            return self._polled
         self._polled = replace(polled, records=[])
         return polled
+
+    def _stop_at_batch(self, error: UnreadableError) -> None:
+        """Skip a batch of the input that cannot be read, or pause its partition alone and try again later."""
+        session = self._sessions.get(error.partition)
+        self._consumer.pause([error.partition])
+        if session is None or not session.reads:
+            return  # reading begins again with the next session
+        first, after = max(error.offset, session.covered), error.after
+        if after is not None and (after <= first or self._may_skip(error.partition, after)):
+            # A session reads from its last message on, so it may meet a batch that is passed already.
+            if after > first:
+                what = f"skipped offsets {first} to {after - 1} (input.on_unreadable_batch: skip)"
+                self.notices.append(f"{error}; {what}")
+                session.skip(first, after)
+            self._consumer.seek(error.partition, max(first, after))
+            self._resume([error.partition])
+        elif self._unreadable.hold(error):
+            self.notices.append(f"{error}; this partition waits, the others go on")
+
+    def _may_skip(self, partition: Partition, after: int) -> bool:
+        """Whether a batch that ends there may be skipped; a damaged header may name an offset beyond the
+        end."""
+        if self._config.on_unreadable == "hold":
+            return False
+        return after <= self._consumer.end_offsets([partition])[partition]
+
+    def _read_again(self) -> None:
+        """Read again what could not be read, and note what keeps its partition waiting."""
+        for partition, offset in list(self._unreadable.due()):
+            if partition in self._sessions and self._sessions[partition].reads:
+                self._unreadable.trying(partition)
+                self._consumer.seek(partition, offset)
+                self._resume([partition])
+        for partition, why in list(self._unreadable):
+            reads = partition in self._sessions and self._sessions[partition].reads
+            if reads and self._unreadable.passed(partition, self._consumer.position(partition)):
+                self.waits.ended([partition], WaitReason.UNREADABLE)
+                self.notices.append(f"{partition}: the batch that could not be read is passed")
+            elif partition not in self.waits.of:
+                self.waits.wait([partition], WaitReason.UNREADABLE, why)
+
+    def _resume(self, partitions: Collection[Partition]) -> None:
+        """Read these partitions again, except for those that are full or must not be read."""
+        reads = [self._sessions[part] for part in partitions if not self._unreadable.holds(part)]
+        self._consumer.resume([session.partition for session in reads if not self._is_full(session, 2)])
 
     def _resync(self, why: str) -> None:
         """Drop all sessions; they begin again from the committed offsets, after a pause that grows."""
@@ -337,6 +392,7 @@ class Worker:
             if session is None or not session.reads:
                 continue
             self._ends.query_again(records.partition)
+            self.read += len(records)
             if session.doubts(records, self._clock.monotonic_s()):
                 self._compare_s = 0.0
             records = self._few(session, records)
@@ -367,16 +423,18 @@ class Worker:
         """Pause full partitions when all bytes are taken; resume them when there is room."""
         ours = self._sessions.items()
         if self._room.opens() and not self._stopping:
-            self._consumer.resume(
-                [part for part, session in ours if session.reads and not self._is_full(session, 2)]
-            )
+            self._resume([part for part, session in ours if session.reads])
         if not self._room.is_left:
             self._consumer.pause([part for part, session in ours if self._is_full(session)])
 
     def _open(self, partitions: Sequence[Partition], membership: Membership) -> None:
         """Begin a session for each of these partitions that is able to; postpone the others."""
         self._queue.delay(partitions)
-        infos = self._topics.fetch(self._needed(partitions))
+        try:
+            infos = self._topics.fetch(self._needed(partitions))
+        except AbortableError as error:
+            self.waits.wait(partitions, WaitReason.BEGIN, str(error))
+            raise
         replies = {part: self._topics.reply(self._config.verdicts, part) for part in partitions}
         able = [part for part, reply in replies.items() if self._topics.led(part, reply, self._config.log)]
         self._queue.await_leaders(partitions, able)
@@ -449,6 +507,7 @@ class Worker:
         self.notices.append(f"{line}{f' ({who})' if who else ''}")
 
     def _begin_reading(self, session: Session) -> None:
+        self._unreadable.trying(session.partition)
         self._consumer.seek(session.partition, *session.start)
         self._consumer.resume([session.partition])
 
@@ -583,8 +642,8 @@ class Worker:
         self.waits.ended([session.partition], *answered)
         if begins:
             self._begin_reading(session)
-        elif not self._is_full(session, 2) and not self._stopping:
-            self._consumer.resume([session.partition])
+        elif not self._stopping:
+            self._resume([session.partition])
 
     def _transact(
         self, emission: Emission, offsets: dict[Partition, Committed], membership: Membership
@@ -602,6 +661,7 @@ class Worker:
         # Count them only after the commit: if the session is dropped earlier, the next one finds the same
         # messages missing and counts them.
         for session in filter(None, map(self._sessions.get, offsets)):
+            self.skipped += session.take_skipped(offsets[session.partition].offset)
             trimmed = session.take_trimmed()
             if trimmed:
                 self.trimmed += trimmed
@@ -636,8 +696,9 @@ class Worker:
             self._hook(WorkerStep.REPORTED)
 
     def _compare_ids(self) -> None:
-        """Before messages are emitted, check that their input topics are still the topics that were read; do
-        so at most once per `_IDS_S` seconds, but at once if a session doubts its topic.
+        """Before messages are emitted, check that their input topics are still the topics that were read, and
+        that the outputs exist: a client would wait for a missing one for half a minute or longer. Do so at
+        most once per `_IDS_S` seconds, but at once if a session doubts its topic.
 
         raises: StateError if a topic was created again; AbortableError if one is gone
         """
@@ -646,7 +707,7 @@ class Worker:
             return
         self._compare_s = now_s + _IDS_S
         try:
-            self._topics.check_ids(self._sessions.values())
+            self._topics.check_ids(self._sessions.values(), self._config.emit.topics)
         except BrokerError as error:
             if isinstance(error, AbortableError) or not error.retryable:
                 raise

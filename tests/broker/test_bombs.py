@@ -18,7 +18,7 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.bombs import CODECS, bomb
-from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.records import UnreadableError
 from twinsieve.pipeline.kafka.kafka_python.patches import decode_safely
 from twinsieve.pipeline.kafka.kafka_python.unpack import (
     GZIP,
@@ -44,7 +44,7 @@ _CHILD = """
 import json, sys
 from tests.broker.bombs import bomb
 from tests.broker.test_bombs import decoded
-from twinsieve.pipeline.broker.records import BrokerError
+from twinsieve.pipeline.broker.records import UnreadableError
 
 def peak():
     # Not getrusage, which counts what the parent held before.
@@ -57,8 +57,8 @@ decoded(bomb(codec, 1 << 20).batch, max_bytes)
 before = peak()
 try:
     said = sum(len(record.value) for record in decoded(made.batch, max_bytes))
-except BrokerError as error:
-    said = str(error)
+except UnreadableError as error:
+    said = [str(error), error.after]
 print(json.dumps([said, peak() - before]))
 """
 
@@ -96,9 +96,10 @@ def _in_a_child(codec: str, value_bytes: int, max_bytes: int) -> tuple[Any, int]
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_bomb_takes_at_most_twice_the_limit_and_its_place_is_named(codec: str) -> None:
     said, grown = _in_a_child(codec, 320 * _MIB, _LIMIT)
-    assert isinstance(said, str)
-    assert said.startswith("posts[3]@7: cannot be decoded (it unpacks to more than kafka.max_unpacked_bytes")
-    assert "twinsieve reset --to 'posts[3]=8'" in said
+    assert isinstance(said, list)
+    text, after = said
+    assert text.startswith("posts[3]@7: cannot be decoded (it unpacks to more than kafka.max_unpacked_bytes")
+    assert after == 8
     assert grown <= 2 * _LIMIT
 
 
@@ -143,7 +144,7 @@ def test_a_batch_that_is_cut_off_is_an_error_and_never_a_part(codec: int, conten
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_batch_that_is_cut_off_behind_its_checksum_names_its_place(codec: str) -> None:
-    with pytest.raises(BrokerError, match=r"^posts\[3\]@0: cannot be decoded"):
+    with pytest.raises(UnreadableError, match=r"^posts\[3\]@0: cannot be decoded"):
         decoded(bomb(codec, _MIB, cut=9).batch, _LIMIT)
 
 

@@ -1,4 +1,4 @@
-"""Batches that a client may fail to decode: every codec is read, odd names pass, damage ends a process."""
+"""Batches that a client may fail to decode: every codec is read, odd names pass, damage holds its partition."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from tests.broker.cluster import Cluster
-from tests.broker.services import POSTS, Service, origins, until_ended, value_of, wait_for
+from tests.broker.services import POSTS, Service, origins, value_of, wait_for
 from tests.broker.worlds import KafkaWorld, make_topic, read_all, reader_at, until, write
 from twinsieve.pipeline.broker.ports import Reader
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition, Records
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition, Records, UnreadableError
 
 _BATCH = 20
 
@@ -94,12 +94,12 @@ def test_a_damaged_batch_is_named_every_time_and_can_be_passed_over(
     reader = broker.reader()
     reader.assign([log])
     assert polled(reader, log, 0).values == [b"before"]
-    for _ in range(2):
-        with pytest.raises(BrokerError, match="cannot be decoded") as said:
-            polled(reader, log, 1)
+    for offset in (1, 1, 5):
+        with pytest.raises(UnreadableError, match="cannot be decoded") as said:
+            polled(reader, log, offset)
         assert not said.value.retryable
-        assert str(said.value).startswith(f"{log}@1: ")
-        assert f"twinsieve reset --to '{log}=" in str(said.value)
+        assert str(said.value).startswith(f"{log}@{offset}: ")
+        assert (said.value.offset, said.value.after) == (offset, 1 + _BATCH)
         assert nothing_more(reader), "nothing behind it passes for the next message"
     assert polled(reader, log, 1 + _BATCH).values == [b"behind"]
     world.close()
@@ -145,32 +145,33 @@ def test_a_batch_that_unpacks_to_too_much_is_named_and_can_be_passed_over(
         assert len(polled(reader, log, 1).values[0] or b"") == large
     else:
         for _ in range(2):
-            with pytest.raises(BrokerError, match="cannot be decoded") as said:
+            with pytest.raises(UnreadableError, match="cannot be decoded") as said:
                 polled(reader, log, 1)
-            assert not said.value.retryable
-            assert str(said.value).startswith(f"{log}@1: ")
+            assert (said.value.offset, said.value.after) == (1, 2)
             assert client == "confluent" or "kafka.max_unpacked_bytes, 8388608" in str(said.value)
     assert polled(reader, log, 2).values == [b"behind"]
     world.close()
 
 
-def test_a_process_ends_at_a_damaged_batch_and_emits_what_comes_before(
+def test_a_damaged_batch_holds_what_is_behind_it_until_it_is_skipped(
     serving: Callable[..., Service], mortal_broker: Cluster
 ) -> None:
     service = serving(mortal_broker.bootstrap)
     source = Partition(service.settings.input.topics[0], 0)
     service.post(POSTS[0])
-    service.start()
-    wait_for(lambda: service.count("out") == 1, service)
-    service.stop()
     write_batch(mortal_broker.bootstrap, source, "none")
     damage(mortal_broker, source)
     service.post(POSTS[1])
     service.start()
-    said = until_ended(service)
-    assert isinstance(said, BrokerError)
-    assert str(said).startswith(f"{source}@1: cannot be decoded")
+    wait_for(lambda: service.count("out") == 1, service)
+    service.stop()
+    assert service.error is None
     assert list(origins(service.read("out"))) == [0], "the message behind it waits"
+    skips = service.settings.input.model_copy(update={"on_unreadable_batch": "skip"})
+    service.settings = service.settings.model_copy(update={"input": skips})
+    service.start()
+    wait_for(lambda: service.count("out") == 2, service)
+    assert list(origins(service.read("out"))) == [0, 1 + _BATCH]
 
 
 def test_a_codec_without_its_library_is_said_and_hangs_nobody(

@@ -26,6 +26,7 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     Records,
     TruncatedError,
+    UnreadableError,
 )
 
 _FLUSH_STEP_S = 0.1
@@ -110,7 +111,14 @@ class MemoryReader(_Client):
                 raise AbortableError(f"{partition}: offset {position} is outside {log.beginning}..{log.end}")
             share = -(-max_records // (len(ready) - step))
             records = Records(partition)
-            self._positions[partition] = log.read(records, position, share)
+            bad = self._bad_batch(partition, position, log.stable_end)
+            if bad is not None and bad.start <= position:
+                if found:
+                    continue
+                raise UnreadableError(partition, position, "wrong checksum", bad.stop)
+            self._positions[partition] = log.read(
+                records, position, share, None if bad is None else bad.start
+            )
             if self._positions[partition] > position:
                 self._epochs[partition] = log.epoch_before(self._positions[partition])
             if len(records):
@@ -118,6 +126,15 @@ class MemoryReader(_Client):
                 found.append(records)
                 max_records -= len(records)
         return found
+
+    def _bad_batch(self, partition: Partition, position: int, end: int) -> range | None:
+        """The next batch from this position on that cannot be read; each ends a fetch."""
+        batches = self._cluster.faults.unreadable.get(partition, ())
+        return min(
+            (batch for batch in batches if batch.stop > position and batch.start < end),
+            key=lambda batch: batch.start,
+            default=None,
+        )
 
     def _compare(self, partition: Partition, log: PartitionLog) -> None:
         """Check that the log holds the message before the position. raises: TruncatedError, once"""
@@ -266,6 +283,11 @@ class MemoryAdmin(_Client):
     def end_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
         logs = self._logs("end_offsets", partitions)
         return {partition: log.end for partition, log in logs.items()}
+
+    @waits
+    def stable_offsets(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        logs = self._logs("stable_offsets", partitions)
+        return {partition: log.stable_end for partition, log in logs.items()}
 
     def log_bytes(self, topics: Collection[str]) -> dict[str, int]:
         self._reach("log_bytes")

@@ -104,6 +104,8 @@ class MemoryCluster:
     def delete(self, name: str) -> None:
         """Delete a topic with its committed offsets, as a real broker does."""
         self.deleted.append(self.topics.pop(name))
+        for at in [each for each in self.faults.unreadable if each.topic == name]:
+            del self.faults.unreadable[at]
         for group in self.groups.values():
             group.offsets = {at: offset for at, offset in group.offsets.items() if at.topic != name}
 

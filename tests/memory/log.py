@@ -139,9 +139,10 @@ class PartitionLog:
         if self._compacted[place : place + 1] != [offset]:
             self._compacted.insert(place, offset)
 
-    def read(self, records: Records, position: int, most: int) -> int:
-        """Add up to `most` visible records from `position` on; returns the position after them."""
-        end = self.stable_end
+    def read(self, records: Records, position: int, most: int, before: int | None = None) -> int:
+        """Add up to `most` visible records from `position` on, below `before` if given; returns the position
+        after them."""
+        end = self.stable_end if before is None else min(before, self.stable_end)
         offset = position
         stamped: list[bool] = []
         while offset < end and most > 0:

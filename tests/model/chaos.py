@@ -189,7 +189,7 @@ class Chaos:
         for message in raw.messages.values():
             held = self.world.history.recorded(Partition(message.name, message.place[1]))
             passed = held is not None and message.place[2] < held.offset and message.stands
-            lost = passed and message.place not in self.world.history.skipped and not raw.fates[message.place]
+            lost = passed and message.place not in self.world.left_out and not raw.fates[message.place]
             assert not lost, f"{message.at}: the offset {held} has passed it, and it is in no output"
 
     def move(self) -> None:

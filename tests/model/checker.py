@@ -284,7 +284,7 @@ def check_complete(world: World, truth: Truth, raw: Raw, same: Same = str) -> No
     """Every message that was judged, and not lost, went somewhere; whoever was dropped has an equal text that came out."""
     for place in truth.judgements:
         message = raw.messages[place]
-        owed = message.stands and place not in world.history.skipped
+        owed = message.stands and place not in world.left_out
         assert raw.fates[place] or not owed, f"{message.at} was judged and never emitted"
     check_dropped(raw, same)
 
@@ -302,7 +302,7 @@ def check_all_judged(world: World, truth: Truth) -> None:
     """Every message the input topics still hold was judged, and is somewhere."""
     for message in truth.raw.messages.values():
         judged = message.place in truth.judgements or not message.stands
-        assert judged or message.place in world.history.skipped, f"{message.at}: never judged"
+        assert judged or message.place in world.left_out, f"{message.at}: never judged"
     check_standing(truth.raw)
 
 

@@ -28,6 +28,7 @@ class Cause(StrEnum):
     SKIPPED = "an operator moved the offset behind it"
     TAKEN_OUT = "its topic is no longer an input"
     REFUSED = "the output does not take it"
+    UNREADABLE = "its batch could not be read and was skipped"
 
 
 class Loss(NamedTuple):
@@ -42,7 +43,8 @@ class Loss(NamedTuple):
 class History:
     """Losses, oldest first, and moments at which nothing was left to do.
 
-    skipped: places that an operator's last move leaves out; calm_s: in seconds of the cluster's clock
+    skipped: places that an operator's last move leaves out
+    unreadable: places of batches that workers may have skipped; calm_s: in seconds of the cluster's clock
     least_limit: smallest `max.message.bytes` that an output ever had
     limited_s: when an output began to refuse messages that it had taken
     """
@@ -52,6 +54,7 @@ class History:
         self._group = group
         self.losses: dict[Place, list[Loss]] = {}
         self.skipped: set[Place] = set()
+        self.unreadable: set[Place] = set()
         self.calm_s: list[float] = []
         self.least_limit = DEFAULT_MESSAGE_BYTES
         self.limited_s: list[float] = []
@@ -107,6 +110,11 @@ class History:
         self.lose(at, left_out, Cause.SKIPPED)
         self.skipped |= {self._place(at, each) for each in left_out}
         self.skipped -= {self._place(at, each) for each, _ in held if each >= offset}
+
+    def cannot_read(self, at: Partition, offsets: Collection[int]) -> None:
+        """Note that workers may skip these, which then are lost, also when they can be read again."""
+        self.lose(at, offsets, Cause.UNREADABLE)
+        self.unreadable |= {self._place(at, each) for each in offsets}
 
     def _committed(self, at: Partition) -> int:
         held = self.recorded(at)

@@ -179,7 +179,7 @@ def _whole(entry: Entry) -> tuple[bytes | None, bytes | None, list[Header]]:
 
 def check_standing(raw: Raw) -> None:
     """Rule 1. What stands, and nobody skips, is somewhere; so is what the offset had passed when it was lost."""
-    skipped = raw.world.history.skipped
+    skipped = raw.world.left_out
     for place, message in raw.messages.items():
         owed = message.stands and place not in skipped
         passed = any(loss.passed for loss in raw.losses(message))

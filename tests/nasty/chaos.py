@@ -28,10 +28,11 @@ from tests.model.chaos import ACTIONS, Actions, Chaos
 from tests.model.checker import check_output, check_seeded, rebuild
 from tests.nasty.kinds import Kind
 from tests.nasty.mishaps import refusing_hook, slow_hook, slow_sieve
-from tests.nasty.restoring import put_back
 from tests.nasty.refusing import accept, produce_refused, refuse
+from tests.nasty.restoring import put_back
 from tests.nasty.seeding import Seeding
 from tests.nasty.strangers import Stranger, use_tool
+from tests.nasty.unreadable import UnreadableInput
 from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
 from twinsieve.pipeline.broker.ports import no_hook
@@ -90,7 +91,9 @@ class NastyChaos(Chaos):
         topics = ("in", "more") if Kind.TOPICS in self.kinds else ("in",)
         if Kind.PLACES in self.kinds:
             other = {name: self.random.randint(1, 6) for name in (*_OUTPUTS, "more")}
-        return World(partitions, topics, other, JSON_READER)
+        world = World(partitions, topics, other, JSON_READER)
+        self.unreadable = UnreadableInput(world, self.random)
+        return world
 
     def _append_failure(self, waiting: int) -> int | None:
         return self.random.randint(0, waiting) if self.random.random() < 0.02 else None
@@ -165,7 +168,11 @@ class NastyChaos(Chaos):
             background=AtOnce if quick else Later,
             sieve=lambda: sieve(self.window, caseless=caseless),
             ahead_s=self.random.choice(_AHEAD_S) if Kind.CLOCKS in self.kinds else 0.0,
-            worker_config=replace(WORKER, topics=tuple(self.world.topic_ids)),
+            worker_config=replace(
+                WORKER,
+                topics=tuple(self.world.topic_ids),
+                on_unreadable=self.unreadable.on_unreadable,
+            ),
         )
         process.leaves = Kind.DEFECTS in self.kinds and draw() < 0.7
         process.hook = self.stalling_hook(process)
@@ -240,6 +247,8 @@ class NastyChaos(Chaos):
                 (1, lambda: accept(self.world)),
                 (4, lambda: produce_refused(self.world, self.random, self.texts())),
             ]
+        if Kind.UNREADABLE in self.kinds:
+            actions += [(3, lambda: self.unreadable.damage(self.input())), (3, self.unreadable.repair)]
         if Kind.LIMITS in self.kinds:
             actions += [(2, self.set_limit), (4, self.produce_large)]
         return actions
@@ -413,6 +422,7 @@ class NastyChaos(Chaos):
         self.find_leaders()
         for stranger in self.strangers:
             stranger.leave()
+        self.unreadable.repair()
         if not self.cut_tail:
             if self.unborn:
                 self.finish_seed()

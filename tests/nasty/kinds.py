@@ -81,5 +81,8 @@ class Kind(StrEnum):
     REFUSING = "refused-messages"
     """An output refuses single messages, for their key or for a reason that nobody can ask for."""
 
+    UNREADABLE = "unreadable-batches"
+    """Batches of the input cannot be read for a while; workers wait for them or skip them."""
+
     CLOCKS = "clocks"
     """Clocks of processes are wrong by hours and jump; machines stand still without noticing."""

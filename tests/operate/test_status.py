@@ -8,12 +8,13 @@ import pytest
 
 from tests.calling import Run
 from tests.driver import World
-from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
+from tests.memory.broker import LocalClock, ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
+from twinsieve.pipeline.operate import status as status_module
 from twinsieve.pipeline.operate.status import InputStatus, Status, status_of
 from twinsieve.pipeline.settings.model import InputSettings, Settings
 
@@ -117,6 +118,38 @@ def test_a_running_app_names_its_judge_and_its_workers() -> None:
     assert [one.since_ms for one in status.inputs] == [None, world.clock.now_ms(), None]
 
 
+class Working(LocalClock):
+    """A clock that lets the processes of a world work while somebody sleeps."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.clock)
+        self._world = world
+
+    def sleep(self, seconds: float) -> None:
+        self._world.run(3)
+        super().sleep(seconds)
+
+
+def test_messages_that_wait_and_never_come_out_are_a_problem_and_others_are_not() -> None:
+    world = World(2)
+    settings = Settings(app="app", input=InputSettings(topics=("in",)))
+    world.start("a")
+    world.settle()
+
+    def problems() -> list[str]:
+        return status_of(settings, MemoryBroker(world.cluster), Working(world)).problems(None)
+
+    world.cluster.faults.unreadable[Partition("in", 1)] = [range(3)]
+    for number in range(2):
+        world.produce("in", number, [b"%d %d" % (number, row) for row in range(50)])
+    assert problems() == [
+        "in[1]: messages wait, and none came out within 10 s: the page /readyz and the log of the worker say why"
+    ]
+    world.cluster.faults.unreadable.clear()
+    world.settle()
+    assert problems() == []
+
+
 def test_asking_changes_nothing_on_the_broker(cluster: MemoryCluster) -> None:
     groups = {name: (dict(group.offsets), dict(group.members)) for name, group in cluster.groups.items()}
     asked(cluster)
@@ -130,6 +163,7 @@ def test_asking_changes_nothing_on_the_broker(cluster: MemoryCluster) -> None:
 @pytest.fixture
 def on_memory(cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
     monkeypatch.setattr(connect, "connect_by_settings", lambda *_, **__: MemoryBroker(cluster))
+    monkeypatch.setattr(status_module, "_OBSERVE_S", 0.1)
     return cluster
 
 
@@ -146,7 +180,12 @@ def test_the_command_ends_with_3_where_something_is_wrong(on_memory: MemoryClust
     broker = MemoryBroker(on_memory)
     for (name, topics), member in zip(_GROUPS, ("a-worker", "a-index"), strict=True):
         broker.group_consumer(name, topics, member).poll(0, 1)
+    assert "posts[0], posts[1]: messages wait, and none came out" in run("status", "--set", "app=t").out
+    for number in range(2):
+        place = Partition("posts", number)
+        on_memory.group(NAMES.workers).offsets[place] = Committed(on_memory.log(place).end)
     assert run("status", "--set", "app=t").code == 0
+    write(on_memory, Partition("posts", 0), 80)
     assert run("status", "--set", "app=t", "--max-waiting", "79").code == 3
     other = broker.group_consumer(NAMES.workers, ["posts"])
     other.poll(0, 1)

@@ -20,6 +20,7 @@ from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.worker.emit import Emission
+from twinsieve.pipeline.worker.waiting import Waits
 from twinsieve.stages.contract import Kind
 
 
@@ -157,8 +158,9 @@ class _Asking:
             ready=True,
             idle=False,
             unanswered=1,
-            waiting_for_leader=0,
-            waits=SimpleNamespace(of={}),
+            assigned=1,
+            is_member=True,
+            waits=Waits(self.clock),
             pending_bytes=0,
             pending_rows={},
             refused={},
@@ -166,6 +168,8 @@ class _Asking:
             notices=[],
             resyncs=0,
             trimmed=0,
+            skipped=0,
+            read=0,
             rebalances=0,
             step=self._step,
             finish=self._finish,

@@ -24,6 +24,7 @@ from twinsieve.pipeline.broker.records import Messages, Partition, Records
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service import run as service
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.worker.waiting import WaitReason
 from twinsieve.stages.contract import Kind
 
 LOG = Partition("t.fingerprints", 0)
@@ -102,7 +103,14 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         pending_messages={("0", "posts"): 0, ("1", "posts"): 0},
         lag_messages={("0", "posts"): 0, ("1", "posts"): 0},
         unanswered_blocks=0,
-        held_partitions=0,
+        waiting_partitions={(reason,): 0 for reason in WaitReason},
+        assigned_partitions=2,
+        unassigned_partitions=0,
+        input_partitions={("posts",): 2},
+        input_end_offset={("0", "posts"): 12, ("1", "posts"): 2},
+        oldest_waiting_seconds={("0", "posts"): 0, ("1", "posts"): 0},
+        read_messages_total=14,
+        skipped_messages_total={(str(reason),): 0 for reason in (*DeadLetterReason, WaitReason.UNREADABLE)},
         trimmed_messages_total=0,
         resyncs_total=0,
         index_live=1,
@@ -118,6 +126,7 @@ def test_metrics_are_what_was_sent(start: Callable[..., Scraped], cluster: Memor
         # Posts 3, 4, 5 and 6 are held, ten minutes apart.
         window_seconds=1_800,
         snapshot_age_seconds=LOOK_S,
+        snapshot_every_seconds=12,
         snapshot_failures_total=0,
         snapshot_bytes_written_total=0,
         broker_errors_total={("index",): 0, ("worker",): 0},

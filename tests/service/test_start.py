@@ -159,7 +159,7 @@ def test_a_role_that_is_not_ready_is_named(start: _Start) -> None:
     running = start(Hooked(), role="worker")
     try:
         assert polled.wait(60)
-        assert running.page("/readyz") == (503, "worker: starting, not ready\n")
+        assert running.page("/readyz") == (503, "worker: starting, not ready (joins its group)\n")
         assert _phase(running) == "running"
     finally:
         goes_on.set()

@@ -12,15 +12,17 @@ from tests.memory.broker import ManualClock
 from tests.service.scraped import Pages, Series, series
 from tests.service.status_pages import leaves, shown, status_json
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
-from twinsieve.pipeline.service.metrics import OPEN_STEPS, Metrics, ProcessPhase
+from twinsieve.pipeline.service.metrics import OPEN_STEPS, Metrics, ProcessPhase, Waiting
 from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.watch.log_tail import LogTail
+from twinsieve.pipeline.worker.waiting import WaitReason
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.differ.rules import Rule
 
@@ -73,7 +75,12 @@ EQUAL: dict[str, Value] = {
     ),
     "waiting.pending_messages": total("pending_messages"),
     "waiting.unanswered_blocks": one("unanswered_blocks"),
-    "waiting.held_partitions": one("held_partitions"),
+    "waiting.unassigned_partitions": one("unassigned_partitions"),
+    **{f"waiting.reasons.{reason}": one("waiting_partitions", reason) for reason in WaitReason},
+    **{
+        f"waiting.partitions.{topic}[{number}].oldest_s": one("oldest_waiting_seconds", str(number), topic)
+        for topic, number in PARTITIONS
+    },
     **{
         f"waiting.partitions.{topic}[{number}].{name}": one(name, str(number), topic)
         for topic, number in PARTITIONS
@@ -185,7 +192,7 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         counter.inc(next(numbers))
     for gauge in (
-        *(metrics.pending_bytes, metrics.held_partitions, metrics.unanswered, metrics.window_messages),
+        *(metrics.pending_bytes, metrics.unanswered, metrics.window_messages),
         *(metrics.pushed_out, metrics.window_capacity, metrics.sieve_bytes, metrics.mapped_bytes),
         *(metrics.segments, metrics.waiting_segments, metrics.foreign_members),
     ):
@@ -198,7 +205,13 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
         optional.set({(): next(numbers) + 0.5})
     for each in (metrics.answered, metrics.clock_offset):
         each.set({(role,): next(numbers) + 0.25 for role in ("worker", "index")})
-    metrics.lag.set({(topic, str(number)): next(numbers) for topic, number in PARTITIONS})
+    for reason in WaitReason:
+        metrics.waiting_partitions.labels(reason).set(next(numbers))
+    now_s = metrics._clock.monotonic_s()
+    at = {Partition(topic, number): next(numbers) for topic, number in PARTITIONS}
+    metrics.set_input(
+        {part: Waiting(lag, lag, now_s - lag - 0.5, has_worker=False) for part, lag in at.items()}, now_s
+    )
     for topic, number in PARTITIONS:
         metrics.pending.labels(topic, str(number)).set(next(numbers))
     metrics.live.set_function(lambda: 1.0)

@@ -288,7 +288,9 @@ def test_a_role_whose_questions_fail_works_again_once_one_is_answered(
     seen: list[set[str]] = []
     roles.run(60.0, lambda: seen.append(phases()))
     assert all(each == retrying for each in seen)
-    assert _says_it_knows_nothing(roles)
+    assert roles.page()["index_live"] == {(): 0.0}
+    assert not roles.ready
+    assert all(loop.why_not_ready for loop in roles.loops)
     deaf.clear()
     roles.run_until(partial(_says_all_is_well, roles), TOLD_S)
     assert phases() == {"worker", "index", "working"}

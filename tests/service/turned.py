@@ -5,19 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 
 from tests.memory.broker import Hook, LocalClock, MemoryBroker
 from tests.service.scraped import Series, series
 from tests.service.test_changed_settings import Deployment, deployment
 from tests.twins import Later
 from twinsieve.pipeline.broker.ports import Clock, no_hook
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.input_watch import InputWatch
 from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
+
+_LOOK_S = 3.0
 
 
 class _Stop(threading.Event):
@@ -64,12 +69,19 @@ class Turned:
         self.index = IndexLoop(builder, self.clock, self.metrics)
         self.worker = WorkerLoop(builder, self.clock, self.metrics)
         self.loops: list[Loop] = [self.worker, self.index]
+        admin = MemoryBroker(self.world.cluster, no_hook, self.clock).admin()
+        self._input = InputWatch(settings, admin, self.clock, self.metrics)
+        self._look_s = 0.0
         self._stops = {loop: _Stop(self.clock) for loop in self.loops}
         for loop, stop in self._stops.items():
             loop._stop = stop
 
     def turn(self, times: int) -> None:
         for _ in range(times):
+            if self.clock.monotonic_s() >= self._look_s:
+                self._look_s = self.clock.monotonic_s() + _LOOK_S
+                with suppress(BrokerError):
+                    self._input.look()
             for loop in self.loops:
                 if not self._stops[loop].is_pausing:
                     loop._turn()

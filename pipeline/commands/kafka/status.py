@@ -38,9 +38,10 @@ def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int
     """Show which process judges, which worker reads which partition, and how many messages wait since when.
 
     It asks only the broker, so it works when no process of this app runs; it joins no group and changes
-    nothing. The exit code is 0 if nothing is wrong; 3 if no process judges, a partition has no worker, an
-    input topic was created again, a client that is not twinsieve has joined a group of the app, or too many
-    messages wait; 1 if the broker does not answer.
+    nothing. If messages wait, it observes for up to ten seconds whether they come out. The exit code is 0 if
+    nothing is wrong; 3 if no process judges, a partition has no worker, messages of a partition wait and none
+    comes out, an input topic was created again, a client that is not twinsieve has joined a group of the app,
+    or too many messages wait; 1 if the broker does not answer.
     """
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.messages.spelling import to_json

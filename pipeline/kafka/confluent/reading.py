@@ -26,11 +26,11 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     Records,
     TruncatedError,
+    UnreadableError,
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, reason
 from twinsieve.pipeline.kafka.confluent.patches import headers_of
-from twinsieve.pipeline.kafka.errors import undecodable
 from twinsieve.pipeline.kafka.reading import PartitionConsumer
 from twinsieve.pipeline.settings.client_buffers import (
     ANSWER_BYTES,
@@ -243,11 +243,7 @@ class ConfluentConsumer(PartitionConsumer):
             return
         refused = KafkaException(error)
         if code in _UNDECODABLE and partition is not None:
-            offset = message.offset()
-            if offset >= self._live.get(partition, 0):  # a lower offset is from before the last seek
-                # librdkafka 2.16 continues inside the damaged batch and may return garbage, so deliver
-                # nothing of the partition until the next seek.
-                self._stop(partition, undecodable(partition, offset, reason(refused)), refused)
+            self._stop_at_batch(partition, message.offset(), refused)
             return
         if code == KafkaError._AUTO_OFFSET_RESET and partition is not None:
             broker_error = ERRORS.translated(refused, f"reading {partition}")
@@ -260,6 +256,23 @@ class ConfluentConsumer(PartitionConsumer):
         self._notice_failure(
             refused, f"reading for group {group}" if partition is None else f"reading {partition}"
         )
+
+    def _stop_at_batch(self, partition: Partition, first: int, refused: KafkaException) -> None:
+        """Stop before a batch that cannot be decoded, unless the batch lies before the read position.
+
+        librdkafka 2.16 continues inside the damaged batch and may return garbage, so nothing of the partition
+        may be delivered until the next seek.
+
+        first: the first offset of the batch, which may be before the read position
+        """
+        if partition not in self._live:
+            return
+        after, offset = None, max(first, self._live[partition])
+        with suppress(BrokerError):
+            after = self._admin().batch_end(partition, first)
+        if after is not None and after <= offset:
+            return  # the event is from before the last seek
+        self._stop(partition, UnreadableError(partition, offset, reason(refused), after), refused)
 
     def _seek(self, partition: Partition, offset: int, epoch: int) -> None:
         self._last[partition] = offset, epoch

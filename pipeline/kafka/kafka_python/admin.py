@@ -21,6 +21,7 @@ from twinsieve.pipeline.kafka.errors import GRANT, Meaning
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected
 from twinsieve.pipeline.kafka.kafka_python.patches import (
     ask_for_stable_offsets,
+    batch_end,
     forget_brokers,
     forget_coordinators,
     raise_refused_settings,
@@ -42,6 +43,7 @@ _EARLIEST, _LATEST = -2, -1
 _UNKNOWN_TOPIC = 3
 _NOT_ALLOWED = 29
 _UNKNOWN_GROUP = 69
+_MOST_LISTED = 8
 _CODE = re.compile(r"\[Error (\d+)\]")
 _T = TypeVar("_T")
 
@@ -178,7 +180,7 @@ class PythonAdmin(KafkaAdmin):
             return {}
         isolation = IsolationLevel.READ_COMMITTED if stable else IsolationLevel.READ_UNCOMMITTED
         specs = {TopicPartition(*partition): time_ms for partition, time_ms in times_ms.items()}
-        doing = f"offsets of {', '.join(map(str, times_ms))}"
+        doing = f"offsets of {_listed(times_ms)}"
         answers = self._ask(
             doing,
             lambda: self._client.list_partition_offsets(specs, isolation),
@@ -240,6 +242,15 @@ class PythonAdmin(KafkaAdmin):
             for row in self._ask(f"members of group {group}", ask)
         }
 
+    def batch_end(self, partition: Partition, offset: int) -> int | None:
+        where, limit_ms = TopicPartition(*partition), int(LOOK_S * 1000)
+        return self._ask(
+            f"batch at {partition}@{offset}",
+            lambda: batch_end(self._client, where, offset, limit_ms),
+            early=True,
+            answer_s=LOOK_S,
+        )
+
     def remove_member(self, group: str, name: str, member_id: str) -> None:
         wanted = [MemberToRemove(member_id, name)]
         self._ask(f"leave group {group}", lambda: self._client.remove_group_members(group, wanted))
@@ -273,6 +284,13 @@ class PythonAdmin(KafkaAdmin):
                     time.sleep(_PAUSE_S)
                     continue
                 raise BrokerError(f"{doing}: {_problem(error)}", retryable=passing) from error
+
+
+def _listed(partitions: Collection[Partition]) -> str:
+    """The first few partitions, and how many more there are."""
+    shown = ", ".join(map(str, list(partitions)[:_MOST_LISTED]))
+    more = len(partitions) - _MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _problem(error: Exception) -> str:

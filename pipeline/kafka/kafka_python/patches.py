@@ -20,14 +20,14 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.net.compat import KafkaNetClient
 from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
+from kafka.protocol.consumer import FetchRequest
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatch
-from kafka.record.memory_records import MemoryRecordsBuilder
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import OffsetAndMetadata
 
-from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.broker.records import Partition, UnreadableError
 from twinsieve.pipeline.kafka.deadline import UNKNOWN_S
-from twinsieve.pipeline.kafka.errors import undecodable
 from twinsieve.pipeline.kafka.kafka_python.unpack import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages.rows.record_batch import EncodedBatch
@@ -439,9 +439,55 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             # Catch every class: each decompressor raises its own errors.
             self.drain()
             batch = batches.last
-            first, after = (0, None) if batch is None else (batch.base_offset, batch.next_offset)
-            offset = max(self.next_fetch_offset, first)
-            raise undecodable(Partition(*partition), offset, _why(error), after) from error
+            offset, after = self.next_fetch_offset, None
+            if batch is not None:
+                offset, after = max(offset, batch.base_offset), _end_of(batch)
+            raise UnreadableError(Partition(*partition), offset, _why(error), after) from error
+
+
+def _end_of(batch: Any) -> int:
+    """The offset after a batch, from its header. That of an old compressed batch is its last one."""
+    return int(getattr(batch, "next_offset", batch.base_offset + 1))
+
+
+def batch_end(client: KafkaAdminClient, partition: TopicPartition, offset: int, limit_ms: int) -> int | None:
+    """The offset after the batch that has this offset, from the batch's header; None if there is none.
+
+    The batch is fetched and not unpacked. An admin client has no public call that fetches. Upstream issue:
+    none found.
+    """
+    topic = FetchRequest.FetchTopic
+    wanted = topic.FetchPartition(
+        partition=partition.partition,
+        current_leader_epoch=-1,
+        fetch_offset=offset,
+        last_fetched_epoch=-1,
+        partition_max_bytes=1,  # brokers send one whole batch all the same
+    )
+    request = FetchRequest(
+        max_wait_ms=100,
+        min_bytes=1,
+        max_bytes=1,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=[topic(topic=partition.topic, partitions=[wanted])],
+        forgotten_topics_data=[],
+        rack_id="",
+        min_version=4,
+        max_version=12,
+    )
+
+    async def fetch() -> Any:
+        leaders = await client._async_get_leader_for_partitions({partition})
+        return await client._manager.send(request, node_id=next(iter(leaders)), request_timeout_ms=limit_ms)
+
+    for row in (row for sent in client._manager.run(fetch).responses for row in sent.partitions):
+        if row.error_code:
+            raise errors.for_code(row.error_code)(str(partition))
+        batch = MemoryRecords(row.records or b"").next_batch()
+        return None if batch is None else _end_of(batch)
+    return None
 
 
 def _why(error: Exception) -> str:

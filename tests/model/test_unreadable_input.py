@@ -1,0 +1,151 @@
+"""A batch of the input that cannot be read holds or costs its own partition, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from tests.driver import OUTPUT, WORKER, Process, World, texts
+from tests.model.test_inputs_gone import pass_time
+from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.worker.waiting import WaitReason
+
+BAD = Partition("in", 1)
+_BATCH = range(10, 15)
+
+
+def world_with_bad_batch() -> World:
+    world = World(2)
+    world.cluster.faults.unreadable[BAD] = [_BATCH]
+    write(world, 0, 30)
+    return world
+
+
+def write(world: World, first: int, end: int) -> None:
+    for number in range(2):
+        world.produce("in", number, [b"%d %d" % (number, row) for row in range(first, end)])
+
+
+def out(world: World) -> list[list[int]]:
+    """Input offsets of what came out, by partition."""
+    return [world.emitted(OUTPUT, number) for number in range(2)]
+
+
+def unreadable(process: Process) -> dict[Partition, str]:
+    """Partitions that wait for such a batch, each with what the operator is told."""
+    assert process.worker is not None
+    waits = process.worker.waits.of.items()
+    return {part: wait.why for part, wait in waits if wait.reason is WaitReason.UNREADABLE}
+
+
+def test_a_held_batch_delays_only_what_is_behind_it_on_every_process_that_gets_it() -> None:
+    world = world_with_bad_batch()
+    for slot in ("a", "b"):
+        process = world.start(slot)
+        pass_time(world, 90.0)
+        write(world, *((30, 40) if slot == "a" else (40, 50)))
+        pass_time(world, 90.0)
+        assert out(world) == [list(range(40 if slot == "a" else 50)), list(range(10))]
+        assert process.running
+        assert "in[1]@10: cannot be decoded (wrong checksum); repair the topic" in unreadable(process)[BAD]
+        assert "twinsieve reset --to 'in[1]=15'" in unreadable(process)[BAD]
+        assert process.worker is not None
+        assert process.worker.ready
+        if slot == "a":
+            world.kill_all()
+    world.cluster.faults.unreadable.clear()
+    world.settle()
+    assert out(world) == [list(range(50))] * 2
+    assert unreadable(process) == {}
+    assert world.stops == []
+
+
+def test_messages_before_the_batch_do_not_end_the_wait_for_it() -> None:
+    world = world_with_bad_batch()
+    process = world.start("a")
+    seen = []
+    for _ in range(400):
+        world.run(1)
+        seen.append((len(world.emitted(OUTPUT, 1)), BAD in unreadable(process)))
+    assert (10, False) not in seen[seen.index((10, True)) :]
+
+
+def test_tries_become_rare() -> None:
+    world = world_with_bad_batch()
+    process = world.start("a")
+    pass_time(world, 30.0)
+    tries = []
+    seek = process.worker._consumer.seek  # type: ignore[union-attr]
+
+    def counted(partition: Partition, offset: int, *more: int) -> None:
+        tries.append(world.clock.monotonic_s())
+        seek(partition, offset, *more)
+
+    process.worker._consumer.seek = counted  # type: ignore[union-attr,method-assign]
+    pass_time(world, 600.0)
+    pauses = [after - before for before, after in pairwise(tries)]
+    assert all(59.0 < pause < 63.0 for pause in pauses[3:]), pauses
+    assert len(pauses) > 5
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_skipped_offsets_are_counted_once_and_the_partition_goes_on(behind: bool) -> None:
+    """behind: messages follow the batch"""
+    world = world_with_bad_batch()
+    batches = [_BATCH, range(20, 22)] if behind else [range(10, 30)]
+    world.cluster.faults.unreadable[BAD] = batches
+    config = replace(WORKER, on_unreadable="skip")
+    process = world.start("a", worker_config=config)
+    world.settle()
+    bad = [row for batch in batches for row in batch]
+    assert out(world) == [list(range(30)), [row for row in range(30) if row not in bad]]
+    assert process.worker is not None
+    assert process.worker.skipped == len(bad)
+    for batch in batches:
+        said = f"skipped offsets {batch.start} to {batch.stop - 1}"
+        assert sum(said in line for line in process.notices) == 1
+    world.kill_all()
+    again = world.start("b", worker_config=config)
+    write(world, 30, 40)
+    world.settle()
+    assert again.worker is not None
+    assert again.worker.skipped == 0
+    assert out(world)[1] == [row for row in range(40) if row not in bad]
+    assert world.stops == []
+
+
+def test_retention_that_takes_the_batch_ends_the_wait() -> None:
+    world = world_with_bad_batch()
+    process = world.start("a")
+    pass_time(world, 60.0)
+    world.trim(BAD, 20)
+    world.settle()
+    assert out(world)[1] == [*range(10), *range(20, 30)]
+    assert unreadable(process) == {}
+    assert process.worker is not None
+    assert process.worker.trimmed == 10
+
+
+def test_an_offset_that_was_reset_behind_the_batch_is_where_it_goes_on() -> None:
+    world = world_with_bad_batch()
+    world.start("a")
+    pass_time(world, 30.0)
+    world.kill_all()
+    world.move_offset(BAD, _BATCH.stop)
+    process = world.start("a")
+    world.settle()
+    assert out(world)[1] == [*range(10), *range(15, 30)]
+    assert unreadable(process) == {}
+
+
+def test_copies_of_what_was_skipped_come_out() -> None:
+    """What was never judged leads nothing."""
+    world = World(1)
+    world.cluster.faults.unreadable[Partition("in", 0)] = [range(3, 6)]
+    world.start("a", worker_config=replace(WORKER, on_unreadable="skip"))
+    world.produce("in", 0, texts(0, 8))
+    world.produce("in", 0, texts(0, 8))
+    world.settle()
+    assert world.emitted() == [0, 1, 2, 6, 7, 11, 12, 13]
