@@ -25,7 +25,14 @@ from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.pieces import Moved
-from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, OptionalGauge, PhaseGauge
+from twinsieve.pipeline.service.collectors import (
+    Condition,
+    CountedElsewhere,
+    DelayHistogram,
+    OptionalGauge,
+    PhaseGauge,
+)
+from twinsieve.pipeline.watch.unread_log import dropped_lines
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
@@ -326,6 +333,12 @@ class Metrics:
             "judges; no series where no broker reports them.",
             ["topic"],
             is_available=lambda: self._judges and in_index(),
+        )
+        self.dropped_lines = CountedElsewhere(
+            registry,
+            "twinsieve_dropped_log_lines",
+            "Log lines that were dropped, because stderr was not read or failed. Alert on growth.",
+            dropped_lines,
         )
         self.program = ProcessCollector(registry=registry)
         self._begin_at_zero()
