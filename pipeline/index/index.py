@@ -77,6 +77,9 @@ _AT_ONCE = 4
 _JOIN_WHEN_LAG_BELOW = 5_000
 """The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
 
+_LIST_S = 5.0
+"""How long an index that must know whether there is a newer snapshot waits for the folder."""
+
 _MARK_EVERY_S = 30.0
 """A live index notes once in this time where the decisions end; after a rebalance it follows from there."""
 
@@ -134,6 +137,7 @@ class Index:
         """When the oldest block without a recorded decision was appended to the log, as far as this index has
         read; None if there is none."""
         self._store = store
+        self._background = background
         self._hook = hook
         self._consumer: GroupConsumer | None = None
         self._reader = broker.reader()
@@ -301,7 +305,7 @@ class Index:
 
     def _check_idle(self, membership: Membership) -> None:
         """Check, with an empty commit, that no other index has taken over; begin a snapshot if one is due."""
-        due = self.snapshots.due
+        due = self.snapshots.is_due()
         end = self.follower.decisions_end() if due else 0
         self._commit([], membership)
         if due:
@@ -380,9 +384,9 @@ class Index:
         phase = self.follower.phase
         if phase is FollowerPhase.READING:
             return
-        log, store = self._config.log, self._store if phase is FollowerPhase.STOPPED else None
-        newest = max(store.kept_offsets(self._ids[0]) if store is not None else [], default=0)
-        if newest > self.state.next_offset < self._reader.beginning_offsets([log])[log]:
+        log = self._config.log
+        is_deleted = self.state.next_offset < self._reader.beginning_offsets([log])[log]
+        if phase is FollowerPhase.STOPPED and is_deleted and self._has_newer_snapshot():
             raise FatalError(
                 f"{log}: retention deleted block {self.state.next_offset} before this process read it; "
                 "restoring from a newer snapshot"
@@ -390,6 +394,17 @@ class Index:
         # Check the topic ids: a topic that was created again just now looks like one that lost its records.
         self._topics.check(at_once=True)
         self.follower.begin()
+
+    def _has_newer_snapshot(self) -> bool:
+        """Whether a snapshot is newer than the state. One may be, if the folder does not answer in time: the
+        restore waits for it, and meanwhile another process may judge."""
+        if self._store is None:
+            return False
+        listed = self._background.submit(self._store.kept_offsets, self._ids[0])
+        try:
+            return max(listed.result(_LIST_S), default=0) > self.state.next_offset
+        except TimeoutError:
+            return True
 
     def _follow(self, consumer: GroupConsumer, membership: Membership, timeout_s: float) -> None:
         self._begin()
@@ -472,7 +487,7 @@ class Index:
         self.judges = False
         took_s = self._clock.monotonic_s() - began_s
         self._reads_again = len(rulings) < len(blocks)
-        due = self.snapshots.due
+        due = self.snapshots.is_due()
         try:
             self._hook(IndexStep.JUDGED)
             if due or self._clock.monotonic_s() - self._marked_s >= _MARK_EVERY_S:
@@ -567,8 +582,6 @@ class Index:
             self.notices += [notice] if notice is not None else []
             return
         if result is None:
-            notice = self.snapshots.hanging()
-            self.notices += [notice] if notice is not None else []
             return
         self.log_lines.append(result.log_line)
         self.notices += [result.undeleted] if result.undeleted is not None else []

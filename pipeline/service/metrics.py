@@ -25,6 +25,7 @@ from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.pieces import Moved
+from twinsieve.pipeline.pieces.store_calls import StoreCalls
 from twinsieve.pipeline.service.collectors import (
     Condition,
     CountedElsewhere,
@@ -307,6 +308,11 @@ class Metrics:
             "twinsieve_snapshot_failures",
             "Snapshots that could not be written; each is tried again within a minute. Alert on growth.",
         )
+        self.store_hung = gauge(
+            "twinsieve_state_hung_seconds",
+            "How long the oldest call to the folder of the snapshots has been running, if that is long; else "
+            "0. Alert on anything for a minute.",
+        )
         self.snapshot_seconds = optional(
             "twinsieve_snapshot_seconds",
             "How long the last stored snapshot took, from its begin until it was stored. Alert near "
@@ -446,6 +452,15 @@ class Metrics:
 
     def _since(self, since_s: float) -> float:
         return self._clock.monotonic_s() - since_s
+
+    def set_store(self, calls: StoreCalls) -> None:
+        """Show the calls to the folder of the snapshots that do not return."""
+
+        def hung_s() -> float:
+            hung = calls.hung()
+            return hung.seconds if hung is not None else 0.0
+
+        self.store_hung.set_function(hung_s)
 
     def set_restore(self, moved: Moved | None) -> None:
         """Set how much of a snapshot has been read. moved: None if no snapshot is being read"""
