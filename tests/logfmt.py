@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 
 _PAIR = re.compile(r'([a-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s"=\\]+))(?: |$)')
@@ -27,3 +28,9 @@ def last_words(said: str) -> list[str]:
     """Messages of the records by which a process says why it ends; every line is one of its log."""
     records = [read_line(line) for line in said.splitlines()]
     return [record["msg"] for record in records if record["level"] == "critical"]
+
+
+def flush_log() -> None:
+    """Wait until what this process has logged is written: a thread of its own writes it."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()

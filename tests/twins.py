@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.index.snapshot_writer import look_at
 from twinsieve.pipeline.index.state import Asked, IndexState
 from twinsieve.pipeline.wire.block import Block
 from twinsieve.pipeline.wire.ruling import Ruling
@@ -194,12 +195,14 @@ def ruled(
 
 class Later(Executor):
     """A background without threads: what it is given is done when it was asked for `asked` times, or is
-    waited for; a process that dies before never does it."""
+    waited for; a process that dies before never does it. It looks at a folder at once."""
 
     def __init__(self, asked: int = 3) -> None:
         self._asked = asked
 
     def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if call is look_at:
+            return AtOnce().submit(call, *args, **kwargs)
         return _Awaited(self._asked, lambda: call(*args, **kwargs))
 
 

@@ -11,6 +11,8 @@ _OBJECTS_A_COLLECTION = 100_000
 
 def main() -> int:
     """Exit code of the command. Ctrl-C during the imports ends the process by SIGINT, without a traceback."""
+    if sys.stderr is None:
+        _open_stderr()
     # Imports make many objects that stay, but no garbage. With the default threshold the search for it took
     # a tenth of the start.
     gc.set_threshold(_OBJECTS_A_COLLECTION)
@@ -37,6 +39,18 @@ def main() -> int:
     # the system takes all memory back anyway.
     gc.freeze()
     return code
+
+
+def _open_stderr() -> None:
+    """Connect stderr, which is closed, to /dev/null. Otherwise the next file or socket would get its
+    descriptor, and libraries that write there would write into that."""
+    opened = [os.open(os.devnull, os.O_WRONLY)]
+    while opened[-1] < 2:
+        opened.append(os.open(os.devnull, os.O_WRONLY))
+    *lower, last = opened
+    for descriptor in lower:
+        os.close(descriptor)
+    sys.stderr = open(last, "w")  # noqa: SIM115 (until the process ends)
 
 
 def _end(number: int, _: FrameType | None) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
+
+from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 
 _Item = TypeVar("_Item")
 
@@ -15,7 +17,7 @@ def made_ahead(items: Iterator[_Item], most: int) -> Iterator[_Item]:
 
     most: number of items that are made, or being made, before they are asked for
     """
-    with ThreadPoolExecutor(1, "twinsieve-reading") as thread:
+    with DaemonExecutor("twinsieve-reading") as thread:
         making: deque[Future[_Item | None]] = deque()
         try:
             while True:

@@ -78,6 +78,9 @@ _AT_ONCE = 4
 _JOIN_WHEN_LAG_BELOW = 5_000
 """The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
 
+_LIST_S = 5.0
+"""How long an index that must know whether there is a newer snapshot waits for the folder."""
+
 _CLOCKS_DIFFER_MS = 60_000
 """If the log does not say when the broker wrote a block, the block's arrival time may be at most this far
 ahead of the index's clock; a later time is reduced to that."""
@@ -132,6 +135,7 @@ class Index:
         """When the oldest block without a recorded decision was appended to the log, as far as this index has
         read; None if there is none."""
         self._store = store
+        self._background = background
         self._hook = hook
         self._consumer: GroupConsumer | None = None
         self._reader = broker.reader()
@@ -305,7 +309,7 @@ class Index:
     def _check_idle(self, membership: Membership) -> None:
         """Check, with an empty commit, that no other index has taken over; begin a snapshot if one is due."""
         self._commit([], membership)
-        if self.snapshots.due:
+        if self.snapshots.is_due():
             self.snapshots.begin(self.state, self.follower.decisions_at)
 
     def close(self) -> None:
@@ -382,9 +386,9 @@ class Index:
         phase = self.follower.phase
         if phase is FollowerPhase.READING:
             return
-        log, store = self._config.log, self._store if phase is FollowerPhase.STOPPED else None
-        newest = max(store.kept_offsets(self._ids[0]) if store is not None else [], default=0)
-        if newest > self.state.next_offset < self._reader.beginning_offsets([log])[log]:
+        log = self._config.log
+        is_deleted = self.state.next_offset < self._reader.beginning_offsets([log])[log]
+        if phase is FollowerPhase.STOPPED and is_deleted and self._has_newer_snapshot():
             raise FatalError(
                 f"{log}: retention deleted block {self.state.next_offset} before this process read it; "
                 "restoring from a newer snapshot"
@@ -392,6 +396,17 @@ class Index:
         # Check the topic ids: a topic that was created again just now looks like one that lost its records.
         self._topics.check(at_once=True)
         self.follower.begin()
+
+    def _has_newer_snapshot(self) -> bool:
+        """Whether a snapshot is newer than the state. One may be, if the folder does not answer in time: the
+        restore waits for it, and meanwhile another process may judge."""
+        if self._store is None:
+            return False
+        listed = self._background.submit(self._store.kept_offsets, self._ids[0])
+        try:
+            return max(listed.result(_LIST_S), default=0) > self.state.next_offset
+        except TimeoutError:
+            return True
 
     def _follow(self, consumer: GroupConsumer, membership: Membership, timeout_s: float) -> None:
         self._begin()
@@ -475,7 +490,7 @@ class Index:
         self.judges = False
         took_s = self._clock.monotonic_s() - began_s
         self._reads_again = len(rulings) < len(blocks)
-        due = self.snapshots.due
+        due = self.snapshots.is_due()
         try:
             self._hook(IndexStep.JUDGED)
             # Step 3: write decisions, answers and the log offset in one transaction.
@@ -570,8 +585,6 @@ class Index:
             self.notices += [notice] if notice is not None else []
             return
         if result is None:
-            notice = self.snapshots.hanging()
-            self.notices += [notice] if notice is not None else []
             return
         self.log_lines.append(result.log_line)
         self.notices += [result.undeleted] if result.undeleted is not None else []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar, cast
 
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.history import History
@@ -29,14 +29,15 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.window.segments import IntoFile
 
+_T = TypeVar("_T")
 _SETTLE_S = 3.0
 """Time without a snapshot after an index has begun to judge, so that it first judges the waiting blocks."""
 
 _AGAIN_S = 30.0
 """Seconds from a failed write to the next attempt."""
 
-_HANGS_S = 30.0
-"""A write that has written nothing for this long is reported."""
+_LOOK_EVERY_S = 1.0
+"""While the end of a write is awaited, look this often whether the store hangs."""
 
 _RELISTED = 3
 """How often a restore lists the snapshots, if there are others at each time."""
@@ -105,9 +106,9 @@ class SnapshotWriter:
         self._watch = watch
         self._numbering = numbering or secrets.token_bytes(NUMBERING_SIZE)
         self._is_awaited = False
-        self._moved_s = 0.0
-        """When the running write began, or last wrote something."""
-        self._is_hanging = False
+        self._looking: Future[_Folder] | None = None
+        """A look at the folder, for the next snapshot: since the last one was written, or this index is
+        live, no other index deletes files."""
         self._live_s = clock.monotonic_s()
         self._unfrozen_s: float | None = None
         """For the blocks that are in no snapshot, not even in one being written: when the oldest of them was
@@ -143,11 +144,21 @@ class SnapshotWriter:
         of them was judged or had arrived. None if there is no such block."""
         return self._unstored_s if self._unstored_s is not None else self._unfrozen_s
 
+    def is_due(self) -> bool:
+        """Whether to begin a snapshot now: it is time, and the background has looked at the folder. False
+        until the result of the last write is collected. A folder that hangs keeps the background."""
+        has_looked = self._looking is not None and self._looking.done()
+        return has_looked and self._is_time
+
+    def _look(self) -> None:
+        """Let the background look at the folder, so that the thread that judges need not."""
+        if self._store is not None and self._journal is not None:
+            self._looking = self._background.submit(look_at, self._store.storage, self._journal)
+
     @property
-    def due(self) -> bool:
-        """Whether it is time to begin a snapshot; False until the result of the last write is collected."""
+    def _is_time(self) -> bool:
         now_s, since_s = self._clock.monotonic_s(), self.since_s
-        if self._store is None or self._running is not None or since_s is None:
+        if self._running is not None or since_s is None:
             return False
         if self._failed_s is not None:
             return now_s - self._failed_s >= min(_AGAIN_S, self._every_s)
@@ -174,6 +185,8 @@ class SnapshotWriter:
         followed_since_ms: arrival time of the oldest replayed block, None if there was none
         """
         self._live_s = self._clock.monotonic_s()
+        if self._running is None:
+            self._look()
         if followed_since_ms is not None:
             age_s = max(0.0, (self._clock.now_ms() - followed_since_ms) / 1000)
             self._is_behind(self._live_s - age_s)
@@ -192,16 +205,21 @@ class SnapshotWriter:
         self._numbering = secrets.token_bytes(NUMBERING_SIZE)
 
     def begin(self, state: IndexState, decisions_from: int) -> None:
-        """Freeze the state and begin to write it. The state must be committed, and no write may be
-        running."""
+        """Freeze the state and begin to write it. The state must be committed, and no write may be running.
+
+        Unless `is_due`, it waits for the folder, but not for one that hangs.
+        """
         if self._store is None or self._journal is None:
             return
-        self._began_s = self._moved_s = self._clock.monotonic_s()
-        self._is_hanging = False
+        if self._looking is None:
+            self._look()
+        self._began_s = self._clock.monotonic_s()
         self._unstored_s, self._unfrozen_s = self._unfrozen_s, None
         try:
             self._is_awaited = True
-            cut = self._journal.cut(state.sieve.freeze(self._journal.parts), state.sieve.image, self._moved)
+            folder = self._result(cast("Future[_Folder]", self._looking))
+            frozen = state.sieve.freeze(folder.parts)
+            cut = self._journal.cut(frozen, state.sieve.image, self._moved, folder.free)
         except StateError as error:
             self._running = Future()
             self._running.set_exception(error)
@@ -215,6 +233,20 @@ class SnapshotWriter:
         )  # fmt: skip
         self._running = self._background.submit(self._write, self._store, self._journal, snapshot, cut)
 
+    def _result(self, running: Future[_T]) -> _T:
+        """The result of a call in the background. raises: its error; StateError if the store hangs"""
+        while True:
+            try:
+                return running.result(_LOOK_EVERY_S)
+            except TimeoutError:
+                if running.done():
+                    raise
+                hung = self._store.storage.calls.hung() if self._store is not None else None
+                if hung is not None:
+                    raise StateError(
+                        f"{hung}, so no snapshot is written; a restart uses the older one", lasting=False
+                    ) from None
+
     def finished(self, *, wait: bool = False) -> SnapshotResult | None:
         """The result of the last write, returned once; None while it is running, or if there is none. raises:
         StateError if the write failed"""
@@ -223,7 +255,7 @@ class SnapshotWriter:
             return None
         self._is_awaited = wait
         try:
-            result = running.result()
+            result = self._result(running)
         except StateError:
             self._failed_s = self._clock.monotonic_s()
             self._failing += 1
@@ -233,6 +265,7 @@ class SnapshotWriter:
         finally:
             self._running = self._unstored_s = None
             self._is_awaited = False
+            self._look()
         if self._failing:
             result = result._replace(log_line=f"{result.log_line} failed_before={self._failing}")
         self._failed_s, self._failing = None, 0
@@ -246,20 +279,6 @@ class SnapshotWriter:
         self.took_s, self.files, self.stored_bytes = result.seconds, result.files, result.stored_bytes
         self.bytes_written += result.size
         return result
-
-    def hanging(self) -> str | None:
-        """Notice that the running write has written nothing for a while; None if it has, or after the first
-        notice about it."""
-        if self._running is None or self._is_hanging or self._running.done():
-            return None
-        waits_s = self._clock.monotonic_s() - self._moved_s
-        if self._store is None or waits_s < _HANGS_S:
-            return None
-        self._is_hanging = True
-        return (
-            f"{self._store.storage.address}: the snapshot has not grown for {waits_s:.0f} s, the disk or "
-            "store is slow or hangs; judging continues, a restart would use the older snapshot"
-        )
 
     def notice_of(self, error: StateError) -> str | None:
         """Notice about a failed write; None if there was a notice within the last `_REPORT_EVERY_S`."""
@@ -295,9 +314,20 @@ class SnapshotWriter:
         return SnapshotResult(oldest, decisions_from, log_line, took_s, size, len(files), stored_bytes, left)
 
     def _moved(self, moved: Moved) -> None:
-        self._moved_s = self._clock.monotonic_s()
         if self._is_awaited:
             self._watch(moved)
+
+
+class _Folder(NamedTuple):
+    """What the background has found. parts: those that are in files; free: bytes, None if unknown"""
+
+    parts: Collection[str]
+    free: int | None
+
+
+def look_at(storage: Storage, journal: Journal) -> _Folder:
+    """What the next snapshot must know of the folder. raises: StateError"""
+    return _Folder(journal.parts, storage.free_bytes())
 
 
 def _left_over(storage: Storage, error: Exception) -> str:

@@ -5,7 +5,8 @@ them to the open piece. A save closes that piece, writes the parts that are new,
 restore needs; the owner then writes the manifest and calls `announced`. Until then nothing refers to the new
 files: after a crash they are swept. If a record cannot be written (no space left, a store that is away or
 slow), the sieve goes on, and a later save writes an image of its memory in place of the messages that are
-missing, unless the window has passed them by then.
+missing, unless the window has passed them by then. A sieve that must not stand still writes its image to
+scratch space, and another thread copies that to the storage.
 """
 
 from __future__ import annotations
@@ -13,22 +14,26 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
+import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from threading import Event, Lock
 from time import monotonic
 from typing import BinaryIO, NamedTuple, cast
 
 import mmh3
 
+from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
 from twinsieve.pipeline.pieces.merging import similar_pieces
 from twinsieve.pipeline.pieces.patience import RecordRoom
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.segment_files import ignore
+from twinsieve.pipeline.pieces.segment_files import ignore, scratch_file, scratch_folder
 from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
@@ -50,9 +55,8 @@ up."""
 _IMAGE_AGAIN_S = 600.0
 """Time from an image that was given up to the next attempt. Until then the window may have passed what is
 missing."""
-_CLOSE_S = 1.0
-"""How long judging waits before an image for what is being written."""
 _CLOSING_S = 5.0
+_COPIED_AT_ONCE = 1 << 24
 
 
 class Cut(NamedTuple):
@@ -61,11 +65,29 @@ class Cut(NamedTuple):
     frozen: the state; piece: done when the piece that ends with it is on disk
     segments: the segments that were in files by then. In a later one messages may be forgotten that the
         state does not know as forgotten
+    image: in scratch space, if one was needed
     """
 
     frozen: Frozen
     piece: Future[None]
     segments: frozenset[str]
+    image: _ScratchImage | None
+
+
+@dataclass(frozen=True, eq=False)
+class _ScratchImage:
+    """An image in a file without a name, which is closed when this object is thrown away.
+
+    first: number of its first kept message; size, digest: as in `StateFile`
+    """
+
+    file: BinaryIO
+    first: int
+    size: int
+    digest: str
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.file.close)
 
 
 class _Open(NamedTuple):
@@ -82,8 +104,8 @@ class Journal:
     kept: number of the next message that the sieve keeps
     files: those from which the sieve was restored; empty for a sieve that has kept nothing
     noun: what errors call the saved state
-    scratch: folder for segments that are mapped, if the storage is not a local folder; None: that of the
-        system. A copy of each goes to the storage
+    scratch: folder for segments that are mapped, if those in the storage are not, and for images; None: that
+        of the system. A copy of each goes to the storage
     report: called from another thread with one line if a segment cannot be written
     patience_s: how long the sieve waits for a slow disk, in all (`PATIENCE_S`); None: as long as it takes
     """
@@ -108,8 +130,9 @@ class Journal:
         self._gathered: list[tuple[int, KeptMessages]] = []
         self._count = 0
         self.segments = SegmentWriter(storage, scheme_id, scratch, report)
-        self._writer = ThreadPoolExecutor(1, "twinsieve-pieces")
-        self._room = RecordRoom(patience_s)
+        self._scratch = scratch
+        self._writer = DaemonExecutor("twinsieve-pieces")
+        self._room = RecordRoom(patience_s, lambda: storage.calls.hung() is not None)
         self._lock = Lock()
         self._limit_s = patience_s
         self._image_from_s = 0.0
@@ -122,6 +145,9 @@ class Journal:
         self._unannounced: dict[str, NewFile] = {}
         self._why_lost = "kept messages are missing"
         """Why the last messages that are missing in the files were lost."""
+        self._is_failing = False
+        """Whether the last write to the storage failed. Then no image is made: judging would stop for it in
+        vain."""
         self._saving_from: int | None = None
         """A running save needs the kept messages from this number on; None if no save is running."""
         self._promised: set[str] = set()
@@ -166,6 +192,7 @@ class Journal:
         if self._room.take():
             self._writer.submit(self._append, gathered)
         else:
+            self._is_failing = True
             self._lose(self._next, StateError("the disk is too slow for what is kept"))
 
     def _append(self, gathered: list[tuple[int, KeptMessages]]) -> None:
@@ -174,8 +201,10 @@ class Journal:
         try:
             if not self._closed:
                 self._write(record_of(first, KeptMessages.concat([part for _, part in gathered])))
+                self._is_failing = False
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             self._discard_open()
+            self._is_failing = True
             self._lose(end, error)
         finally:
             self._room.give_back()
@@ -219,6 +248,7 @@ class Journal:
             self._complete(opened)
         except Exception as error:  # noqa: BLE001 (as in `_append`)
             opened.file.discard()
+            self._is_failing = True
             self._lose(opened.kept.end, error)
         else:
             self._drop_passed(opened.kept.end - self._window)
@@ -257,25 +287,38 @@ class Journal:
         there = set(self._storage.names())
         return frozenset(part for part, file in self._parts.items() if file.name in there)
 
-    def cut(self, frozen: Frozen, image: Callable[[], Sections], watch: Watch = no_watch) -> Cut:
+    def cut(
+        self,
+        frozen: Frozen,
+        image: Callable[[], Sections],
+        watch: Watch = no_watch,
+        free: int | None = None,
+    ) -> Cut:
         """Begin a save of this state; call it in the thread that judges, before the next `judge`.
 
         image: returns the memory of the near stage. If messages are missing, what is behind the segments in
             files is written here and now; `watch` is called meanwhile
+        free: free space of the storage in bytes; None: unknown. A sieve that must not stand still asks
+            nothing of the storage here
         raises: StateError if it cannot be written
         """
         self._hand_over()
         self._saving_from = frozen.oldest
         closed = self._writer.submit(self._close_piece)
+        made: _ScratchImage | None = None
         try:
             if self._are_missing(frozen) and not self._are_being_sealed(frozen):
-                self._write_image(frozen, closed, image(), watch)
+                if self._limit_s is None:
+                    closed.result()
+                    self._write_image(frozen, image(), watch)
+                else:
+                    made = self._image_in_scratch(frozen, image(), watch, free)
         except StateError:
             self._saving_from = None
             raise
         with self._lock:
             segments = frozenset(file.name for file in self._files if file.holds is Holds.SEGMENT)
-        return Cut(frozen, closed, segments)
+        return Cut(frozen, closed, segments, made)
 
     def _are_missing(self, frozen: Frozen) -> bool:
         """Whether kept messages that a restore needs are in no file."""
@@ -321,30 +364,23 @@ class Journal:
     def _is_wanted(self, end: int) -> bool:
         return end > self._next - self._window
 
-    def _write_image(self, frozen: Frozen, closed: Future[None], sections: Sections, watch: Watch) -> None:
-        """Write an image while the caller waits. closed: done when nothing else is being written. raises:
-        StateError"""
-        if monotonic() < self._image_from_s:
+    def _write_image(self, frozen: Frozen, sections: Sections, watch: Watch) -> None:
+        """Write an image to the storage, while the caller waits. raises: StateError"""
+        first, behind = self._behind_segments(frozen, sections)
+        least = self._least_size(frozen, first, behind)
+        self._require_space(self._storage.free_bytes(), least)
+        self._name_image(frozen, self._write_sections(_image_name(frozen), behind, watch), first)
+
+    def _image_in_scratch(
+        self, frozen: Frozen, sections: Sections, watch: Watch, free: int | None
+    ) -> _ScratchImage:
+        """An image in scratch space, written while the caller waits. raises: StateError"""
+        if self._room.is_stuck:
+            raise self._failed(StateError("a write to the disk takes long or hangs"))
+        if self._is_failing or monotonic() < self._image_from_s:
             raise self._failed(StateError(self._why_lost))
-        try:
-            closed.result(None if self._limit_s is None else _CLOSE_S)
-        except TimeoutError:
-            raise self._failed(StateError("a write to the disk takes long or hangs")) from None
-        with self._lock:
-            first = self._in_segments_to(frozen)
-        behind = sections_behind(sections, first)
-        if behind is None:
-            first = frozen.oldest
-        else:
-            sections = behind
-        size = sum(array.nbytes for array in sections.values())
-        # It is compressed, and the memory of places that hold nothing yet takes no space.
-        least = size * (frozen.kept - first) // (2 * self._window)
-        free = self._storage.free_bytes()
-        if free is not None and free < least:
-            raise self._failed(
-                StateError(f"{os.strerror(errno.ENOSPC)}: {free} bytes are free, {least} are needed")
-            )
+        first, behind = self._behind_segments(frozen, sections)
+        self._require_space(free, self._least_size(frozen, first, behind))
         given_up = Event()
 
         def look(moved: Moved) -> None:
@@ -352,21 +388,85 @@ class Journal:
                 raise StateError("given up")
             watch(moved)
 
-        # Another thread writes, because a call to a store may hang. If it is given up it may still read the
-        # memory that the sieve changes; what it wrote by then is thrown away.
-        name = f"image-{frozen.kept:016d}-{secrets.token_hex(4)}.piece"
-        written = self._writer.submit(self._write_sections, name, sections, look)
+        # Another thread writes, because the disk may hang. If it is given up it may still read the memory
+        # that the sieve changes; what it wrote by then is thrown away.
+        thread = DaemonExecutor("twinsieve-image")
+        written = thread.submit(self._write_scratch, first, behind, look)
+        thread.shutdown(wait=False)
         try:
-            file = written.result(None if self._limit_s is None else _IMAGE_S)
+            return written.result(_IMAGE_S)
         except TimeoutError:
             given_up.set()
             written.cancel()
             self._image_from_s = monotonic() + _IMAGE_AGAIN_S
+            size = sum(array.nbytes for array in behind.values())
             raise self._failed(StateError(f"{_IMAGE_S:.0f} s were not enough for {size} bytes")) from None
+
+    def _write_scratch(self, first: int, sections: Sections, watch: Watch) -> _ScratchImage:
+        # A folder whose files are mapped is on a local disk too.
+        folder = self._storage.folder if self._storage.is_mapped else self._scratch
+        try:
+            folder = scratch_folder(folder)
+            with ExitStack() as undo:
+                file = undo.enter_context(scratch_file(folder))
+                hashed = mmh3.mmh3_x64_128()
+                stream = WatchedStream(file, lambda _: watch(Moved("writing", stream.count, 0)), hashed)
+                write_state(cast("BinaryIO", stream), self._scheme_id, {}, sections)
+                undo.pop_all()
+        except OSError as error:
+            raise self._failed(
+                StateError(f"{folder}: {error.strerror}; perhaps set state.scratch to another folder")
+            ) from None
+        return _ScratchImage(file, first, stream.count, hashed.digest().hex())
+
+    def _store_image(self, frozen: Frozen, image: _ScratchImage) -> None:
+        """Copy an image from scratch space to the storage. raises: StateError"""
+        name = _image_name(frozen)
+        file: NewFile | None = None
+        try:
+            image.file.seek(0)
+            file = self._storage.create(name)
+            shutil.copyfileobj(image.file, file.stream, _COPIED_AT_ONCE)
+            file.finish()
+        except Exception as error:  # noqa: BLE001 (as in `_append`)
+            if file is not None:
+                file.discard()
+            self._is_failing = True
+            raise self._failed(error) from None
         with self._lock:
-            segments = [each for each in self._files if each.holds is Holds.SEGMENT]
-            self._files = [*segments, file._replace(holds=Holds.IMAGE, first=first, end=frozen.kept)]
-            self._complete_from = frozen.oldest
+            self._unannounced[name] = file
+        self.written += image.size
+        self._name_image(frozen, StateFile(name, Holds.PART, image.size, image.digest), image.first)
+
+    def _behind_segments(self, frozen: Frozen, sections: Sections) -> tuple[int, Sections]:
+        """The part of an image that is not in the segments in files, and its first message."""
+        with self._lock:
+            first = self._in_segments_to(frozen)
+        behind = sections_behind(sections, first)
+        return (frozen.oldest, sections) if behind is None else (first, behind)
+
+    def _least_size(self, frozen: Frozen, first: int, sections: Sections) -> int:
+        """Bytes that an image has at least: it is compressed, and the memory of places that hold nothing yet
+        takes no space."""
+        size = sum(array.nbytes for array in sections.values())
+        return size * (frozen.kept - first) // (2 * self._window)
+
+    def _require_space(self, free: int | None, least: int) -> None:
+        if free is not None and free < least:
+            raise self._failed(
+                StateError(f"{os.strerror(errno.ENOSPC)}: {free} bytes are free, {least} are needed")
+            )
+
+    def _name_image(self, frozen: Frozen, file: StateFile, first: int) -> None:
+        """Note that an image has all kept messages of this state from `first` on."""
+        with self._lock:
+            others = [
+                each for each in self._files if each.holds is Holds.SEGMENT or each.first >= frozen.kept
+            ]
+            image = file._replace(holds=Holds.IMAGE, first=first, end=frozen.kept)
+            self._files = sorted([*others, image], key=lambda each: each.end)
+            if self._complete_from <= frozen.kept:
+                self._complete_from = frozen.oldest
 
     def write(self, cut: Cut, others: Sequence[StateFile] = (), watch: Watch = no_watch) -> list[StateFile]:
         """Write what is new in a state; it may be called in any thread. returns: all files of the state
@@ -376,8 +476,10 @@ class Journal:
             are the same in both
         raises: StateError if a file cannot be written, or was deleted; a later save then writes an image
         """
-        cut.piece.result()
         try:
+            cut.piece.result()
+            if cut.image is not None:
+                self._store_image(cut.frozen, cut.image)
             return self._write_new(cut, others, watch)
         finally:
             self._saving_from = None
@@ -565,11 +667,15 @@ class Journal:
         with self._lock:
             self._closed = True
         with suppress(TimeoutError):
-            stopped.result(_CLOSING_S)
+            stopped.result(self._closing_s)
         ended = self._writer.submit(self._discard_all)
         self._writer.shutdown(wait=False)
         with suppress(TimeoutError):
-            ended.result(_CLOSING_S)
+            ended.result(self._closing_s)
+
+    @property
+    def _closing_s(self) -> float:
+        return _CLOSING_S if self._storage.calls.hung() is None else 0.0
 
     def _discard_all(self) -> None:
         self._discard_open()
@@ -580,3 +686,7 @@ class Journal:
                 del self._unannounced[name]
         for file in files.values():
             file.discard()
+
+
+def _image_name(frozen: Frozen) -> str:
+    return f"image-{frozen.kept:016d}-{secrets.token_hex(4)}.piece"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import BoundedSemaphore
 from time import monotonic
 
@@ -19,11 +20,15 @@ class RecordRoom:
     """Room for `WAITING` records.
 
     patience_s: how long `take` waits, in all; None: as long as it takes
+    hangs: whether the disk hangs; then `take` does not wait
+    is_stuck: whether `take` found no room, and no record was written since; then it does not wait either
     """
 
-    def __init__(self, patience_s: float | None) -> None:
+    def __init__(self, patience_s: float | None, hangs: Callable[[], bool] = lambda: False) -> None:
         self._room = BoundedSemaphore(WAITING)
         self._limit_s = self._patience_s = patience_s
+        self._hangs = hangs
+        self.is_stuck = False
 
     def take(self) -> bool:
         """Wait for room for a record, as long as the patience lasts; returns whether there is room."""
@@ -32,11 +37,16 @@ class RecordRoom:
         if self._room.acquire(blocking=False):
             self._patience_s = min(self._limit_s, self._patience_s + _PATIENCE_BACK_S)
             return True
+        if self.is_stuck:
+            return False
         began_s = monotonic()
-        has_room = self._patience_s > 0 and self._room.acquire(timeout=self._patience_s)
+        waits = self._patience_s > 0 and not self._hangs()
+        has_room = waits and self._room.acquire(timeout=self._patience_s)
         self._patience_s = max(0.0, self._patience_s - (monotonic() - began_s))
+        self.is_stuck = not has_room
         return has_room
 
     def give_back(self) -> None:
         """Note that a record is written, or lost."""
+        self.is_stuck = False
         self._room.release()

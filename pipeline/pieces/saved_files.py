@@ -31,8 +31,8 @@ class SavedFiles:
     can be read to their end even if another process deletes them meanwhile.
 
     scheme_id: fingerprint scheme that they must have
-    scratch: folder for copies of segments, which are mapped, if the storage is not a local folder; None: that
-        of the system
+    scratch: folder for copies of segments, which are mapped, if those in the storage are not; None: that of
+        the system
     raises: UnreadableError if a file is missing or has another size
     """
 
@@ -120,7 +120,7 @@ class SavedFiles:
                 continue
             shown = self._storage.shown(file.name)
             with self._named(file), self._stream_of(file) as stream:
-                if self._storage.is_local:
+                if self._storage.is_mapped:
                     segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved)
                 else:
                     with self._copy_of(stream, shown) as copy:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
 from typing import BinaryIO, NamedTuple, cast
 
+from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, write_arrays
 from twinsieve.stages.errors import StateError
@@ -166,6 +167,19 @@ def scratch_folder(folder: str | None) -> str:
     return folder or tempfile.gettempdir()
 
 
+def is_in_memory(folder: str) -> bool:
+    """Whether a folder is on a file system without a disk (Linux). raises: OSError"""
+    device = os.stat(folder).st_dev
+    name = f"{os.major(device)}:{os.minor(device)}"
+    with (
+        suppress(FileNotFoundError),
+        open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts,
+    ):
+        mounted = [line.partition(" - ") for line in mounts]
+        return any(head.split()[2] == name and tail.startswith("tmpfs ") for head, _, tail in mounted)
+    return False
+
+
 def scratch_file(folder: str) -> BinaryIO:
     """A new file without a name. The system deletes it when it is closed and no map of it is left. raises:
     OSError"""
@@ -188,7 +202,7 @@ class ScratchSegments:
         self._scheme_id = scheme_id
         self._folder = folder
         self._report = report
-        self._writer = ThreadPoolExecutor(1, "twinsieve-scratch")
+        self._writer = DaemonExecutor("twinsieve-scratch")
         self._closed = False
 
     def write(

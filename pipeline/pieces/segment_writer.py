@@ -1,7 +1,8 @@
 """`SegmentWriter`: writes sealed segments of a sieve to its storage, and maps them.
 
-In a local folder the file in the storage is mapped. For another storage a scratch file is mapped, so that the
-segment's memory is free whatever the store does, and a copy of the scratch file goes to the store.
+If files of the storage are mapped where they are, the file is written there. Otherwise a scratch file is
+mapped, so that the segment's memory is free whatever the store does, and a copy of the scratch file goes to
+the store.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple
 
+from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.segment_files import (
     ScratchFile,
@@ -53,7 +55,7 @@ class SegmentWriter:
         self._scheme_id = scheme_id
         self.report = report
         self.scratch = ScratchSegments(scheme_id, scratch, report)
-        self.thread = ThreadPoolExecutor(1, "twinsieve-segments")
+        self.thread = DaemonExecutor("twinsieve-segments")
         self.being_written: dict[int, StateFile] = {}
         """Segments that are being written to the storage, or wait for that, by their first number."""
         self.failures = 0
@@ -65,7 +67,7 @@ class SegmentWriter:
         self.being_written[sealed.first] = StateFile(
             "", Holds.SEGMENT, 0, "", first=sealed.first, end=sealed.end
         )
-        if self._storage.is_local:
+        if self._storage.is_mapped:
             written = self.thread.submit(self._written, sealed, owner)
         else:
             written = self.scratch.write(sealed, partial(self._begin_upload, owner))
@@ -80,7 +82,7 @@ class SegmentWriter:
         has_failed = written.cancelled() or written.exception() is not None
         if has_failed and not written.cancelled() and not self._closed:
             self.failures += 1
-        if has_failed or self._storage.is_local:
+        if has_failed or self._storage.is_mapped:
             self.being_written.pop(first, None)
 
     def _written(self, sealed: SealedSegment, owner: SegmentOwner) -> Arrays:

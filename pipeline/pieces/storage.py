@@ -14,10 +14,11 @@ import secrets
 import stat
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from twinsieve.pipeline.pieces.store_calls import CalledStream, StoreCalls
 from twinsieve.stages.errors import StateError, shown
 
 if TYPE_CHECKING:
@@ -34,18 +35,24 @@ class Storage:
 
     place: a file system and the folder in it
     describe: returns the text for an error of a store that is not a local folder
+    calls: notes the calls to the file system
+    is_mapped: whether segments in it are mapped where they are, and not a copy of them in scratch space. A
+        look-up that touches a map waits for the file system, so it must be on a local disk
     """
 
     def __init__(
         self,
         place: tuple[AbstractFileSystem, str],
         describe: Callable[[Exception], str] = lambda error: type(error).__name__,
+        calls: StoreCalls | None = None,
     ) -> None:
         self._files, folder = place
         self.folder = folder.rstrip("/")
         protocol = self._files.protocol
         self.is_local = "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+        self.is_mapped = self.is_local
         self._describe = describe
+        self.calls = calls or StoreCalls()
         self.address = self.folder if self.is_local else shown(str(self._files.unstrip_protocol(self.folder)))
 
     def path(self, name: str) -> str:
@@ -59,23 +66,33 @@ class Storage:
     def create(self, name: str) -> NewFile:
         """A new file that gets this name when it is complete. raises: errors of the file system"""
         partial = f"{name}.{secrets.token_hex(8)}{PARTIAL}"
-        if self.is_local:
-            make_folder(self.folder)
-            return NewFile(self, partial, name, private_file(self.path(partial)))
-        self._files.makedirs(self.folder, exist_ok=True)
-        stream = cast("BinaryIO", self._files.open(self.path(partial), "wb"))
-        return NewFile(self, partial, name, stream)
+        with self._calling("create a file"):
+            if self.is_local:
+                make_folder(self.folder)
+                stream = private_file(self.path(partial))
+            else:
+                self._files.makedirs(self.folder, exist_ok=True)
+                stream = cast("BinaryIO", self._files.open(self.path(partial), "wb"))
+        return NewFile(self, partial, name, self._called(stream))
+
+    def _calling(self, doing: str) -> AbstractContextManager[None]:
+        return self.calls.doing(self.address, doing)
+
+    def _called(self, stream: BinaryIO) -> BinaryIO:
+        return cast("BinaryIO", CalledStream(stream, self.calls, self.address))
 
     def open(self, name: str) -> BinaryIO:
         """A stream of the file's bytes. raises: errors of the file system"""
-        return cast("BinaryIO", self._files.open(self.path(name), "rb"))
+        with self._calling("open a file"):
+            return self._called(cast("BinaryIO", self._files.open(self.path(name), "rb")))
 
     def names(self) -> list[str]:
         """The names of all files; none if there is no such folder. raises: StateError"""
         try:
             # A cached listing would not show what other processes have written or deleted since.
             self._files.invalidate_cache()
-            paths = self._files.ls(self.folder, detail=False)
+            with self._calling("list the files"):
+                paths = self._files.ls(self.folder, detail=False)
         except FileNotFoundError:
             return []
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
@@ -87,24 +104,36 @@ class Storage:
         """Free space of a local folder in bytes; None if that is unknown."""
         if not self.is_local:
             return None
-        with suppress(OSError):
+        with suppress(OSError), self._calling("query the free space"):
             place = os.statvfs(self.folder)
             return place.f_bavail * place.f_frsize
         return None
 
+    def shares_device(self, folder: str) -> bool:
+        """Whether this is a local folder on the file system that this other folder is on. It need not exist
+        yet."""
+        with suppress(OSError), self._calling("look up the folder"):
+            place = self.folder
+            while not os.path.exists(place) and place != os.path.dirname(place):
+                place = os.path.dirname(place)
+            return self.is_local and os.stat(place).st_dev == os.stat(folder).st_dev
+        return False
+
     def rename(self, old: str, new: str) -> None:
         """Rename a complete file of a store that is not local. raises: errors of the file system"""
-        self._files.mv(self.path(old), self.path(new))
+        with self._calling("rename a file"):
+            self._files.mv(self.path(old), self.path(new))
 
     def remove(self, name: str) -> None:
         """Delete a file, unless another process has done it. raises: errors of the file system"""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), self._calling("delete a file"):
             self._files.rm(self.path(name))
 
     def sweep(self, name: str) -> None:
         """Delete a file that no process of this machine is writing, or that nobody wrote for a day."""
         if self.is_local:
-            _remove_abandoned(self.path(name))
+            with self._calling("delete a file"):
+                _remove_abandoned(self.path(name))
             return
         with suppress(NotImplementedError, FileNotFoundError):
             modified = self._files.modified(self.path(name))
@@ -138,7 +167,8 @@ class NewFile:
     def finish(self) -> None:
         """Put the complete file on disk and give it its name. raises: errors of the file system"""
         if self._storage.is_local:
-            put_on_disk(self.stream, self._storage.path(self._partial), self._storage.path(self.name))
+            with self._storage.calls.doing(self._storage.address, "put a file on disk"):
+                put_on_disk(self.stream, self._storage.path(self._partial), self._storage.path(self.name))
         else:
             self.stream.close()
             self._storage.rename(self._partial, self.name)

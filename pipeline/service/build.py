@@ -33,7 +33,9 @@ from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.pieces import Watch, no_watch
+from twinsieve.pipeline.pieces.segment_files import is_in_memory, scratch_folder
 from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.pieces.store_calls import StoreCalls
 from twinsieve.pipeline.settings.fixed import (
     encode_fixed,
     fixed_settings,
@@ -50,7 +52,7 @@ from twinsieve.pipeline.worker.emit import EmitConfig
 from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.worker import OnEmitted, WhoHad, Worker, no_one
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import StateError, is_address
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
@@ -76,6 +78,7 @@ class Builder:
     inputs: as in `EmitConfig`
     needs_snapshots, has_text: as in `IndexConfig`; its worker, too, sets `has_text`
     on_emitted, who_had: as for `Worker`
+    calls: those to the folder of the snapshots that have not returned
     """
 
     settings: Settings
@@ -92,6 +95,7 @@ class Builder:
     has_text: Event = field(default_factory=Event)
     on_emitted: OnEmitted | None = None
     who_had: WhoHad = no_one
+    calls: StoreCalls = field(default_factory=StoreCalls)
 
     def worker_config(self) -> WorkerConfig:
         """The configuration of this process's worker."""
@@ -194,6 +198,11 @@ class Builder:
         return LogSizes(partial(self.connect, self.settings), topics, self.background, self.clock)
 
     @property
+    def has_folder(self) -> bool:
+        """Whether snapshots are in a folder that this machine has mounted, and not at an address."""
+        return not is_address(self.settings.state.dir)
+
+    @property
     def alive_s(self) -> float:
         """Seconds without progress after which a role counts as hanging. Long enough for three calls to a
         broker of `kafka.request_timeout` each, because a role may make more calls after a failed one."""
@@ -207,7 +216,9 @@ class Builder:
         """
         settings, config = self.settings, self.index_config()
         sieve = sieve_config(settings, self.scheme.scheme_id)
-        store = SnapshotStore(state_storage(settings), settings.state.keep)
+        storage = state_storage(settings, self.calls)
+        storage.is_mapped = _is_mapped(storage, settings.state.scratch)
+        store = SnapshotStore(storage, settings.state.keep)
         # The client must not compress: rulings, the messages of an index, are already compressed.
         plain = settings.kafka.model_copy(update={"compression": "none"})
         with ExitStack() as stack:
@@ -235,10 +246,23 @@ class Builder:
         return index
 
 
-def state_storage(settings: Settings) -> Storage:
-    """The folder with the snapshots of the app. raises: UsageError if nothing serves its address"""
+def _is_mapped(storage: Storage, scratch: str | None) -> bool:
+    """Whether segments are mapped from the folder of the snapshots: if it is on the file system of the
+    scratch folder, which the operator has on a local disk. So too if there is only the folder of the system,
+    and that is in memory, which copies of segments would fill. Otherwise it may be on a network."""
+    try:
+        folder = scratch_folder(scratch)
+        is_of_no_use = scratch is None and storage.is_local and is_in_memory(folder)
+    except OSError:
+        return False
+    return is_of_no_use or storage.shares_device(folder)
+
+
+def state_storage(settings: Settings, calls: StoreCalls | None = None) -> Storage:
+    """The folder with the snapshots of the app. calls: notes the calls to it. raises: UsageError if nothing
+    serves its address"""
     files, folder = file_system(settings.state.dir)
-    return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error)
+    return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error, calls)
 
 
 def _loaded(

@@ -7,7 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
@@ -53,6 +58,23 @@ class OptionalGauge(Collector):
     def _family(self) -> GaugeMetricFamily:
         name, text, labels = self._description
         return GaugeMetricFamily(name, text, labels=labels)
+
+
+class CountedElsewhere(Collector):
+    """A counter whose value a function returns at each scrape."""
+
+    def __init__(self, registry: CollectorRegistry, name: str, text: str, count: Callable[[], float]) -> None:
+        self._description = name, text
+        self._count = count
+        registry.register(self)
+
+    def describe(self) -> list[Metric]:
+        """The metric without its value, from which the registry reads the name."""
+        return [CounterMetricFamily(*self._description)]
+
+    def collect(self) -> list[Metric]:
+        """The metric with its current value."""
+        return [CounterMetricFamily(*self._description, value=self._count())]
 
 
 class PhaseGauge(Collector):

@@ -194,7 +194,7 @@ class HealthServer(PageServer):
     """Serves health, readiness and metrics. No answer waits for a lock of a role.
 
     why_not_healthy, why_not_ready: return one line, shown with status 503; an empty line means status 200
-    remark: returns one line to show on the page of a process that is ready
+    remark: returns one line to show on the page of a process that is healthy or ready
     address, raises: as for `PageServer`
     """
 
@@ -210,7 +210,7 @@ class HealthServer(PageServer):
             if request.path == "/metrics":
                 return Answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
             if request.path == "/healthz":
-                return _state(why_not_healthy())
+                return _state(why_not_healthy(), remark())
             if request.path == "/readyz":
                 return _state(why_not_ready(), remark())
             if not request.path:

@@ -13,6 +13,7 @@ from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.pieces import Moved
+from twinsieve.pipeline.pieces.store_calls import StoreCall
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
@@ -54,6 +55,10 @@ class IndexLoop(Loop):
         self._why_aside = ""
         self._log_behind_s = 0.0
         self._is_lag_logged = False
+        self._is_restoring = False
+        self._hung: StoreCall | None = None
+        """The call to the folder of the snapshots that the log said of that it hangs; None: it answers."""
+        metrics.set_store(builder.calls)
         self._set_gauges()
 
     @property
@@ -77,8 +82,41 @@ class IndexLoop(Loop):
         )
 
     @property
+    def waits_for_store(self) -> bool:
+        """Whether it waits to restore from a snapshot; until then it is no member of its group."""
+        return self._is_restoring and self._builder.calls.oldest() is not None
+
+    def log_silence(self) -> None:
+        """Log once that brokers stopped answering, or that the folder of the snapshots hangs, and when it no
+        longer does."""
+        if self.waits_for_store:
+            self._answered_s = self._clock.monotonic_s()
+            if self._builder.has_folder:
+                # A new process would wait for it too; of a store, it would make new connections.
+                self._turned_s = self._answered_s
+        super().log_silence()
+        hung, before = self._builder.calls.hung(), self._hung
+        if hung is not None and before is None:
+            _log.warning(
+                "index: %s (thread %s); the disk or store is slow or hangs: %s",
+                *(hung, hung.thread),
+                "it restores when the call returns, and joins no group before"
+                if self._is_restoring
+                else "judging continues, and snapshots wait for it",
+            )
+        elif hung is None and before is not None:
+            _log.info("index: %s: answers again, after %.0f s", before.store, before.seconds)
+        self._hung = hung if before is None or hung is None else before
+
+    @property
     def remark(self) -> str:
-        """How far behind the index is, or why it has left its group."""
+        """That the folder of its snapshots hangs, how far behind the index is, or why it has left its
+        group."""
+        hung = self._builder.calls.hung()
+        return "; ".join(filter(None, [str(hung or ""), self._own_remark]))
+
+    @property
+    def _own_remark(self) -> str:
         if self._aside_until_s is not None:
             left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
             return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
@@ -137,9 +175,11 @@ class IndexLoop(Loop):
 
     def _restored(self) -> Index:
         """A new index, restored from the newest snapshot; reading it may take minutes."""
+        self._is_restoring = True
         try:
             index = self._index = self._builder.index(self._timer, self._moved, self._pace)
         finally:
+            self._is_restoring = False
             if self._is_offline:
                 self._answered_s = self._clock.monotonic_s()
             self._is_offline = False

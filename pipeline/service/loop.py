@@ -148,6 +148,11 @@ class Loop(ABC):
         return self.remark or self._error_line or silence
 
     @property
+    def waits_for_store(self) -> bool:
+        """Whether the role waits for the folder of its snapshots, and has no open work."""
+        return False
+
+    @property
     def is_answered(self) -> bool:
         """Whether brokers answer this role: its last query was answered, and the last answer is recent."""
         return not self._is_unanswered and not self._is_silent

@@ -28,7 +28,15 @@ from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.pieces import Moved
-from twinsieve.pipeline.service.collectors import Condition, DelayHistogram, OptionalGauge, PhaseGauge
+from twinsieve.pipeline.pieces.store_calls import StoreCalls
+from twinsieve.pipeline.service.collectors import (
+    Condition,
+    CountedElsewhere,
+    DelayHistogram,
+    OptionalGauge,
+    PhaseGauge,
+)
+from twinsieve.pipeline.watch.unread_log import dropped_lines
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
@@ -366,6 +374,11 @@ class Metrics:
             "twinsieve_snapshot_failures",
             "Snapshots that could not be written; each is tried again within a minute. Alert on growth.",
         )
+        self.store_hung = gauge(
+            "twinsieve_state_hung_seconds",
+            "How long the oldest call to the folder of the snapshots has been running, if that is long; else "
+            "0. Alert on anything for a minute.",
+        )
         self.snapshot_seconds = optional(
             "twinsieve_snapshot_seconds",
             "How long the last stored snapshot took, from its begin until it was stored. Alert near "
@@ -392,6 +405,12 @@ class Metrics:
             "judges; no series where no broker reports them.",
             ["topic"],
             is_available=lambda: self._judges and in_index(),
+        )
+        self.dropped_lines = CountedElsewhere(
+            registry,
+            "twinsieve_dropped_log_lines",
+            "Log lines that were dropped, because stderr was not read or failed. Alert on growth.",
+            dropped_lines,
         )
         self.program = ProcessCollector(registry=registry)
         self._begin_at_zero()
@@ -517,6 +536,15 @@ class Metrics:
 
     def _since(self, since_s: float) -> float:
         return self._clock.monotonic_s() - since_s
+
+    def set_store(self, calls: StoreCalls) -> None:
+        """Show the calls to the folder of the snapshots that do not return."""
+
+        def hung_s() -> float:
+            hung = calls.hung()
+            return hung.seconds if hung is not None else 0.0
+
+        self.store_hung.set_function(hung_s)
 
     def set_restore(self, moved: Moved | None) -> None:
         """Set how much of a snapshot has been read. moved: None if no snapshot is being read"""

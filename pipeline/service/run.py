@@ -13,10 +13,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Literal
 
+from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
@@ -204,12 +205,12 @@ class _Status:
 
 
 @contextmanager
-def process(settings: Settings, member: str | None) -> Iterator[tuple[str, ThreadPoolExecutor]]:
-    """Context manager with the name of this process and the executor that writes its snapshots."""
+def process(settings: Settings, member: str | None) -> Iterator[tuple[str, Executor]]:
+    """Context manager with the name of this process and the executor that writes its snapshots. Its end does
+    not wait for a snapshot, because the folder may hang."""
     slot = slot_of(settings, member)
     try:
-        with ThreadPoolExecutor(1, thread_name_prefix="snapshot") as background:
-            yield slot.name, background
+        yield slot.name, DaemonExecutor("snapshot")
     finally:
         slot.release()
 
@@ -276,7 +277,7 @@ def drive(
             running[loop].join(max(0.0, began_s + min(limit_s, start_s) - time.monotonic()))
             is_started = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
             is_started |= failed() and loop.is_member  # give it the time to leave its group
-            if running[loop].is_alive() and not is_started:
+            if running[loop].is_alive() and (loop.waits_for_store or not is_started):
                 _log.info("%s: was still starting, so the process ends without waiting for it", loop.name)
                 continue
             running[loop].join(max(0.0, began_s + limit_s - time.monotonic()))

@@ -10,6 +10,7 @@ share a host name but no folder, or if the folder was deleted.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 import secrets
@@ -17,13 +18,18 @@ import socket
 import stat
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError, UsageError
 
+_log = logging.getLogger("twinsieve")
+_ANSWERS_S = 8.0
+"""How long a start waits for a folder, which may be on a network file system that hangs."""
 _MAX_SLOTS = 256
 _NUMBER = re.compile(rb"[0-9a-f]{12}")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
@@ -92,11 +98,24 @@ def take_slot(app: str, folders: Sequence[Path]) -> Slot:
     """
     problems = []
     for folder in folders:
+        thread = DaemonExecutor("slot")
+        taken = thread.submit(_take, app, folder)
+        thread.shutdown(wait=False)
         try:
-            return _take(app, folder)
+            return taken.result(_ANSWERS_S)
+        except TimeoutError:
+            # Another process may use this name if the folder answers after all.
+            taken.add_done_callback(_give_back)
+            _log.warning("%s: does not answer; this process takes its name elsewhere", folder)
+            problems.append(f"{folder}: does not answer")
         except OSError as error:
             problems.append(f"{folder}: no lock file can be made ({error})")
     raise StateError(f"{'; '.join(problems)}; name the process with --member")
+
+
+def _give_back(taken: Future[Slot]) -> None:
+    if taken.exception() is None:
+        taken.result().release()
 
 
 def _take(app: str, folder: Path) -> Slot:

@@ -469,8 +469,8 @@ class StateSettings(Section):
     )
     scratch: OptionalText = setting(
         None,
-        "folder for segments of a near window over near.segment, where `dir` is no folder or nothing is "
-        "saved; none: that of the system for temporary files",
+        "folder on a local disk for segments of a near window over near.segment, where `dir` is not on the "
+        "same file system or nothing is saved; none: that of the system for temporary files",
     )
 
 

@@ -17,7 +17,7 @@ from click.exceptions import Exit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.logfmt import read_line
+from tests.logfmt import flush_log, read_line
 from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.commands.kafka.logs import LineFormatter, ends_logged, log_to_stderr
@@ -39,6 +39,7 @@ def _stream(monkeypatch: pytest.MonkeyPatch, encoding: str = "utf-8") -> io.Text
 
 
 def _said(stderr: io.TextIOWrapper, form: str = "logfmt") -> list[dict[str, str]]:
+    flush_log()
     held = stderr.buffer.getvalue()  # type: ignore[attr-defined]
     lines = held.decode(stderr.encoding).split("\n")
     assert lines.pop() == ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,39 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
     assert len(warnings) == (1 if kind == "closed" else 0)
     assert all(bootstrap in line and cause in line for line in warnings)
     assert records[-1]["msg"] == "run: stopped"
+
+
+@pytest.mark.parametrize("stderr", ["full", "closed"])
+def test_a_log_that_nobody_reads_hinders_neither_a_start_nor_a_stop(tmp_path: Path, stderr: str) -> None:
+    port = _port()
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writes, bytes(4096))
+    os.set_blocking(writes, True)
+    with _broker("closed") as bootstrap:
+        options = setting(
+            f"kafka.bootstrap={bootstrap}", f"http.listen=127.0.0.1:{port}", f"state.dir={tmp_path}/state"
+        )
+        words = [*_RUN, *options]
+        if stderr == "closed":
+            words = ["sh", "-c", 'exec "$@" 2>&-', "sh", *words]
+        process = subprocess.Popen(words, stderr=writes)
+        try:
+            until_s = time.monotonic() + _DEADLINE_S
+            while "nothing listens there" not in (page := _page(port, "/readyz"))[1]:
+                assert process.poll() is None
+                assert time.monotonic() < until_s, page
+                time.sleep(0.1)
+            assert "twinsieve_dropped_log_lines_total 0.0" in _page(port, "/metrics")[1]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(_DEADLINE_S) == 0
+        finally:
+            process.kill()
+            process.wait()
+            os.close(reads)
+            os.close(writes)
 
 
 _COMMANDS = {

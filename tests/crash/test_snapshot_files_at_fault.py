@@ -6,7 +6,6 @@ import errno
 import os
 import struct
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -19,7 +18,7 @@ from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import Deployment, changed, deployment, posts
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index import index
-from twinsieve.pipeline.pieces import Moved, journal, storage
+from twinsieve.pipeline.pieces import journal, storage
 from twinsieve.pipeline.pieces.storage import NewFile
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
@@ -273,7 +272,6 @@ def test_a_disk_that_hangs_stops_nothing_and_the_next_snapshot_is_whole(
     unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "PATIENCE_S", 0.01)
-    monkeypatch.setattr(journal, "_CLOSE_S", 0.0)
     disk = Disk(monkeypatch)
     settings = settings_at(str(tmp_path))
     world = deployment(settings, scheme)
@@ -296,7 +294,6 @@ def test_a_disk_that_hangs_stops_nothing_and_the_next_snapshot_is_whole(
     assert "a write to the disk takes long or hangs" in notice
     member.index.notices.clear()
     disk.flows.set()
-    monkeypatch.setattr(journal, "_CLOSE_S", 60.0)
     assert member.index._journal is not None
     member.index._journal._writer.submit(lambda: None).result()
     world.produce(posts(2, MORE))
@@ -306,43 +303,6 @@ def test_a_disk_that_hangs_stops_nothing_and_the_next_snapshot_is_whole(
     assert not told(world)
     assert world.judged() == unbroken
     check_folder(member)
-
-
-class _Hanging(Executor):
-    """A background whose work never ends."""
-
-    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return Future()
-
-
-def test_a_snapshot_that_does_not_grow_for_long_is_reported_once(scheme: Scheme, tmp_path: Path) -> None:
-    settings = settings_at(str(tmp_path))
-    world = deployment(settings, scheme)
-    world.produce(posts(1, MESSAGES))
-    member = Member(world, settings, "one")
-    writer = member.index.snapshots
-    writer._background = _Hanging()
-    run(world, member)
-    assert writer._running is not None
-
-    def noticed_after(seconds: float) -> list[str]:
-        world.clock.sleep(seconds)
-        step(member, 2)
-        told, member.index.notices[:] = list(member.index.notices), []
-        return told
-
-    writer._moved(Moved("writing", 1, 2))
-    assert noticed_after(20.0) == []
-    writer._moved(Moved("writing", 2, 2))
-    assert noticed_after(29.0) == [], "it has grown 29 s ago"
-    (notice,) = noticed_after(1.5)
-    assert str(tmp_path) in notice
-    assert "has not grown for 3" in notice
-    assert "judging continues" in notice
-    assert noticed_after(100.0) == [], "once for a write"
-    assert writer.failures == 0
-    writer._running = None
-    member.kill()
 
 
 def test_an_image_that_takes_long_is_given_up_and_the_window_heals(

@@ -76,7 +76,7 @@ def test_a_standby_that_follows_for_long_keeps_few_files_and_takes_over_without_
     assert not restored_from & {path.name for path in (tmp_path / "one" / "t").iterdir()}
     leader.kill()
     del leader
-    monkeypatch.setattr(Journal, "_write_image", no_image)
+    monkeypatch.setattr(Journal, "_image_in_scratch", no_image)
     worker = Member(world, settings, "three")
     run(world, standby, worker)
     assert standby.index.live
@@ -101,7 +101,7 @@ def test_a_standby_uses_the_files_of_a_leader_that_deleted_those_it_was_restored
     world = deployment(settings, scheme)
     world.produce(posts(1, MESSAGES))
     leader = Member(world, settings, "one")
-    for _ in range(24):
+    for _ in range(36):
         leader.step()
     standby = Member(world, settings, "two", works=False)
     assert standby.index._journal is not None
@@ -114,7 +114,7 @@ def test_a_standby_uses_the_files_of_a_leader_that_deleted_those_it_was_restored
             break
     assert not restored_from <= set(standby.index._journal._storage.names())
     leader.kill()
-    monkeypatch.setattr(Journal, "_write_image", no_image)
+    monkeypatch.setattr(Journal, "_image_in_scratch", no_image)
     worker = Member(world, settings, "three")
     run(world, standby, worker)
     for member in (worker, standby):

@@ -224,7 +224,8 @@ def test_a_segment_that_is_being_written_is_awaited_in_place_of_an_image(
     life.journal.segments.thread.submit(flows.wait)
     while life.sieve.stats().kept < 2 * 60:
         life.judge(posts, 10)
-    monkeypatch.setattr(Journal, "_write_image", lambda *_: pytest.fail("an image is written"))
+    for made in ("_write_image", "_image_in_scratch"):
+        monkeypatch.setattr(Journal, made, lambda *_: pytest.fail("an image is written"))
     if patience_s is None:
         life.journal._writer.submit(flows.set)
     else:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.calling import Run
+from tests.logfmt import flush_log
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.settings.checks import open_doors, open_pages
 from twinsieve.pipeline.settings.load import load_settings
@@ -124,6 +125,7 @@ def test_lint_and_run_warn_and_go_on(
     assert (ran.code, warned, "s3cret" in ran.out) == (0, doors + pages, False)
 
     settings_to_connect(_Flags(tmp_path / "my.yaml"), has_pages=has_pages)  # type: ignore[arg-type]
+    flush_log()
     said = capfd.readouterr().err
     assert [key for key in doors + pages if key in said] == doors + pages * has_pages
     assert "s3cret" not in said

@@ -22,6 +22,7 @@ from click.exceptions import Exit
 
 from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.watch.log_text import message_of, shortened
+from twinsieve.pipeline.watch.unread_log import StreamLog
 from twinsieve.stages.errors import SieveError
 
 if TYPE_CHECKING:
@@ -81,12 +82,14 @@ def _for_this_log(record: logging.LogRecord) -> bool:
 
 
 def log_to_stderr(settings: Settings, app: str) -> None:
-    """Write log records to stderr, under `log.level` and `log.format` of the settings.
+    """Write log records to stderr, under `log.level` and `log.format` of the settings. No caller waits for
+    the reader of stderr.
 
     app: name of the app in each record
     """
     encoding = (sys.stderr.encoding or "").lower().replace("-", "")
-    handler = logging.StreamHandler(sys.stderr)
+    stream = sys.stderr.buffer
+    handler = StreamLog(getattr(stream, "raw", stream), sys.stderr.encoding)
     handler.setFormatter(LineFormatter(settings.log.format, app, any_text=encoding == "utf8"))
     handler.addFilter(_for_this_log)
     level = logging.getLevelNamesMapping()[settings.log.level.upper()]

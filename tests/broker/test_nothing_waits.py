@@ -1,0 +1,54 @@
+"""A state folder that hangs and a log that nobody reads, at once: messages come out, and the process ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.broker.services import POSTS, Service, wait_for, written_settings
+from tests.hung_folder import hung
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.watch.unread_log import StreamLog
+
+
+@pytest.fixture
+def unread(log_as_before: None) -> Iterator[None]:
+    """The log goes to a pipe that is full and that nobody reads."""
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writes, bytes(4096))
+    os.set_blocking(writes, True)
+    stream = open(writes, "wb", buffering=0)  # noqa: SIM115 (its thread may still wait)
+    logging.getLogger().addHandler(StreamLog(stream))
+    logging.getLogger("twinsieve").setLevel(logging.INFO)
+    yield
+    os.close(reads)  # the thread that writes gets an error, and waits no more
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "confluent"])
+@pytest.mark.usefixtures("unread")
+def test_messages_come_out_while_the_folder_hangs_and_nobody_reads_the_log(
+    client: str, bootstrap: str, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    written = written_settings(client, bootstrap, state)
+    written["state"]["snapshot_every"] = "1s"
+    service = Service(Settings.model_validate(written))
+    service.start()
+    service.post(POSTS[0])
+    wait_for(lambda: bool(list(state.rglob("*.snapshot"))), service)
+    with hung(state) as folder:
+        service.post(POSTS[1])
+        wait_for(lambda: bool(folder.waiting), service)
+        service.post(*POSTS[2:], POSTS[0])
+        wait_for(lambda: service.count("out") == len(POSTS) and service.count("dup") == 1, service)
+        service.stop()
+        assert service.error is None
+    service.end()
