@@ -91,7 +91,7 @@ class SnapshotReader:
 
     def __init__(self, stream: BinaryIO, name: str, storage: Storage) -> None:
         self._stream = stream
-        self._name = name
+        self.name = name
         self.storage = storage
         self._size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
@@ -114,7 +114,7 @@ class SnapshotReader:
         )
         self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme)
         files_size, self._ledger_size, self._sieve_size, fixed_size = [*sizes, 0][:4]
-        if self._size != header.size + sum(sizes) + _DIGEST_SIZE:
+        if self._size != header.size + sum(sizes) + _DIGEST_SIZE or min(next_offset, decisions_from) < 0:
             raise self._damaged()
         stream.seek(header.size)
         fixed, listed = stream.read(fixed_size), stream.read(files_size)
@@ -140,12 +140,12 @@ class SnapshotReader:
         if rest.digest.digest() != end:
             raise self._damaged()
         try:
-            return ledger_from_bytes(self._ledger, self._name)
+            return ledger_from_bytes(self._ledger, self.name)
         except StateError as error:
             raise UnreadableError(str(error)) from error
 
     def _part(self, size: int) -> _Part:
-        return _Part(self._stream, size, self._name, self.storage.kind_of)
+        return _Part(self._stream, size, self.name, self.storage.kind_of)
 
     def _begin(self) -> _Part:
         """Read the ledger, which comes before the sieve; returns a stream of the sieve."""
@@ -160,7 +160,7 @@ class SnapshotReader:
 
     def _damaged(self) -> UnreadableError:
         return UnreadableError(
-            f"{self._name}: the snapshot is damaged, its checksum or size differs; "
+            f"{self.name}: the snapshot is damaged, its checksum or size differs; "
             "delete it if there is an older one or the whole log"
         )
 
@@ -212,14 +212,18 @@ class SnapshotStore:
             ) from None
         undeleted: Exception | None = None
         try:
-            self._delete_old(snapshot.log_id)
+            self._delete_old(snapshot.log_id, snapshot.next_offset)
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             undeleted = error
         return Stored(storage.path(name), size, undeleted)
 
-    def _delete_old(self, log_id: bytes) -> None:
-        """Delete the snapshots beyond `keep`, and what killed processes left. raises: errors of the store"""
-        for _, old in self._listed(log_id)[self._keep :]:
+    def _delete_old(self, log_id: bytes, newest: int) -> None:
+        """Delete the snapshots beyond `keep` up to the log offset `newest`, and what killed processes left.
+
+        Names of later ones push none out: a stranger could have given them. raises: errors of the store
+        """
+        ours = [name for offset, name in self._listed(log_id) if offset <= newest]
+        for old in ours[self._keep :]:
             self.storage.remove(old)
         for partial in self.storage.names():
             if partial.startswith("index-") and partial.endswith(PARTIAL):

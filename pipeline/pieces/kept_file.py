@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple
 import mmh3
 import orjson
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
 from twinsieve.stages.errors import NEW_STATE, StateError
@@ -85,7 +86,7 @@ def messages_of(record: Record, name: str) -> KeptMessages:
         messages, end = decode_columns(KeptMessages, memoryview(record.data), 0, name)
         if len(messages) != record.messages or end != len(record.data):
             raise StateError(name)
-    except StateError:
+    except (StateError, MemoryError, ValueError):
         raise damaged(name) from None
     return messages
 
@@ -100,10 +101,11 @@ def read_records(stream: BinaryIO, name: str, scheme_id: str, digest: str) -> It
     try:
         found = orjson.loads(_HEADER.read(stream))["scheme"]
     except (StateError, KeyError, TypeError, ValueError) as error:
-        raise UnreadableError(f"{name}: {error}") from error
+        raise UnreadableError(f"{name}: {printable(str(error))}") from error
     if found != scheme_id:
         raise UnreadableError(
-            f"{name}: was written under fingerprint scheme {found}, not {scheme_id}; restore the right file"
+            f"{name}: was written under fingerprint scheme {printable(str(found))}, not {scheme_id}; restore "
+            "the right file"
         )
     records = mmh3.mmh3_x64_128()
     end: int | None = None

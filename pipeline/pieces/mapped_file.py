@@ -21,6 +21,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.header import StateHeader
@@ -126,15 +127,21 @@ def map_arrays(
         entries, about, scheme = head["arrays"], head["about"], head["scheme"]
         memory = np.frombuffer(whole, np.uint8)
         arrays = {entry["name"]: _array(memory, entry, checked) for entry in entries}
+        if sum(entry["bytes"] for entry in entries) > len(memory) or len(arrays) < len(entries):
+            raise ValueError("arrays lie across each other")
         if _RANDOM is not None:
             for entry in entries:
                 if entry["name"] not in hot and entry["bytes"]:
                     whole.madvise(_RANDOM, entry["offset"], entry["bytes"])
-    except (StateError, KeyError, TypeError, ValueError) as error:
-        raise UnreadableError(f"{name}: is damaged or cut ({error}); restore it from a copy") from None
+    except Exception as error:  # noqa: BLE001 (what somebody else wrote may raise anything)
+        said = error if isinstance(error, StateError | ValueError) else type(error).__name__
+        raise UnreadableError(
+            f"{name}: is damaged or cut ({printable(str(said))}); restore it from a copy"
+        ) from None
     if scheme != scheme_id:
         raise UnreadableError(
-            f"{name}: was written under fingerprint scheme {scheme}, not {scheme_id}; restore the right file"
+            f"{name}: was written under fingerprint scheme {printable(str(scheme))}, not {scheme_id}; "
+            "restore the right file"
         )
     places = {entry["name"]: range(entry["offset"], entry["offset"] + entry["bytes"]) for entry in entries}
     return MappedArrays(about, arrays, places, digest)
@@ -144,8 +151,9 @@ def _array(
     memory: NDArray[np.uint8], entry: Mapping[str, Any], checked: Callable[[int], None] | None
 ) -> NDArray[Any]:
     """The array of an entry of the head. raises: ValueError if it is not what the entry says"""
+    numbers = [entry["offset"], entry["bytes"], *entry["shape"]]
     start, end = entry["offset"], entry["offset"] + entry["bytes"]
-    if not 0 <= start <= end <= len(memory) or start % _PAGE:
+    if {type(number) for number in numbers} != {int} or not 0 <= start <= end <= len(memory) or start % _PAGE:
         raise ValueError(f"array {entry['name']!r} is not inside the file")
     plain = memory[start:end]
     if checked is not None:

@@ -9,12 +9,14 @@ from typing import BinaryIO, cast
 import mmh3
 
 from twinsieve.pipeline.basics.made_ahead import made_ahead
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.segment_files import map_segment, scratch_file, scratch_folder
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
+from twinsieve.stages.errors import DamagedError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import read_state
@@ -33,6 +35,7 @@ class SavedFiles:
     scheme_id: fingerprint scheme that they must have
     scratch: folder for copies of segments, which are mapped, if the storage is not a local folder; None: that
         of the system
+    most: bytes that a part or an image may have unpacked (`most_bytes`)
     raises: UnreadableError if a file is missing or has another size
     """
 
@@ -43,8 +46,10 @@ class SavedFiles:
         scheme_id: str,
         watch: Watch = no_watch,
         scratch: str | None = None,
+        most: int | None = None,
     ) -> None:
         self._storage = storage
+        self._most = most
         self._files = files
         self._scheme_id = scheme_id
         self._watch = watch
@@ -52,6 +57,8 @@ class SavedFiles:
         self._size = sum(file.size for file in files)
         self._done = 0
         self._opened: dict[str, BinaryIO] = {}
+        self._reading = storage.address
+        """What was read last, for errors."""
         with ExitStack() as undo:
             undo.callback(self.close)
             if storage.is_local:
@@ -67,7 +74,22 @@ class SavedFiles:
 
     def again(self) -> SavedFiles:
         """The same files, from their beginnings."""
-        return SavedFiles(self._storage, self._files, self._scheme_id, self._watch, self._scratch)
+        return SavedFiles(self._storage, self._files, self._scheme_id, self._watch, self._scratch, self._most)
+
+    @contextmanager
+    def blamed(self, otherwise: str) -> Iterator[None]:
+        """Context manager: a DamagedError becomes an UnreadableError that names the file that was read last.
+
+        otherwise: names the manifest, which is to blame as long as no file was read
+        """
+        self._reading = otherwise
+        try:
+            yield
+        except DamagedError as error:
+            raise UnreadableError(
+                f"{self._reading}: is not what twinsieve writes, although its checksums are right "
+                f"({printable(error.problem)}); restore it from a copy"
+            ) from error
 
     def close(self) -> None:
         """Close all files."""
@@ -93,7 +115,7 @@ class SavedFiles:
         name = self._storage.shown(file.name)
         try:
             yield
-        except UnreadableError:
+        except (UnreadableError, DamagedError):
             raise
         except FileNotFoundError:
             raise UnreadableError(f"{name}: is missing; restore it from a copy") from None
@@ -162,7 +184,7 @@ class SavedFiles:
         with self._named(file), self._stream_of(file) as stream:
             hashed = mmh3.mmh3_x64_128()
             watched = WatchedStream(stream, self._moved, hashed)
-            sections = read_state(cast("BinaryIO", watched), self._scheme_id, {})
+            sections = read_state(cast("BinaryIO", watched), self._scheme_id, {}, self._most)
             if hashed.digest().hex() != file.digest:
                 raise damaged(self._storage.shown(file.name))
         return sections
@@ -180,6 +202,7 @@ class SavedFiles:
                 yield from made_ahead(runs, _RECORDS_AHEAD)
 
     def _stream_of(self, file: StateFile) -> BinaryIO:
+        self._reading = self._storage.shown(file.name)
         return self._opened.pop(file.name, None) or self._open(file)
 
     def _moved(self, count: int) -> None:

@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, write_arrays
+from twinsieve.pipeline.pieces.mapped_file import map_arrays, write_arrays
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
@@ -84,12 +84,11 @@ def map_segment(
     mapped = map_arrays(stream.fileno(), name, scheme_id, checked, hot=HOT)
     if mapped.digest != digest:
         raise UnreadableError(f"{name}: is another file than was written; restore it from a copy")
-    return _segment_of(mapped)
-
-
-def _segment_of(mapped: MappedArrays) -> SealedSegment:
     about = mapped.about
-    return SealedSegment(about["first"], about["end"], about["messages"], mapped.arrays)
+    try:
+        return SealedSegment(about["first"], about["end"], about["messages"], mapped.arrays)
+    except (KeyError, TypeError):
+        raise UnreadableError(f"{name}: does not say which messages it has; restore it from a copy") from None
 
 
 def ignore(_line: str) -> None:

@@ -51,7 +51,7 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.worker import OnEmitted, Worker
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.window.segments import IntoFile
@@ -212,6 +212,7 @@ class Builder:
                     self.scheme.scheme_id,
                     sieve.near.window.messages,
                     settings.state.scratch,
+                    most_bytes(sieve),
                 ),
                 store,
                 self.background,
