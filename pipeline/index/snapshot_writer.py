@@ -453,6 +453,12 @@ def _restored(
             f"{snapshot.name}: its files hold messages of a topic that it does not name; delete it if there "
             "is an older one or the whole log"
         )
+    unsigned = snapshot.storage.signing.not_of_first_key(file.digest for file in snapshot.files)
+    if unsigned:
+        notices.append(
+            f"{snapshot.name}: {unsigned} of its {len(snapshot.files)} files are not signed with the first "
+            "key of state.key_file; leave the other lines in that file until this message is gone"
+        )
     state = IndexState(sieve, ledger, snapshot.stamp.next_offset)
     numbering = snapshot.numbering if held is snapshot.files else None
     journal.resume(sieve.stats().kept, held)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from hmac import compare_digest
 from typing import BinaryIO, cast
-
-import mmh3
 
 from twinsieve.pipeline.basics.made_ahead import made_ahead
 from twinsieve.pipeline.basics.printable import printable
@@ -14,6 +13,7 @@ from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.segment_files import map_segment, scratch_file, scratch_folder
+from twinsieve.pipeline.pieces.signing import checksum_in
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.stages.errors import DamagedError
@@ -141,12 +141,15 @@ class SavedFiles:
             if file.holds is not Holds.SEGMENT:
                 continue
             shown = self._storage.shown(file.name)
+            hashes = self._storage.signing.hashes_of(file.digest, shown)
             with self._named(file), self._stream_of(file) as stream:
                 if self._storage.is_local:
-                    segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved)
+                    segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved, hashes)
                 else:
                     with self._copy_of(stream, shown) as copy:
-                        segment = map_segment(copy, shown, self._scheme_id, file.digest, lambda _: None)
+                        segment = map_segment(
+                            copy, shown, self._scheme_id, file.digest, lambda _: None, hashes
+                        )
             if (segment.first, segment.end) != (file.first, file.end):
                 raise damaged(shown)
             yield segment
@@ -181,12 +184,22 @@ class SavedFiles:
             ) from None
 
     def _sections_of(self, file: StateFile) -> Sections:
+        shown = self._storage.shown(file.name)
+        hashes = self._storage.signing.hashes_of(file.digest, shown)
         with self._named(file), self._stream_of(file) as stream:
-            hashed = mmh3.mmh3_x64_128()
+            if self._storage.signing.keys:
+                # Nothing of it is unpacked before it is known who wrote it.
+                first = hashes()
+                while data := stream.read(_COPIED_AT_ONCE):
+                    first.update(data)
+                if not compare_digest(first.digest().hex(), checksum_in(file.digest)):
+                    raise damaged(shown)
+                stream.seek(0)
+            hashed = hashes()
             watched = WatchedStream(stream, self._moved, hashed)
             sections = read_state(cast("BinaryIO", watched), self._scheme_id, {}, self._most)
-            if hashed.digest().hex() != file.digest:
-                raise damaged(self._storage.shown(file.name))
+            if hashed.digest().hex() != checksum_in(file.digest):
+                raise damaged(shown)
         return sections
 
     def kept_messages(self) -> Iterator[tuple[int, KeptMessages]]:
@@ -195,9 +208,10 @@ class SavedFiles:
             if file.holds is not Holds.KEPT:
                 continue
             shown = self._storage.shown(file.name)
+            hashes = self._storage.signing.hashes_of(file.digest, shown)
             with self._named(file), self._stream_of(file) as stream:
                 watched = cast("BinaryIO", WatchedStream(stream, self._moved))
-                records = read_records(watched, shown, self._scheme_id, file.digest)
+                records = read_records(watched, shown, self._scheme_id, file.digest, hashes)
                 runs = ((record.first, messages_of(record, shown)) for record in records)
                 yield from made_ahead(runs, _RECORDS_AHEAD)
 

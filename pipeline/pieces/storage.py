@@ -18,6 +18,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.stages.errors import StateError, shown
 
 if TYPE_CHECKING:
@@ -34,13 +35,16 @@ class Storage:
 
     place: a file system and the folder in it
     describe: returns the text for an error of a store that is not a local folder
+    signing: how its files are signed; None: not at all
     """
 
     def __init__(
         self,
         place: tuple[AbstractFileSystem, str],
         describe: Callable[[Exception], str] = lambda error: type(error).__name__,
+        signing: Signing | None = None,
     ) -> None:
+        self.signing = signing or Signing()
         self._files, folder = place
         self.folder = folder.rstrip("/")
         protocol = self._files.protocol

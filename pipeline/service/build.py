@@ -33,6 +33,7 @@ from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.pieces import Watch, no_watch
+from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.settings.fixed import (
     encode_fixed,
@@ -44,6 +45,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
+from twinsieve.pipeline.settings.state_keys import state_keys
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
@@ -227,7 +229,11 @@ class Builder:
 def state_storage(settings: Settings) -> Storage:
     """The folder with the snapshots of the app. raises: UsageError if nothing serves its address"""
     files, folder = file_system(settings.state.dir)
-    return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error)
+    secret, signing = settings.state.key, Signing()
+    if secret is not None:
+        keys, takes_unsigned = state_keys(secret.get_secret_value())
+        signing = Signing(keys, takes_unsigned=takes_unsigned, app=settings.app)
+    return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error, signing)
 
 
 def _loaded(

@@ -192,7 +192,7 @@ class Ring:
         return np.arange(self.oldest, self.kept, dtype=np.int64) % self.capacity
 
     def held(self, column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The entries of a column for all messages of a sealed ring, also for those that the window has passed:
+        """The entries of a column for all messages of a sealed ring, also for those behind the window:
         those up to its last slot, and those behind its front."""
         low = self.first % self.capacity
         high = low + self.kept - self.first
