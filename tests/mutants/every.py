@@ -533,7 +533,7 @@ LEDGERS = (
     Mutant(
         "a snapshot loses what was judged",
         LEDGER,
-        'Ranges(entry["judged"])',
+        "Ranges(judged)",
         "Ranges()",
         CRASH,
     ),
