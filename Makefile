@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test long check lint types tests coverage checked nasty kills mutants soak retention leaderless outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
+.PHONY: bench map demo test long check lint types tests coverage checked nasty forged kills mutants soak retention leaderless outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -58,6 +58,11 @@ checked: $(VENV)/.installed-dev
 RUNS ?= 500
 nasty: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.nasty --runs $(RUNS)
+
+# Files of saved states, forged with right checksums: no crash, one line, and what is left judges.
+MUTATIONS ?= 200
+forged: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.forged --mutations $(MUTATIONS)
 
 # Runs over files are killed at random moments and repeated; exit code 1 when they leave other files than unbroken ones.
 KILLS ?= 50

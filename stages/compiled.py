@@ -414,8 +414,13 @@ def kept_in(part: str) -> Path | None:
 def mark_as_ready(part: str) -> None:
     """Record that the folder for new kernels has all kernels of a part; `kept_in` then returns that folder.
 
-    The record is a file that lists the kernel files which the folder contains now.
+    The record is a file that lists the kernel files which the folder contains now. Where nothing is compiled,
+    or the folder cannot be read, there is no record.
     """
     folder = folders().write
-    names = sorted(path.name for path in folder.glob("*.kernel")) if folder is not None else []
-    _write(f"{part}.ready", "\n".join(names).encode())
+    if folder is None or not compiles():
+        return
+    # A folder that cannot be read holds nothing that this process could have written.
+    with suppress(OSError):
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".kernel"))
+        _write(f"{part}.ready", "\n".join(names).encode())

@@ -3,6 +3,7 @@
 SieveError
 ├── UsageError      the call cannot be fulfilled
 ├── StateError      saved state is damaged, foreign or of another scheme
+│   └── DamagedError    saved arrays are not what twinsieve writes
 ├── ConfigError     a setting is wrong (path:line:column); `pipeline/settings/`
 ├── FileError       a file or stream cannot be read or written; `pipeline/files/`
 └── BrokerError     the message broker refused or is away; `pipeline/broker/records.py`
@@ -121,3 +122,14 @@ class StateError(SieveError):
     def __init__(self, message: str, *, lasting: bool = True) -> None:
         super().__init__(message)
         self.lasting = lasting
+
+
+class DamagedError(StateError):
+    """Saved arrays cannot be what twinsieve wrote, although their checksums may be right.
+
+    problem: what is wrong
+    """
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"{problem}; the state is damaged, {NEW_STATE} or an older snapshot")

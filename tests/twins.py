@@ -119,6 +119,10 @@ class HashSieve:
         verdicts.kinds, verdicts.leaders = kinds, leaders
         return verdicts
 
+    def positions(self) -> tuple[int, int]:
+        at = [position for position, _, _ in self.kept]
+        return min(at, default=0), max(at, default=-1)
+
     def apply(self, batch: Batch, verdicts: Verdicts) -> None:
         for row in np.flatnonzero(verdicts.kinds == Kind.UNIQUE):
             prints = batch.fingerprints

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinsieve.pipeline.commands.terminal import examples, say_error, talk
+from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.service.warm_up import CompileProgress, Compiling
@@ -39,6 +40,8 @@ def command(processes: int | None, portable: bool, quiet: bool, serve: bool) -> 
     if serve:
         warm_up.serve(sys.stdin, sys.stdout)
         return 0
+    if not compiled.compiles():
+        raise UsageError("NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it")
     if portable:
         return _for_each_cpu(compiled.portable_cpus(), processes, quiet)
     if not compiled.writable():

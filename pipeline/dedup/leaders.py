@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
@@ -163,7 +164,11 @@ class _BookGeneration:
         self._index.truncate(count * _ENTRY.itemsize)
         if count and zlib.crc32(self._map().data) != self.sum:
             raise self._damaged(self.names[1], "was changed")
-        end = int(self._map()["end"][-1]) if count else 0
+        ends = self._map()["end"] if count else np.zeros(1, np.int64)
+        # Their differences are lengths of rows, for which memory is taken.
+        if ends[0] < 0 or (ends[1:] < ends[:-1]).any():
+            raise self._damaged(self.names[1], "was changed")
+        end = int(ends[-1])
         if os.fstat(self._rows.fileno()).st_size < end:
             raise self._damaged(self.names[0], "is cut off")
         self._rows.truncate(end)
@@ -211,7 +216,10 @@ class _BookGeneration:
             row = os.pread(self._rows.fileno(), int(entries["end"][slot]) - start, start)
             if zlib.crc32(row) != int(entries["sum"][slot]):
                 raise self._damaged(self.names[0], "was changed")
-            leaders[position] = _decoded(row)
+            try:
+                leaders[position] = _decoded(row)
+            except (TypeError, ValueError):
+                raise self._damaged(self.names[0], "was changed") from None
         return leaders
 
     def _map(self) -> NDArray[np.void]:
@@ -235,4 +243,8 @@ def _decoded(row: bytes) -> Leader:
     # If decoding changes the spelling of the id (a rounded number), keep its bytes as a `Written`.
     if not row.startswith(b"[" + to_json(id_) + b","):
         id_ = Written(written_at(row, (0,)))
-    return Leader(id_, *rest)
+    leader = Leader(id_, *rest)
+    types = (str,), (str, NoneType), (int, NoneType)
+    if not all(isinstance(value, kinds) for value, kinds in zip(leader[1:], types, strict=True)):
+        raise TypeError("a row of the leader book has other types")
+    return leader

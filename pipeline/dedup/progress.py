@@ -26,6 +26,16 @@ class Progress:
     leaders: list[list[int]] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
 
+    def check(self) -> None:
+        """Check values that come from a file. raises: ValueError or TypeError for other types or numbers"""
+        names = [name for fields in self.fields.values() for name in fields]
+        marks = [number for mark in self.leaders for number in mark]
+        texts, numbers = [*self.fields, *names, *self.inputs], [self.rows, *marks]
+        if {type(text) for text in texts} - {str} or {type(number) for number in numbers} != {int}:
+            raise ValueError("its progress has other types")
+        if min(numbers) < 0 or max(numbers) >= 1 << 62 or any(len(mark) != 3 for mark in self.leaders):
+            raise ValueError("its progress has numbers that none has")
+
     def remember(self, digests: list[str | None]) -> None:
         """Add the digests of inputs that were read to their end; None, for no digest, is skipped."""
         inputs = dict.fromkeys([*self.inputs, *filter(None, digests)])

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.dedup.leaders import book_files
 from twinsieve.pipeline.dedup.progress import Progress
 from twinsieve.pipeline.files import FileError
@@ -25,7 +26,7 @@ from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.header import StateHeader
-from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
 
 _HEADER = StateHeader(b"twinsieve files\n", (4,), "a state of `twinsieve dedup`", NEW_STATE)
 """Versions 2 and 3 were single files."""
@@ -105,6 +106,7 @@ def _loaded(
             header: dict[str, Any] = orjson.loads(_HEADER.read(stream))
             files = decode_files(orjson.dumps(header.pop("files")))
             progress = Progress(**header)
+            progress.check()
             for key, wanted in fresh.fields.items():
                 if progress.fields[key] != wanted:
                     raise StateError(
@@ -112,9 +114,10 @@ def _loaded(
                         f"the configuration says {_listed(wanted)}; "
                         f"restore the setting, or {NEW_STATE}"
                     )
-            with SavedFiles(folder.storage, files, config.scheme_id) as parts:
+            with SavedFiles(folder.storage, files, config.scheme_id, most=most_bytes(config)) as parts:
                 _sweep(folder, progress, files)
-                sieve = BatchSieve.load(stream, config, parts=parts, seal_into=journal.write_segment)
+                with parts.blamed(folder.manifest):
+                    sieve = BatchSieve.load(stream, config, parts=parts, seal_into=journal.write_segment)
                 return progress, sieve, files
     except OSError as error:
         raise FileError(f"{folder.manifest}: cannot be read: {error.strerror}") from error
@@ -122,6 +125,10 @@ def _loaded(
         raise StateError(f"{error}, or {NEW_STATE}") from error
     except StateError as error:
         raise StateError(f"{folder.manifest}: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateError(
+            f"{folder.manifest}: is damaged ({printable(str(error))}); restore it from a copy, or {NEW_STATE}"
+        ) from error
 
 
 def _listed(names: list[str]) -> str:

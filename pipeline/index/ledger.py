@@ -38,23 +38,33 @@ The rules, in the order in which they are applied to a block:
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
 from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
-from twinsieve.pipeline.wire.positions import MAX_TOPICS, beyond_positions, pack_positions
+from twinsieve.pipeline.wire.positions import (
+    MAX_OFFSETS,
+    MAX_PARTITIONS,
+    MAX_TOPICS,
+    beyond_positions,
+    pack_positions,
+    topic_numbers,
+)
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Flag, Kind, Verdicts
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 
 _ALL = 1 << 62
@@ -435,19 +445,67 @@ def ledger_from_bytes(data: bytes, where: str) -> Ledger:
         (size,) = _SIZE.unpack_from(data)
         head = orjson.loads(data[_SIZE.size : _SIZE.size + size])
         ledger.topics = [NumberedTopic(bytes.fromhex(topic_id), name) for topic_id, name in head["topics"]]
+        if len(ledger.topics) > MAX_TOPICS or not all(map(_is_topic, ledger.topics)):
+            raise ValueError("its topics are none")
         position = _SIZE.size + size
         for entry in head["books"]:
-            began, beginning = entry.get("began", -1), entry.get("beginning", 0)
-            book = Book(entry["session"], entry["covered"], began, beginning, Ranges(entry["judged"]))
+            key, book = _book(entry, len(ledger.topics))
             for _ in range(entry["open"]):
                 rows, position = decode_columns(OpenRows, memoryview(data), position, where)
+                _check_open(rows, book.open, len(ledger.topics))
                 book.open.add(rows)
-            ledger.books[(entry["topic"], entry["partition"])] = book
+            ledger.books[key] = book
         if position != len(data):
             raise ValueError(f"{len(data) - position} bytes too many")
-    except (struct.error, ValueError, KeyError, TypeError) as error:
+    except Exception as error:
+        # What somebody else wrote may raise anything.
+        said = error if isinstance(error, ValueError | StateError) else type(error).__name__
         raise StateError(
-            f"{where}: the ledger of sessions is damaged ({error}); delete this snapshot: an older snapshot "
-            "or the log replaces it"
+            f"{where}: the ledger of sessions is damaged ({printable(str(said))}); delete this snapshot: an "
+            "older snapshot or the log replaces it"
         ) from error
     return ledger
+
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{0,249}")
+"""Names that Kafka has for topics, and none, for a topic of which only the number is known."""
+
+
+def _is_topic(topic: NumberedTopic) -> bool:
+    return len(topic.topic_id) == len(_NO_ID) and _TOPIC.fullmatch(topic.name) is not None
+
+
+def _book(entry: dict[str, Any], topics: int) -> tuple[tuple[int, int], Book]:
+    """(topic number and partition, book without open verdicts) of an entry.
+
+    topics: how many there are
+    raises: ValueError for numbers that no book has; KeyError, TypeError for other types
+    """
+    key, judged = (entry["topic"], entry["partition"]), entry["judged"]
+    book = Book(entry["session"], entry["covered"], entry.get("began", -1), entry.get("beginning", 0))
+    places = [book.covered, book.began + 1, book.beginning, *(place for pair in judged for place in pair)]
+    if {type(number) for number in (*key, *places, book.session, entry["open"])} != {int}:
+        raise ValueError(f"book {key} has other types")
+    if not (0 <= key[0] < topics and 0 <= key[1] < MAX_PARTITIONS and 0 <= book.session < 1 << 64):
+        raise ValueError(f"book {key} of session {book.session} is of no partition")
+    if not all(0 <= place <= MAX_OFFSETS for place in places) or not all(low < high for low, high in judged):
+        raise ValueError(f"book {key} has offsets that none has")
+    book.judged = Ranges(judged)
+    return key, book
+
+
+def _check_open(rows: OpenRows, before: OpenVerdicts, topics: int) -> None:
+    """Check verdicts that come next into a book. topics: how many there are. raises: ValueError"""
+    offsets, verdicts = rows.offsets, rows.verdicts
+    later = before.chunks[-1].offsets[-1] if before else -1
+    ascend = len(offsets) and later < offsets[0] and (offsets[1:] > offsets[:-1]).all()
+    if (
+        not ascend
+        or offsets[-1] >= MAX_OFFSETS
+        or not (np.isin(verdicts.kinds, list(Kind)).all() and np.isin(verdicts.reasons, list(Rule)).all())
+    ):
+        raise ValueError("open verdicts are not in order, or are none")
+    if any(
+        number >= topics for number in topic_numbers(np.concatenate((verdicts.leaders, verdicts.apart_from)))
+    ):
+        raise ValueError("an open verdict names a topic that is not there")

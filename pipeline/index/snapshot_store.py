@@ -6,8 +6,8 @@ of a snapshot identifies its log: snapshots of a deleted log are neither read no
 offsets are.
 
 A snapshot consists of a header, the settings of the scheme, the list of files, the ledger, the sieve, and a
-checksum of all that. The
-checksum is computed while the sieve is read, so damage is noticed only at the end.
+checksum of all that. It is computed while the sieve is read, so damage is noticed only at the end. With a key
+(`pieces/signing.py`) it is the signature of the snapshot, and compared before anything else is read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from hmac import compare_digest
 from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.signing import SEAL_BYTES, Sealer
 from twinsieve.pipeline.pieces.storage import PARTIAL, Storage
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.pipeline.wire.chain import LINK_SIZE, UNKNOWN
@@ -38,7 +40,6 @@ _HEADERS = {
 _MAGIC = b"TSVS"
 _VERSION = max(_HEADERS)
 """Format version of a snapshot that is written; all versions in `_HEADERS` are read."""
-_DIGEST_SIZE = 32
 NUMBERING_SIZE = 16
 _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
@@ -102,8 +103,19 @@ class SnapshotReader:
         self.storage = storage
         self._size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
+        self._sealer: Callable[[], Sealer] = storage.signing.sealer
+        if storage.signing.keys:
+            # Nothing of it is looked at before it is known who wrote it.
+            size = max(0, self._size - SEAL_BYTES)
+            stream.seek(size)
+            end = stream.read(SEAL_BYTES)
+            stream.seek(0)
+            body = _Part(stream, size, name, storage.kind_of, storage.signing.sealer())
+            chunks = iter(lambda: body.read(_CHUNK_BYTES), b"")
+            self._sealer = storage.signing.sealer_of(chunks, end, name).copy
+            stream.seek(0)
         start = stream.read(_HEADERS[_VERSION].size)
-        if self._size < _HEADERS[4].size + _DIGEST_SIZE or start[:4] != _MAGIC:
+        if self._size < _HEADERS[4].size + SEAL_BYTES or start[:4] != _MAGIC:
             raise UnreadableError(
                 f"{name}: is not a snapshot of an index; delete it if there is an older one or the whole log"
             )
@@ -114,7 +126,7 @@ class SnapshotReader:
                 "delete it or run the program that wrote it"
             )
         header = _HEADERS[version]
-        if self._size < header.size + _DIGEST_SIZE:
+        if self._size < header.size + SEAL_BYTES:
             raise self._damaged()
         _, _, scheme, log_id, decisions_id, self.numbering, next_offset, decisions_from, *rest = (
             header.unpack(start[: header.size])
@@ -123,7 +135,7 @@ class SnapshotReader:
         link = link if any(link) else UNKNOWN
         self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme, link)
         files_size, self._ledger_size, self._sieve_size, fixed_size = [*rest, 0][:4]
-        if self._size != header.size + sum(rest) + _DIGEST_SIZE:
+        if self._size != header.size + sum(rest) + SEAL_BYTES or min(next_offset, decisions_from) < 0:
             raise self._damaged()
         stream.seek(header.size)
         fixed, listed = stream.read(fixed_size), stream.read(files_size)
@@ -131,6 +143,10 @@ class SnapshotReader:
         try:
             self.fixed = fixed.decode()
             self.files = decode_files(listed)
+            for file in self.files:
+                storage.signing.hashes_of(file.digest, storage.shown(file.name))
+        except UnreadableError:
+            raise
         except (StateError, UnicodeDecodeError):
             raise self._damaged() from None
         self._ledger = b""
@@ -145,8 +161,8 @@ class SnapshotReader:
         rest = self._rest or self._begin()
         while rest.read(_CHUNK_BYTES):
             pass
-        end = self._part(_DIGEST_SIZE).read()
-        if rest.digest.digest() != end:
+        end = self._part(SEAL_BYTES).read()
+        if not compare_digest(rest.digest.digest(), end):
             raise self._damaged()
         try:
             return ledger_from_bytes(self._ledger, self.name)
@@ -154,7 +170,7 @@ class SnapshotReader:
             raise UnreadableError(str(error)) from error
 
     def _part(self, size: int) -> _Part:
-        return _Part(self._stream, size, self.name, self.storage.kind_of)
+        return _Part(self._stream, size, self.name, self.storage.kind_of, self._sealer())
 
     def _begin(self) -> _Part:
         """Read the ledger, which comes before the sieve; returns a stream of the sieve."""
@@ -209,7 +225,7 @@ class SnapshotStore:
         try:
             file = storage.create(name)
             try:
-                size = _write(snapshot, file.stream, watch)
+                size = _write(snapshot, file.stream, storage.signing.sealer(), watch)
                 file.finish()
                 there = set(storage.names())
                 if any(part.name not in there for part in snapshot.files):
@@ -225,14 +241,18 @@ class SnapshotStore:
             ) from None
         undeleted: Exception | None = None
         try:
-            self._delete_old(snapshot.log_id)
+            self._delete_old(snapshot.log_id, snapshot.next_offset)
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             undeleted = error
         return Stored(storage.path(name), size, undeleted)
 
-    def _delete_old(self, log_id: bytes) -> None:
-        """Delete the snapshots beyond `keep`, and what killed processes left. raises: errors of the store"""
-        for _, old in self._listed(log_id)[self._keep :]:
+    def _delete_old(self, log_id: bytes, newest: int) -> None:
+        """Delete the snapshots beyond `keep` up to the log offset `newest`, and what killed processes left.
+
+        Names of later ones push none out: a stranger could have given them. raises: errors of the store
+        """
+        ours = [name for offset, name in self._listed(log_id) if offset <= newest]
+        for old in ours[self._keep :]:
             self.storage.remove(old)
         for partial in self.storage.names():
             if partial.startswith("index-") and partial.endswith(PARTIAL):
@@ -308,16 +328,15 @@ def _unreadable(name: str, kind: str) -> UnreadableError:
     return UnreadableError(f"{name}: cannot be read ({kind}); fix permissions or delete it", lasting=False)
 
 
-def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int:
+def _write(snapshot: Snapshot, stream: BinaryIO, sealer: Sealer, watch: Watch = no_watch) -> int:
     """Write a snapshot; returns its size in bytes. The sieve writes itself twice, the first time only to
     count its bytes, because the header comes before it and holds its length."""
     counted = WatchedStream(None, lambda _: watch(Moved("writing", 0, 0)))
     snapshot.sieve(cast("BinaryIO", counted))
     files, fixed = encode_files(snapshot.files), snapshot.fixed.encode()
     header = _HEADERS[_VERSION]
-    size = header.size + len(fixed) + len(files) + len(snapshot.ledger) + counted.count + _DIGEST_SIZE
-    digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
-    hashed = WatchedStream(stream, lambda _: watch(Moved("writing", hashed.count, size)), digest)
+    size = header.size + len(fixed) + len(files) + len(snapshot.ledger) + counted.count + SEAL_BYTES
+    hashed = WatchedStream(stream, lambda _: watch(Moved("writing", hashed.count, size)), sealer)
     hashed.write(
         header.pack(
             _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id, snapshot.numbering,
@@ -329,7 +348,7 @@ def _write(snapshot: Snapshot, stream: BinaryIO, watch: Watch = no_watch) -> int
     hashed.write(files)
     hashed.write(snapshot.ledger)
     snapshot.sieve(cast("BinaryIO", hashed))
-    stream.write(digest.digest())
+    stream.write(sealer.digest())
     return size
 
 
@@ -337,12 +356,19 @@ class _Part:
     """A stream of the next `left` bytes of another stream. It computes the digest of the bytes that were
     read, and raises UnreadableError for any error of a store. kind_of: text for such an error"""
 
-    def __init__(self, stream: BinaryIO, left: int, name: str, kind_of: Callable[[Exception], str]) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        left: int,
+        name: str,
+        kind_of: Callable[[Exception], str],
+        digest: Sealer,
+    ) -> None:
         self._stream = stream
         self._left = left
         self._name = name
         self._kind_of = kind_of
-        self.digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+        self.digest = digest
 
     def read(self, size: int = -1) -> bytes:
         wanted = self._left if size < 0 else min(size, self._left)

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple, TypeVar, cast
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
@@ -25,7 +26,8 @@ from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.settings.fixed import decode_fixed, differing
-from twinsieve.stages.errors import StateError
+from twinsieve.pipeline.wire.positions import first_beyond
+from twinsieve.stages.errors import DamagedError, StateError
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.window.segments import IntoFile
 
@@ -297,7 +299,8 @@ class SnapshotWriter:
             journal.announced(files, store.named_files())
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             undeleted = error
-        kept = store.kept_offsets(snapshot.log_id)
+        # Names of later ones count for nothing: the log behind this snapshot is needed whoever gave them.
+        kept = [at for at in store.kept_offsets(snapshot.log_id) if at <= snapshot.next_offset]
         # A snapshot replaces an earlier one at the same log offset.
         self._written[snapshot.next_offset] = snapshot.decisions_from
         self._written = {offset: start for offset, start in self._written.items() if offset in kept}
@@ -347,6 +350,7 @@ class Sieves:
     salvage: a sieve with those parts of a snapshot's sieve that fit the settings; it may be empty
     scheme_id: fingerprint scheme of the sieves; window: their near window in messages
     scratch: folder for segments that are mapped, if the store is not a local folder; None: that of the system
+    most_bytes: bytes that a file may have unpacked; None: any number
     """
 
     fresh: Callable[[], Judge]
@@ -355,6 +359,7 @@ class Sieves:
     scheme_id: str
     window: int
     scratch: str | None = None
+    most_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +418,12 @@ def restore_point(
                 continue
             with (
                 SavedFiles(
-                    snapshot.storage, snapshot.files, sieves.scheme_id, watch, sieves.scratch
+                    snapshot.storage,
+                    snapshot.files,
+                    sieves.scheme_id,
+                    watch,
+                    sieves.scratch,
+                    sieves.most_bytes,
                 ) as files,
                 ExitStack() as undo,
             ):
@@ -471,14 +481,26 @@ def _restored(
     try:
         if snapshot.stamp.decisions_id != decisions_id:
             raise StateError("a snapshot is ignored: it belongs to another decisions topic")
-        sieve, held = _sieve(snapshot, files, journal.write_segment, sieves, log_begins, notices)
-    except UnreadableError:
-        raise
+        with files.blamed(snapshot.name):
+            sieve, held = _sieve(snapshot, files, journal.write_segment, sieves, log_begins, notices)
     except Exception:
         # Damage may cause any error. If the snapshot is damaged, `ledger` raises UnreadableError instead.
         snapshot.ledger()
         raise
-    state = IndexState(sieve, snapshot.ledger(), snapshot.stamp.next_offset, snapshot.stamp.link)
+    ledger = snapshot.ledger()
+    least, greatest = sieve.positions()
+    if least < 0 or greatest >= first_beyond(len(ledger.topics)):
+        raise UnreadableError(
+            f"{snapshot.name}: its files hold messages of a topic that it does not name; delete it if there "
+            "is an older one or the whole log"
+        )
+    unsigned = snapshot.storage.signing.not_of_first_key(file.digest for file in snapshot.files)
+    if unsigned:
+        notices.append(
+            f"{snapshot.name}: {unsigned} of its {len(snapshot.files)} files are not signed with the first "
+            "key of state.key_file; leave the other lines in that file until this message is gone"
+        )
+    state = IndexState(sieve, ledger, snapshot.stamp.next_offset, snapshot.stamp.link)
     numbering = snapshot.numbering if held is snapshot.files else None
     journal.resume(sieve.stats().kept, held)
     return Restored(state, journal, snapshot.stamp.decisions_from, numbering)
@@ -494,7 +516,7 @@ def _foreign(name: str, objection: str) -> str:
 
 def _other_scheme(was: str, now: str) -> str:
     """Why a snapshot of another fingerprint scheme is ignored. was, now: settings of both schemes, as JSON"""
-    differ = f" ({differing(decode_fixed(was), decode_fixed(now))})" if was else ""
+    differ = f" ({printable(differing(decode_fixed(was), decode_fixed(now)))})" if was else ""
     return f"a snapshot is ignored: it was written with another fingerprint scheme{differ}"
 
 
@@ -510,7 +532,7 @@ def _sieve(
     try:
         return sieves.load(snapshot.sieve(), files, write), snapshot.files
     except StateError as error:
-        if isinstance(error, UnreadableError) or not log_begins:
+        if isinstance(error, UnreadableError | DamagedError) or not log_begins:
             raise
         snapshot.ledger()
         notices.append(

@@ -41,6 +41,9 @@ class Judge(Protocol):
     def pushed_out(self, bands: int) -> int:
         """Number of messages of the near window that are rarely found. bands: how many this call reads"""
 
+    def positions(self) -> tuple[int, int]:
+        """Smallest and greatest position of the messages that may be leaders; (0, -1) without one."""
+
     def freeze(self, have: Collection[str] = (), /) -> Frozen:
         """The state as it is now, without the messages that were handed to `on_kept`. have: names of parts
         that were written"""

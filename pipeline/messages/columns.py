@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TypeVar, overload
 
@@ -31,8 +32,15 @@ def differing_words(verdicts: Verdicts, row: int) -> tuple[str, str] | None:
     place = int(verdicts.detail_rows[row])
     if place < 0:
         return None
-    earlier, later = ("".join(map(chr, side)).partition("\0")[0] for side in verdicts.details[place].tolist())
+    earlier, later = (
+        "".join(map(_char, side)).partition("\0")[0] for side in verdicts.details[place].tolist()
+    )
     return earlier, later
+
+
+def _char(code: int) -> str:
+    """The character; a saved text of a stranger may hold any number."""
+    return chr(code) if code <= sys.maxunicode else "\ufffd"
 
 
 @overload

@@ -24,8 +24,6 @@ from threading import Event, Lock
 from time import monotonic
 from typing import BinaryIO, NamedTuple, cast
 
-import mmh3
-
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
@@ -234,7 +232,7 @@ class Journal:
     def _begin_piece(self, first: int) -> _Open:
         file = self._storage.create(f"kept-{first:016d}-{secrets.token_hex(4)}.piece")
         try:
-            return _Open(file, KeptFile(file.stream, self._scheme_id, first))
+            return _Open(file, KeptFile(file.stream, self._scheme_id, first, self._storage.signing.hashes))
         except Exception:
             file.discard()
             raise
@@ -263,7 +261,12 @@ class Journal:
             self._unannounced[opened.file.name] = opened.file
             self._files.append(
                 StateFile(
-                    opened.file.name, Holds.KEPT, kept.size, kept.digest, first=kept.first, end=kept.end
+                    opened.file.name,
+                    Holds.KEPT,
+                    kept.size,
+                    self._storage.signing.told(kept.digest),
+                    first=kept.first,
+                    end=kept.end,
                 )
             )
 
@@ -409,7 +412,7 @@ class Journal:
             folder = scratch_folder(folder)
             with ExitStack() as undo:
                 file = undo.enter_context(scratch_file(folder))
-                hashed = mmh3.mmh3_x64_128()
+                hashed = self._storage.signing.hashes()
                 stream = WatchedStream(file, lambda _: watch(Moved("writing", stream.count, 0)), hashed)
                 write_state(cast("BinaryIO", stream), self._scheme_id, {}, sections)
                 undo.pop_all()
@@ -417,7 +420,8 @@ class Journal:
             raise self._failed(
                 StateError(f"{folder}: {error.strerror}; perhaps set state.scratch to another folder")
             ) from None
-        return _ScratchImage(file, first, stream.count, hashed.digest().hex())
+        digest = self._storage.signing.told(hashed.digest().hex())
+        return _ScratchImage(file, first, stream.count, digest)
 
     def _store_image(self, frozen: Frozen, image: _ScratchImage) -> None:
         """Copy an image from scratch space to the storage. raises: StateError"""
@@ -542,7 +546,7 @@ class Journal:
         file: NewFile | None = None
         try:
             file = self._storage.create(name)
-            hashed = mmh3.mmh3_x64_128()
+            hashed = self._storage.signing.hashes()
             stream = WatchedStream(file.stream, lambda _: watch(Moved("writing", stream.count, 0)), hashed)
             write_state(cast("BinaryIO", stream), self._scheme_id, {}, sections)
             file.finish()
@@ -553,7 +557,8 @@ class Journal:
         with self._lock:
             self._unannounced[name] = file
         self.written += stream.count
-        return StateFile(name, Holds.PART, stream.count, hashed.digest().hex())
+        digest = self._storage.signing.told(hashed.digest().hex())
+        return StateFile(name, Holds.PART, stream.count, digest)
 
     def _join_runs(self, watch: Watch) -> None:
         """Write small runs of keys that are many as one, which the next save names. raises: StateError if one
@@ -604,9 +609,10 @@ class Journal:
         """Append the records of a piece. raises: UnreadableError if it is missing or damaged, after which no
         save names it; errors of the store"""
         try:
+            shown = self._storage.shown(file.name)
+            hashes = self._storage.signing.hashes_of(file.digest, shown)
             with self._storage.open(file.name) as stream:
-                shown = self._storage.shown(file.name)
-                for record in read_records(stream, shown, self._scheme_id, file.digest):
+                for record in read_records(stream, shown, self._scheme_id, file.digest, hashes):
                     target.add(record)
                     watch(Moved("writing", target.size, 0))
         except (UnreadableError, FileNotFoundError) as error:

@@ -4,9 +4,9 @@
     record: bytes (u32), messages (u32), number of the first message (u64), checksum, columns
     end: a record without messages, with the number behind the last one; its checksum is that of all records
 
-Little-endian; a checksum is the 128-bit MurmurHash3 of the rest of its record. The columns are written as
-those of a block on the wire (docs/WIRE.md). Records are complete in themselves, so files are joined without
-decoding them.
+Little-endian; a checksum is the 128-bit MurmurHash3 of the rest of its record, or keyed (`signing`). The
+columns are written as those of a block on the wire (docs/WIRE.md). Records are complete in themselves, so
+files are joined without decoding them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-import mmh3
 import orjson
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.signing import Hashes, checksum_in, plain
 from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
 from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.header import StateHeader
@@ -46,16 +47,17 @@ class KeptFile:
     digest: of all checksums so far
     """
 
-    def __init__(self, stream: BinaryIO, scheme_id: str, first: int) -> None:
+    def __init__(self, stream: BinaryIO, scheme_id: str, first: int, hashes: Hashes = plain) -> None:
+        self._hashes = hashes
         self._stream = stream
         self.first = self.end = first
         self.size = 0
-        self._records = mmh3.mmh3_x64_128()
+        self._records = hashes()
         _HEADER.write(self._write, orjson.dumps({"scheme": scheme_id}))
 
     def add(self, record: Record) -> None:
         """Append a record. raises: errors of the stream"""
-        checksum = _checksum(record)
+        checksum = _checksum(record, self._hashes)
         self._records.update(checksum)
         self._write(_RECORD.pack(len(record.data), record.messages, record.first, checksum))
         self._write(record.data)
@@ -85,27 +87,31 @@ def messages_of(record: Record, name: str) -> KeptMessages:
         messages, end = decode_columns(KeptMessages, memoryview(record.data), 0, name)
         if len(messages) != record.messages or end != len(record.data):
             raise StateError(name)
-    except StateError:
+    except (StateError, MemoryError, ValueError):
         raise damaged(name) from None
     return messages
 
 
-def read_records(stream: BinaryIO, name: str, scheme_id: str, digest: str) -> Iterator[Record]:
+def read_records(
+    stream: BinaryIO, name: str, scheme_id: str, digest: str, hashes: Hashes = plain
+) -> Iterator[Record]:
     """The records of a file in order; their checksums are right.
 
-    name: of the file, for errors; scheme_id: its fingerprint scheme; digest: of its checksums
+    name: of the file, for errors; scheme_id: its fingerprint scheme; digest: as in `StateFile`
+    hashes: those with which it was written
     raises: UnreadableError if the file is damaged, cut, no such file, or of another scheme; errors of the
         stream
     """
     try:
         found = orjson.loads(_HEADER.read(stream))["scheme"]
     except (StateError, KeyError, TypeError, ValueError) as error:
-        raise UnreadableError(f"{name}: {error}") from error
+        raise UnreadableError(f"{name}: {printable(str(error))}") from error
     if found != scheme_id:
         raise UnreadableError(
-            f"{name}: was written under fingerprint scheme {found}, not {scheme_id}; restore the right file"
+            f"{name}: was written under fingerprint scheme {printable(str(found))}, not {scheme_id}; restore "
+            "the right file"
         )
-    records = mmh3.mmh3_x64_128()
+    records = hashes()
     end: int | None = None
     while True:
         head = stream.read(_RECORD.size)
@@ -113,13 +119,13 @@ def read_records(stream: BinaryIO, name: str, scheme_id: str, digest: str) -> It
             raise damaged(name)
         size, count, first, checksum = _RECORD.unpack(head)
         if not count:
-            is_whole = records.digest().hex() == digest and end in (None, first) and not size
+            is_whole = records.digest().hex() == checksum_in(digest) and end in (None, first) and not size
             if checksum != records.digest() or not is_whole or stream.read(1):
                 raise damaged(name)
             return
         data = stream.read(size) if size <= MAX_RECORD_BYTES else b""
         record = Record(first, count, data)
-        if len(data) != size or _checksum(record) != checksum:
+        if len(data) != size or _checksum(record, hashes) != checksum:
             raise damaged(name)
         records.update(checksum)
         end = first + count
@@ -131,7 +137,8 @@ def damaged(name: str) -> UnreadableError:
     return UnreadableError(f"{name}: is damaged or cut; restore it from a copy")
 
 
-def _checksum(record: Record) -> bytes:
-    hashed = mmh3.mmh3_x64_128(_NUMBERS.pack(len(record.data), record.messages, record.first))
+def _checksum(record: Record, hashes: Hashes) -> bytes:
+    hashed = hashes()
+    hashed.update(_NUMBERS.pack(len(record.data), record.messages, record.first))
     hashed.update(record.data)
     return hashed.digest()

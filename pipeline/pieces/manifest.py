@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import orjson
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.window.soundness import MOST_KEPT
 
 
 class Holds(StrEnum):
@@ -51,9 +53,12 @@ def encode_files(files: Iterable[StateFile]) -> bytes:
 def decode_files(data: bytes) -> list[StateFile]:
     """The files that `encode_files` wrote. raises: StateError if they are something else"""
     try:
-        return [_decoded(*entry) for entry in orjson.loads(data)]
+        files = [_decoded(*entry) for entry in orjson.loads(data)]
+        if len({file.name for file in files}) < len(files):
+            raise ValueError("a file is named twice")
     except (TypeError, ValueError) as error:
-        raise StateError(f"its list of files is damaged ({error})") from error
+        raise StateError(f"its list of files is damaged ({printable(str(error))})") from error
+    return files
 
 
 def leading_segments(files: Sequence[StateFile], oldest: int, end: int) -> list[StateFile]:
@@ -70,9 +75,18 @@ def leading_segments(files: Sequence[StateFile], oldest: int, end: int) -> list[
 
 
 def _decoded(name: str, holds: str, size: int, digest: str, part: str, first: int, end: int) -> StateFile:
-    if "/" in name or name.startswith("."):
-        raise ValueError(f"{name!r} is not a file name")
-    return StateFile(name, Holds(holds), int(size), digest, part, int(first), int(end))
+    file = StateFile(name, Holds(holds), size, digest, part, first, end)
+    texts, numbers = (name, digest, part), (size, first, end)
+    # Not `isinstance`, for which True is a number.
+    if {type(text) for text in texts} != {str} or {type(number) for number in numbers} != {int}:
+        raise ValueError(f"an entry has other types: {file!r:.200}")
+    if "/" in name or "\0" in name or name.startswith("."):
+        raise ValueError(f"{name!r:.200} is not a file name")
+    # A run without messages would be followed by itself for ever (`leading_segments`).
+    is_run = file.holds is Holds.PART or 0 <= first < end < MOST_KEPT
+    if not is_run or not 0 <= size < MOST_KEPT:
+        raise ValueError(f"{name!r:.200} has kept messages {first} to {end} in {size} bytes")
+    return file
 
 
 def covering(files: Sequence[StateFile], oldest: int, end: int) -> list[StateFile] | None:

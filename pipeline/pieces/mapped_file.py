@@ -4,8 +4,8 @@
         shape, offset, bytes, checksum}]}; the head ends with zeros up to a whole page
     each array at its offset, a multiple of a page; zeros between them
 
-A checksum is the 128-bit MurmurHash3 of an array's bytes. A process that has never seen the app can read the
-file: the head says what is in it.
+A checksum is the 128-bit MurmurHash3 of an array's bytes, or keyed (`signing`). A process that has never seen
+the app can read the file: the head says what is in it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import io
 import mmap
 import platform
 from collections.abc import Callable, Collection, Mapping
+from hmac import compare_digest
 from typing import Any, BinaryIO, NamedTuple
 
-import mmh3
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.signing import Hashes
+from twinsieve.pipeline.pieces.signing import plain as plain_hashes
 from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.header import StateHeader
 
@@ -57,7 +60,13 @@ class MappedArrays(NamedTuple):
     digest: str
 
 
-def write_arrays(stream: BinaryIO, scheme_id: str, about: Mapping[str, object], arrays: Arrays) -> str:
+def write_arrays(
+    stream: BinaryIO,
+    scheme_id: str,
+    about: Mapping[str, object],
+    arrays: Arrays,
+    hashes: Hashes = plain_hashes,
+) -> str:
     """Write the arrays to a stream that can seek; returns the digest of the head, which identifies the file.
 
     about: JSON. At most 16 MiB are copied at a time. An array may change meanwhile: the file then has some
@@ -80,7 +89,7 @@ def write_arrays(stream: BinaryIO, scheme_id: str, about: Mapping[str, object], 
     stream.write(bytes(room))
     end = room
     for entry, array in zip(entries, arrays.values(), strict=True):
-        hashed = mmh3.mmh3_x64_128()
+        hashed = hashes()
         plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for start in range(0, len(plain), _COPIED_AT_ONCE):
             data = plain[start : start + _COPIED_AT_ONCE].tobytes()
@@ -93,8 +102,7 @@ def write_arrays(stream: BinaryIO, scheme_id: str, about: Mapping[str, object], 
     stream.seek(0)
     stream.write(head)
     stream.seek(end)
-    digest: str = mmh3.mmh3_x64_128_digest(head).hex()
-    return digest
+    return _digest(hashes, head)
 
 
 def map_arrays(
@@ -104,6 +112,8 @@ def map_arrays(
     checked: Callable[[int], None] | None,
     *,
     hot: Collection[str] = (),
+    hashes: Hashes = plain_hashes,
+    digest: str | None = None,
 ) -> MappedArrays:
     """Map the arrays of an open file, which may be closed then.
 
@@ -111,6 +121,8 @@ def map_arrays(
     checked: read all of the file once, and compare the checksums; called now and then with the number of
         bytes read since the last call. None: nothing is read
     hot: names of arrays of which every page is in use; of the others, single pages are read
+    hashes: those with which it was written; digest: that of its head, if it is known; nothing in the head is
+        looked at before it is compared
     raises: UnreadableError if the file is cut, damaged or of another scheme, or cannot be mapped
     """
     try:
@@ -121,35 +133,48 @@ def map_arrays(
         raise UnreadableError(f"{name}: cannot be mapped ({kind}); restore it from a copy") from None
     try:
         stream = io.BytesIO(whole[:_MAX_HEAD])
-        head = orjson.loads(_HEADER.read(stream))
-        digest = mmh3.mmh3_x64_128_digest(whole[: stream.tell()]).hex()
+        described = _HEADER.read(stream)
+        found = _digest(hashes, whole[: stream.tell()])
+        if digest is not None and not compare_digest(found, digest):
+            raise ValueError("it is another file than was written")
+        head = orjson.loads(described)
         entries, about, scheme = head["arrays"], head["about"], head["scheme"]
         memory = np.frombuffer(whole, np.uint8)
-        arrays = {entry["name"]: _array(memory, entry, checked) for entry in entries}
+        arrays = {entry["name"]: _array(memory, entry, checked, hashes) for entry in entries}
+        if sum(entry["bytes"] for entry in entries) > len(memory) or len(arrays) < len(entries):
+            raise ValueError("arrays lie across each other")
         if _RANDOM is not None:
             for entry in entries:
                 if entry["name"] not in hot and entry["bytes"]:
                     whole.madvise(_RANDOM, entry["offset"], entry["bytes"])
-    except (StateError, KeyError, TypeError, ValueError) as error:
-        raise UnreadableError(f"{name}: is damaged or cut ({error}); restore it from a copy") from None
+    except Exception as error:  # noqa: BLE001 (what somebody else wrote may raise anything)
+        said = error if isinstance(error, StateError | ValueError) else type(error).__name__
+        raise UnreadableError(
+            f"{name}: is damaged or cut ({printable(str(said))}); restore it from a copy"
+        ) from None
     if scheme != scheme_id:
         raise UnreadableError(
-            f"{name}: was written under fingerprint scheme {scheme}, not {scheme_id}; restore the right file"
+            f"{name}: was written under fingerprint scheme {printable(str(scheme))}, not {scheme_id}; "
+            "restore the right file"
         )
     places = {entry["name"]: range(entry["offset"], entry["offset"] + entry["bytes"]) for entry in entries}
-    return MappedArrays(about, arrays, places, digest)
+    return MappedArrays(about, arrays, places, found)
 
 
 def _array(
-    memory: NDArray[np.uint8], entry: Mapping[str, Any], checked: Callable[[int], None] | None
+    memory: NDArray[np.uint8],
+    entry: Mapping[str, Any],
+    checked: Callable[[int], None] | None,
+    hashes: Hashes,
 ) -> NDArray[Any]:
     """The array of an entry of the head. raises: ValueError if it is not what the entry says"""
+    numbers = [entry["offset"], entry["bytes"], *entry["shape"]]
     start, end = entry["offset"], entry["offset"] + entry["bytes"]
-    if not 0 <= start <= end <= len(memory) or start % _PAGE:
+    if {type(number) for number in numbers} != {int} or not 0 <= start <= end <= len(memory) or start % _PAGE:
         raise ValueError(f"array {entry['name']!r} is not inside the file")
     plain = memory[start:end]
     if checked is not None:
-        hashed = mmh3.mmh3_x64_128()
+        hashed = hashes()
         for at in range(0, len(plain), _READ_AT_ONCE):
             part = plain[at : at + _READ_AT_ONCE]
             hashed.update(part.data)
@@ -161,6 +186,12 @@ def _array(
         np.dtype([tuple(_field(field)) for field in names]) if isinstance(names, list) else np.dtype(names)
     )
     return plain.view(dtype).reshape(entry["shape"])
+
+
+def _digest(hashes: Hashes, head: bytes) -> str:
+    hashed = hashes()
+    hashed.update(head)
+    return hashed.digest().hex()
 
 
 def _field(field: list[Any]) -> list[Any]:

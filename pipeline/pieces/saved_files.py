@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from hmac import compare_digest
 from typing import BinaryIO, cast
 
-import mmh3
-
 from twinsieve.pipeline.basics.made_ahead import made_ahead
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.segment_files import map_segment, scratch_file, scratch_folder
+from twinsieve.pipeline.pieces.signing import checksum_in
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
+from twinsieve.stages.errors import DamagedError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import read_state
@@ -33,6 +35,7 @@ class SavedFiles:
     scheme_id: fingerprint scheme that they must have
     scratch: folder for copies of segments, which are mapped, if those in the storage are not; None: that of
         the system
+    most: bytes that a part or an image may have unpacked (`most_bytes`)
     raises: UnreadableError if a file is missing or has another size
     """
 
@@ -43,8 +46,10 @@ class SavedFiles:
         scheme_id: str,
         watch: Watch = no_watch,
         scratch: str | None = None,
+        most: int | None = None,
     ) -> None:
         self._storage = storage
+        self._most = most
         self._files = files
         self._scheme_id = scheme_id
         self._watch = watch
@@ -52,6 +57,8 @@ class SavedFiles:
         self._size = sum(file.size for file in files)
         self._done = 0
         self._opened: dict[str, BinaryIO] = {}
+        self._reading = storage.address
+        """What was read last, for errors."""
         with ExitStack() as undo:
             undo.callback(self.close)
             if storage.is_local:
@@ -67,7 +74,22 @@ class SavedFiles:
 
     def again(self) -> SavedFiles:
         """The same files, from their beginnings."""
-        return SavedFiles(self._storage, self._files, self._scheme_id, self._watch, self._scratch)
+        return SavedFiles(self._storage, self._files, self._scheme_id, self._watch, self._scratch, self._most)
+
+    @contextmanager
+    def blamed(self, otherwise: str) -> Iterator[None]:
+        """Context manager: a DamagedError becomes an UnreadableError that names the file that was read last.
+
+        otherwise: names the manifest, which is to blame as long as no file was read
+        """
+        self._reading = otherwise
+        try:
+            yield
+        except DamagedError as error:
+            raise UnreadableError(
+                f"{self._reading}: is not what twinsieve writes, although its checksums are right "
+                f"({printable(error.problem)}); restore it from a copy"
+            ) from error
 
     def close(self) -> None:
         """Close all files."""
@@ -93,7 +115,7 @@ class SavedFiles:
         name = self._storage.shown(file.name)
         try:
             yield
-        except UnreadableError:
+        except (UnreadableError, DamagedError):
             raise
         except FileNotFoundError:
             raise UnreadableError(f"{name}: is missing; restore it from a copy") from None
@@ -119,12 +141,15 @@ class SavedFiles:
             if file.holds is not Holds.SEGMENT:
                 continue
             shown = self._storage.shown(file.name)
+            hashes = self._storage.signing.hashes_of(file.digest, shown)
             with self._named(file), self._stream_of(file) as stream:
                 if self._storage.is_mapped:
-                    segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved)
+                    segment = map_segment(stream, shown, self._scheme_id, file.digest, self._moved, hashes)
                 else:
                     with self._copy_of(stream, shown) as copy:
-                        segment = map_segment(copy, shown, self._scheme_id, file.digest, lambda _: None)
+                        segment = map_segment(
+                            copy, shown, self._scheme_id, file.digest, lambda _: None, hashes
+                        )
             if (segment.first, segment.end) != (file.first, file.end):
                 raise damaged(shown)
             yield segment
@@ -159,12 +184,22 @@ class SavedFiles:
             ) from None
 
     def _sections_of(self, file: StateFile) -> Sections:
+        shown = self._storage.shown(file.name)
+        hashes = self._storage.signing.hashes_of(file.digest, shown)
         with self._named(file), self._stream_of(file) as stream:
-            hashed = mmh3.mmh3_x64_128()
+            if self._storage.signing.keys:
+                # Nothing of it is unpacked before it is known who wrote it.
+                first = hashes()
+                while data := stream.read(_COPIED_AT_ONCE):
+                    first.update(data)
+                if not compare_digest(first.digest().hex(), checksum_in(file.digest)):
+                    raise damaged(shown)
+                stream.seek(0)
+            hashed = hashes()
             watched = WatchedStream(stream, self._moved, hashed)
-            sections = read_state(cast("BinaryIO", watched), self._scheme_id, {})
-            if hashed.digest().hex() != file.digest:
-                raise damaged(self._storage.shown(file.name))
+            sections = read_state(cast("BinaryIO", watched), self._scheme_id, {}, self._most)
+            if hashed.digest().hex() != checksum_in(file.digest):
+                raise damaged(shown)
         return sections
 
     def kept_messages(self) -> Iterator[tuple[int, KeptMessages]]:
@@ -173,13 +208,15 @@ class SavedFiles:
             if file.holds is not Holds.KEPT:
                 continue
             shown = self._storage.shown(file.name)
+            hashes = self._storage.signing.hashes_of(file.digest, shown)
             with self._named(file), self._stream_of(file) as stream:
                 watched = cast("BinaryIO", WatchedStream(stream, self._moved))
-                records = read_records(watched, shown, self._scheme_id, file.digest)
+                records = read_records(watched, shown, self._scheme_id, file.digest, hashes)
                 runs = ((record.first, messages_of(record, shown)) for record in records)
                 yield from made_ahead(runs, _RECORDS_AHEAD)
 
     def _stream_of(self, file: StateFile) -> BinaryIO:
+        self._reading = self._storage.shown(file.name)
         return self._opened.pop(file.name, None) or self._open(file)
 
     def _moved(self, count: int) -> None:

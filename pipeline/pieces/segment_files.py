@@ -16,7 +16,8 @@ from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, write_arrays
+from twinsieve.pipeline.pieces.mapped_file import map_arrays, write_arrays
+from twinsieve.pipeline.pieces.signing import Hashes, checksum_in, plain
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
@@ -26,25 +27,32 @@ _READ_AT_ONCE = 1 << 22
 _DONT_NEED: int | None = getattr(os, "POSIX_FADV_DONTNEED", None)
 
 
-def write_segment(stream: BinaryIO | Stoppable, scheme_id: str, sealed: SealedSegment) -> str:
+def write_segment(
+    stream: BinaryIO | Stoppable, scheme_id: str, sealed: SealedSegment, hashes: Hashes = plain
+) -> str:
     """Write a segment to a stream that can seek; returns the digest of the file. raises: errors of the
     stream"""
     about = {"first": sealed.first, "end": sealed.end, "messages": sealed.messages}
-    return write_arrays(cast("BinaryIO", stream), scheme_id, about, sealed.arrays)
+    return write_arrays(cast("BinaryIO", stream), scheme_id, about, sealed.arrays, hashes)
 
 
 def written_segment(
-    file: BinaryIO, name: str, scheme_id: str, sealed: SealedSegment, is_stopped: Callable[[], bool]
+    file: BinaryIO,
+    name: str,
+    scheme_id: str,
+    sealed: SealedSegment,
+    is_stopped: Callable[[], bool],
+    hashes: Hashes = plain,
 ) -> WrittenSegment:
     """Write a segment to a new file on this machine, and map it.
 
     name: of the file, for errors; is_stopped: as for `Stoppable`
     raises: OSError, StateError, UnreadableError
     """
-    digest = write_segment(Stoppable(Uncached(file), is_stopped), scheme_id, sealed)
+    digest = write_segment(Stoppable(Uncached(file), is_stopped), scheme_id, sealed, hashes)
     size = file.tell()
     file.flush()
-    mapped = map_arrays(file.fileno(), name, scheme_id, None, hot=HOT)
+    mapped = map_arrays(file.fileno(), name, scheme_id, None, hot=HOT, hashes=hashes)
     left_out = HOT if sealed.hot_stay else frozenset()
     needed = [place for array, place in mapped.places.items() if array not in left_out]
     return WrittenSegment(mapped.arrays, needed, size, digest)
@@ -75,22 +83,26 @@ def _read_once(descriptor: int, places: list[range], is_stopped: Callable[[], bo
 
 
 def map_segment(
-    stream: BinaryIO, name: str, scheme_id: str, digest: str, checked: Callable[[int], None]
+    stream: BinaryIO,
+    name: str,
+    scheme_id: str,
+    digest: str,
+    checked: Callable[[int], None],
+    hashes: Hashes = plain,
 ) -> SealedSegment:
     """Map the segment in a file that is open, and compare its checksums.
 
     name: of the file, for errors; digest: result of `write_segment`; checked: as for `map_arrays`
     raises: UnreadableError
     """
-    mapped = map_arrays(stream.fileno(), name, scheme_id, checked, hot=HOT)
-    if mapped.digest != digest:
-        raise UnreadableError(f"{name}: is another file than was written; restore it from a copy")
-    return _segment_of(mapped)
-
-
-def _segment_of(mapped: MappedArrays) -> SealedSegment:
+    mapped = map_arrays(
+        stream.fileno(), name, scheme_id, checked, hot=HOT, hashes=hashes, digest=checksum_in(digest)
+    )
     about = mapped.about
-    return SealedSegment(about["first"], about["end"], about["messages"], mapped.arrays)
+    try:
+        return SealedSegment(about["first"], about["end"], about["messages"], mapped.arrays)
+    except (KeyError, TypeError):
+        raise UnreadableError(f"{name}: does not say which messages it has; restore it from a copy") from None
 
 
 def ignore(_line: str) -> None:
@@ -191,6 +203,7 @@ class ScratchSegments:
 
     scheme_id: fingerprint scheme; folder: where the files are, None for the system's folder for such files
     report: called from another thread with one line if a segment cannot be written, and so stays in memory
+    hashes: for checksums
     """
 
     def __init__(
@@ -198,7 +211,9 @@ class ScratchSegments:
         scheme_id: str,
         folder: str | None,
         report: Callable[[str], None] = ignore,
+        hashes: Hashes = plain,
     ) -> None:
+        self._hashes = hashes
         self._scheme_id = scheme_id
         self._folder = folder
         self._report = report
@@ -218,7 +233,9 @@ class ScratchSegments:
             folder = scratch_folder(self._folder)
             with ExitStack() as undo:
                 file = undo.enter_context(scratch_file(folder))
-                written = written_segment(file, folder, self._scheme_id, sealed, self._is_closed)
+                written = written_segment(
+                    file, folder, self._scheme_id, sealed, self._is_closed, self._hashes
+                )
                 bring_in(self._writer, file, written.needed, self._is_closed)
                 if then is not None:
                     undo.pop_all()

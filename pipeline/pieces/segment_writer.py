@@ -54,7 +54,7 @@ class SegmentWriter:
         self._storage = storage
         self._scheme_id = scheme_id
         self.report = report
-        self.scratch = ScratchSegments(scheme_id, scratch, report)
+        self.scratch = ScratchSegments(scheme_id, scratch, report, storage.signing.hashes)
         self.thread = DaemonExecutor("twinsieve-segments")
         self.being_written: dict[int, StateFile] = {}
         """Segments that are being written to the storage, or wait for that, by their first number."""
@@ -89,9 +89,16 @@ class SegmentWriter:
         file: NewFile | None = None
         try:
             file = self._new_file(sealed.first)
-            written = written_segment(file.stream, file.name, self._scheme_id, sealed, self._is_closed)
+            written = written_segment(
+                file.stream,
+                file.name,
+                self._scheme_id,
+                sealed,
+                self._is_closed,
+                self._storage.signing.hashes,
+            )
             file.finish()
-            owner.note(file, _listed(file, written.size, written.digest, sealed.first, sealed.end))
+            owner.note(file, self._listed(file, written.size, written.digest, sealed.first, sealed.end))
             bring_in(self.thread, file.stream, written.needed, self._is_closed)
         except Exception as error:
             if file is not None:
@@ -117,7 +124,7 @@ class SegmentWriter:
                 shutil.copyfileobj(segment.file, Stoppable(file.stream, self._is_closed), _UPLOADED_AT_ONCE)
                 size = segment.file.tell()
                 file.finish()
-                owner.note(file, _listed(file, size, segment.digest, segment.first, segment.end))
+                owner.note(file, self._listed(file, size, segment.digest, segment.first, segment.end))
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             if file is not None:
                 file.discard()
@@ -127,6 +134,10 @@ class SegmentWriter:
         finally:
             segment.file.close()
             self.being_written.pop(segment.first, None)
+
+    def _listed(self, file: NewFile, size: int, checksum: str, first: int, end: int) -> StateFile:
+        digest = self._storage.signing.told(checksum)
+        return StateFile(file.name, Holds.SEGMENT, size, digest, first=first, end=end)
 
     def _new_file(self, first: int) -> NewFile:
         return self._storage.create(f"segment-{first:016d}-{secrets.token_hex(4)}.segment")
@@ -149,7 +160,3 @@ class SegmentWriter:
         stopped = self.thread.submit(int)
         self.thread.shutdown(wait=False)
         return stopped
-
-
-def _listed(file: NewFile, size: int, digest: str, first: int, end: int) -> StateFile:
-    return StateFile(file.name, Holds.SEGMENT, size, digest, first=first, end=end)

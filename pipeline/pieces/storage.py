@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.pieces.store_calls import CalledStream, StoreCalls
 from twinsieve.stages.errors import StateError, shown
 
@@ -38,6 +39,7 @@ class Storage:
     calls: notes the calls to the file system
     is_mapped: whether segments in it are mapped where they are, and not a copy of them in scratch space. A
         look-up that touches a map waits for the file system, so it must be on a local disk
+    signing: how its files are signed; None: not at all
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class Storage:
         place: tuple[AbstractFileSystem, str],
         describe: Callable[[Exception], str] = lambda error: type(error).__name__,
         calls: StoreCalls | None = None,
+        signing: Signing | None = None,
     ) -> None:
+        self.signing = signing or Signing()
         self._files, folder = place
         self.folder = folder.rstrip("/")
         protocol = self._files.protocol

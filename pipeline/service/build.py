@@ -34,6 +34,7 @@ from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.pieces import Watch, no_watch
 from twinsieve.pipeline.pieces.segment_files import is_in_memory, scratch_folder
+from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.pieces.store_calls import StoreCalls
 from twinsieve.pipeline.settings.fixed import (
@@ -46,6 +47,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
+from twinsieve.pipeline.settings.state_keys import state_keys
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
@@ -53,7 +55,7 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.worker import OnEmitted, WhoHad, Worker, no_one
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, is_address
-from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.window.segments import IntoFile
@@ -235,6 +237,7 @@ class Builder:
                     self.scheme.scheme_id,
                     sieve.near.window.messages,
                     settings.state.scratch,
+                    most_bytes(sieve),
                 ),
                 store,
                 self.background,
@@ -262,7 +265,11 @@ def state_storage(settings: Settings, calls: StoreCalls | None = None) -> Storag
     """The folder with the snapshots of the app. calls: notes the calls to it. raises: UsageError if nothing
     serves its address"""
     files, folder = file_system(settings.state.dir)
-    return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error, calls)
+    secret, signing = settings.state.key, Signing()
+    if secret is not None:
+        keys, takes_unsigned = state_keys(secret.get_secret_value())
+        signing = Signing(keys, takes_unsigned=takes_unsigned, app=settings.app)
+    return Storage((files, f"{folder.rstrip('/')}/{settings.app}"), store_error, calls, signing)
 
 
 def _loaded(

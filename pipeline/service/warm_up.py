@@ -79,7 +79,8 @@ def missing_parts() -> list[Part]:
 def warm_up(
     report: Report = ignore_progress, *, processes: int | None = None, stopped: Callable[[], bool] = _never
 ) -> bool:
-    """Whether all kernels are stored now. Missing parts are compiled first, in the order of PARTS.
+    """Whether all kernels are stored now. Missing parts are compiled first, in the order of PARTS, unless
+    NUMBA_DISABLE_JIT is set.
 
     report: called at the beginning and after each part; not called if no part is missing
     processes: number of processes that compile at once (default: one per core). This process itself compiles
@@ -88,6 +89,8 @@ def warm_up(
 
     A part whose process ends early is compiled later, by the first process that needs its kernels.
     """
+    if not compiled.compiles():
+        return False
     missing = missing_parts()
     if missing:
         count = min(processes or cores(), len(missing))

@@ -18,6 +18,7 @@ from twinsieve.pipeline.settings.model import (
     SignatureSettings,
 )
 from twinsieve.pipeline.settings.named_files import open_secret_files
+from twinsieve.pipeline.settings.state_keys import LEAST_BYTES, keys_fault
 from twinsieve.pipeline.settings.tree import Raw
 from twinsieve.pipeline.settings.values import size_text
 from twinsieve.pipeline.sizing import MAX_SEGMENTS
@@ -214,6 +215,11 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
         advice = "say near.method: text (or none) beside other near keys"
         yield "exact.fields", f"switches the near stage off; {advice}"
     yield from _features(settings.features)
+    if settings.state.key is not None and (wrong := keys_fault(settings.state.key.get_secret_value())):
+        yield (
+            "state.key",
+            f"{wrong}; write at least {LEAST_BYTES} random bytes, as `openssl rand -hex 32` does",
+        )
     if settings.digest.method == "mmh3" and settings.digest.seed >= 1 << 32:
         yield "digest.seed", "does not fit into 32 bits; use a smaller one, or method: blake2b"
 

@@ -472,6 +472,11 @@ class StateSettings(Section):
         "folder on a local disk for segments of a near window over near.segment, where `dir` is not on the "
         "same file system or nothing is saved; none: that of the system for temporary files",
     )
+    key: SecretStr | None = setting(None, "keys that sign snapshots, one a line; the first one signs")
+    key_file: OptionalText = setting(
+        None,
+        "a file with keys that sign snapshots (SECURITY.md); or TWINSIEVE_STATE__KEY; none: unsigned",
+    )
 
 
 class HttpSettings(Section):

@@ -79,6 +79,11 @@ def source_parts(source: int) -> tuple[int, int]:
     return source >> _PARTITION_BITS, source & (MAX_PARTITIONS - 1)
 
 
+def first_beyond(topics: int) -> int:
+    """The smallest number that is greater than every packed position of this many topics."""
+    return topics << (_OFFSET_BITS + _PARTITION_BITS)
+
+
 def topic_numbers(packed: NDArray[np.int64]) -> list[int]:
     """Distinct topic numbers of packed positions; negative entries, such as NO_LEADER, are left out."""
     return [int(number) for number in np.unique(packed[packed >= 0] >> (_OFFSET_BITS + _PARTITION_BITS))]

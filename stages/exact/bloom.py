@@ -22,6 +22,7 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.bloom_kernel import (
     CURSOR_LIVE,
     GENERATION_FIRST_KEPT,
+    GENERATION_NEWEST_KEPT,
     bloom_bytes,
     bloom_fill,
     new_bloom,
@@ -68,6 +69,12 @@ class BloomGenerations:
     def bytes_used(self) -> int:
         """Bytes of all arrays; the number never changes."""
         return bloom_bytes(self.sizing)
+
+    @property
+    def newest_kept(self) -> int:
+        """Kept index of the newest message; -1 without one."""
+        rows = self._live_rows()
+        return int(self.bloom.generations[rows[-1], GENERATION_NEWEST_KEPT]) if len(rows) else -1
 
     def assign(self) -> None:
         """Have the system assign the memory of the first generation now, if it is not there yet."""

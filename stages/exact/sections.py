@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.errors import NEW_STATE, StateError
+from twinsieve.stages.errors import NEW_STATE, DamagedError, StateError
 
 Sections = dict[str, NDArray[np.generic]]
 """Named arrays: a saved part of the state."""
@@ -76,6 +76,10 @@ class SectionReader:
         """A reader of the sections whose names begin with the prefix; it takes their names without it."""
         return SectionReader(self._part, self._sections, self._prefix + prefix)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a section of this name."""
+        return self._prefix + name in self._sections
+
     def array(self, name: str, dtype: type[np.generic], shape: tuple[int | None, ...]) -> NDArray[np.generic]:
         """The section of this name. It must have this dtype and shape; None in the shape fits any length."""
         name = self._prefix + name
@@ -101,9 +105,9 @@ class SectionReader:
                     f"restore the setting or {NEW_STATE}"
                 )
 
-    def damaged(self, problem: str) -> StateError:
+    def damaged(self, problem: str) -> DamagedError:
         """The error for arrays that cannot be what twinsieve wrote. problem: what is wrong"""
-        return StateError(f"{self._part}: {problem}; the state is damaged, {NEW_STATE} or an older snapshot")
+        return DamagedError(f"{self._part}: {problem}")
 
 
 def _shown(name: str, value: int) -> str:

@@ -144,6 +144,12 @@ class TrieTiers:
             done += len(part.kept)
             self.expire(int(part.kept[-1]) + 1, int(part.times_ms[-1]))
 
+    def positions(self) -> list[list[int]]:
+        """Smallest and greatest position of each tier and of the head, if they have entries."""
+        columns = [tier.positions.values(np.arange(len(tier))) for tier in self.tiers]
+        columns.append(self.head.entries.positions[: self.head.count])
+        return [[int(column.min()), int(column.max())] for column in columns if len(column)]
+
     def expire(self, kept_count: int, stream_time_ms: int) -> None:
         """Remove tiers whose newest entry has left the window, and empty the head if its newest entry has.
 

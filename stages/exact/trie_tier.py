@@ -1,4 +1,5 @@
 """`SealedTier`: a read-only index of entries around a marisa trie, with about 15 bytes for key and values.
+One that was read from a file has `SortedKeys` in place of the trie.
 
 The trie holds the first 4 bytes of each digest. With up to a million keys, these are nearly always unique,
 and marisa needs only 3 bytes a key because the keys have no long tails. The other 12 bytes of each digest
@@ -16,6 +17,7 @@ import marisa_trie
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.errors import NEW_STATE, StateError
 from twinsieve.stages.exact.bloom_kernel import (
     CURSOR_LIVE,
     Bloom,
@@ -27,6 +29,7 @@ from twinsieve.stages.exact.bloom_kernel import (
 from twinsieve.stages.exact.bloom_sizing import BloomSizing, filter_sizes, row_bytes
 from twinsieve.stages.exact.packed import PackedColumn
 from twinsieve.stages.exact.sections import SectionReader, Sections
+from twinsieve.stages.exact.sorted_keys import SortedKeys
 from twinsieve.stages.exact.trie_head import Entries
 
 _PREFIX = 4
@@ -50,7 +53,7 @@ class SealedTier:
     def __init__(
         self,
         level: int,
-        trie: marisa_trie.BinaryTrie,
+        trie: marisa_trie.BinaryTrie | SortedKeys,
         low: NDArray[np.uint32],
         second: NDArray[np.uint64],
         rows: PackedColumn,
@@ -156,14 +159,17 @@ class SealedTier:
         """int64[m]: kept indices of these rows."""
         return self.kept_less_row.values(rows) + rows
 
+    def digests(self) -> NDArray[np.uint64]:
+        """uint64[n, 2]: the digests by id."""
+        first = (_prefix_of_ids(self.trie).astype(np.uint64) << _PREFIX_SHIFT) | self.low
+        return np.stack((first, self.second), axis=1)
+
     def entries(self) -> Entries:
         """All entries, in kept order. The digests are rebuilt from the trie and the columns."""
         n = len(self)
         everything = np.arange(n)
         digests = np.empty((n, 2), dtype=np.uint64)
-        rows = self.rows.values(everything)
-        digests[rows, 0] = (_prefix_of_ids(self.trie).astype(np.uint64) << _PREFIX_SHIFT) | self.low
-        digests[rows, 1] = self.second
+        digests[self.rows.values(everything)] = self.digests()
         return Entries(
             digests,
             self.positions.values(everything),
@@ -202,7 +208,7 @@ class _TrieKeys:
         return keys
 
 
-def _prefix_of_ids(trie: marisa_trie.BinaryTrie) -> NDArray[np.uint32]:
+def _prefix_of_ids(trie: marisa_trie.BinaryTrie | SortedKeys) -> NDArray[np.uint32]:
     """uint32[n]: the first 4 bytes of the digest of each trie id."""
     restore = trie.restore_key
     n = len(trie)
@@ -235,16 +241,18 @@ def empty_filter(capacity: int) -> Bloom:
 
 
 def tier_to_sections(tier: SealedTier) -> Sections:
-    """The arrays of a tier: `level`, `trie` (in marisa's format), `filter` and the columns; not copies."""
+    """The arrays of a tier: `level`, `digests` in ascending order, `filter` and the columns."""
+    digests = tier.digests()
+    order = np.lexsort((digests[:, 1], digests[:, 0]))
     sections: Sections = {
         "level": np.array([tier.level], dtype=np.int64),
-        "trie": np.frombuffer(tier.trie.tobytes(), dtype=np.uint8),
+        "digests": digests[order],
         "filter": tier.filter.bits,
-        "low": tier.low,
-        "second": tier.second,
     }
     for name in _PACKED:
         column: PackedColumn = getattr(tier, name)
+        if name == "rows":
+            column = PackedColumn.of(column.values(order))
         sections[f"{name}.bases"] = column.bases
         sections[f"{name}.deltas"] = column.deltas
     return sections
@@ -252,24 +260,24 @@ def tier_to_sections(tier: SealedTier) -> Sections:
 
 def tier_from_sections(reader: SectionReader) -> SealedTier:
     """The tier from its saved arrays. raises: StateError if the arrays do not fit together"""
-    low = reader.array("low", np.uint32, (None,)).astype(np.uint32)
-    n = len(low)
-    second = reader.array("second", np.uint64, (n,)).astype(np.uint64)
+    if reader.has("trie"):
+        raise StateError(
+            f"trie: an earlier version saved it in another format; {NEW_STATE}, or let that version run"
+        )
+    digests = reader.array("digests", np.uint64, (None, 2)).astype(np.uint64)
+    n = len(digests)
     level = int(reader.array("level", np.int64, (1,))[0])
-    raw = reader.array("trie", np.uint8, (None,)).tobytes()
-    trie = marisa_trie.BinaryTrie()
-    try:
-        trie.frombytes(raw)
-    except RuntimeError as error:
-        raise reader.damaged(f"marisa cannot read a trie ({error})") from error
-    if n == 0 or len(trie) != n:
-        raise reader.damaged(f"a trie has {len(trie)} keys for {n} entries")
+    first, second = digests.T.copy()
+    ascend = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))
+    if n == 0 or not ascend.all():
+        raise reader.damaged(f"{n} digests of a tier are not in order")
     columns = {name: _packed(reader, name, n) for name in _PACKED}
     if not _is_permutation(columns["rows"].values(np.arange(n)), n):
         raise reader.damaged("rows of a tier are not a permutation")
     bits = reader.array("filter", np.uint8, empty_filter(n).bits.shape).astype(np.uint8)
+    keys, low = SortedKeys(digests), first.astype(np.uint32)
     return SealedTier(
-        level=level, trie=trie, low=low, second=second, **columns, filter_bits=bits, trie_bytes=len(raw)
+        level=level, trie=keys, low=low, second=second, **columns, filter_bits=bits, trie_bytes=keys.nbytes
     )
 
 

@@ -25,7 +25,7 @@ from twinsieve.stages.contract import (
     SieveStats,
     Verdicts,
 )
-from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
+from twinsieve.stages.errors import DamagedError, SieveError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import SavedSections, Sections
@@ -40,12 +40,13 @@ from twinsieve.stages.judge.chunk_judge import (
     segment_count,
 )
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
-from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk, kept_messages
+from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk, check_kept, kept_messages
 from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
 from twinsieve.stages.window.segments import IntoFile, SealedSegment
+from twinsieve.stages.window.soundness import check_numbers
 
 IMAGE = "image"
 """Name of the part that holds the memory of the near stage."""
@@ -237,6 +238,13 @@ class BatchSieve:
             segments=len(near.all),
         )
 
+    def positions(self) -> tuple[int, int]:
+        """Smallest and greatest position of the messages that may be leaders; (0, -1) without one."""
+        ranges = [segment.positions.tolist() for segment in self._chunk_judge.segments.all]
+        ranges += self._tiers.positions() if self._tiers is not None else []
+        held = [(low, high) for low, high in ranges if low <= high]
+        return min((low for low, _ in held), default=0), max((high for _, high in held), default=-1)
+
     def pushed_out(self, bands: int) -> int:
         """How many messages of the near window the candidate index hardly finds any more.
 
@@ -335,23 +343,31 @@ class BatchSieve:
         parameters = _parameters(config)
         if forget_exact:
             parameters = {name: value for name, value in parameters.items() if name not in _OF_EXACT}
-        sections = read_state(stream, config.scheme_id, parameters)
         sieve = cls(config)
-        source = _InOneStream(sections) if parts is None else parts
         try:
+            sections = read_state(stream, config.scheme_id, parameters, most_bytes(config))
+            source = _InOneStream(sections) if parts is None else parts
             sieve._restore_near(sections, source, seal_into)
             if not forget_exact:
                 sieve._restore_exact(sections, source)
-        except (KeyError, ValueError) as error:
-            raise StateError(f"state does not hold what it should ({error}); {NEW_STATE}") from error
+        except SieveError:
+            raise
+        except Exception as error:
+            # Arrays of another type or shape than ours may raise anything.
+            raise DamagedError(
+                f"state does not hold what it should ({type(error).__name__}: {error})"
+            ) from error
         return sieve
 
     def _restore_near(self, sections: Sections, parts: SavedParts, seal_into: IntoFile | None) -> None:
         near = self._chunk_judge
         oldest, kept = sections["near.range"].tolist()
+        counters, forgotten = sections["near.counters"], sections["near.forgotten"]
+        check_numbers(oldest, kept, counters)
+        if forgotten.ndim != 1 or forgotten.dtype.kind not in "iu":
+            raise DamagedError(f"near.forgotten is {forgotten.dtype}{list(forgotten.shape)}")
         segments = near.segments
         oldest = max(oldest, kept - segments.window)
-        counters = sections["near.counters"].astype(np.int64)
         segments.begin_at(oldest)
         self._add_segments(parts.segments(), oldest, kept)
         image = parts.image()
@@ -360,12 +376,9 @@ class BatchSieve:
         segments.seal_into(seal_into)
         near.keep_again(self._chunks_to_keep(parts.kept_messages(), kept))
         if segments.kept != kept:
-            raise StateError(
-                f"state: kept messages {segments.kept} to {kept} are missing; {NEW_STATE}, or restore the "
-                "files from a copy"
-            )
+            raise DamagedError(f"kept messages {segments.kept} to {kept} are missing")
         segments.resume(counters)
-        segments.forget_again(sections["near.forgotten"].astype(np.int64))
+        segments.forget_again(forgotten.astype(np.int64))
         segments.fill_memory()
         if image is None:
             near.link_parts()
@@ -378,9 +391,8 @@ class BatchSieve:
                 continue  # the window is smaller now
             is_next = segment.first <= oldest < segment.end or segment.first == near.kept
             if not is_next or segment.end > end:
-                raise StateError(
-                    f"state: the segment of kept messages {segment.first} to {segment.end} is at a wrong "
-                    f"place; {NEW_STATE}, or restore the files from a copy"
+                raise DamagedError(
+                    f"the segment of kept messages {segment.first} to {segment.end} is at a wrong place"
                 )
             self._chunk_judge.add_segment(segment)
 
@@ -393,15 +405,14 @@ class BatchSieve:
             if low >= high:
                 continue
             if first + low != near.kept:
-                raise StateError(
-                    f"state: kept messages {near.kept} to {first} are missing; {NEW_STATE}, or restore the "
-                    "files from a copy"
-                )
-            yield as_chunk(messages.slice(low, high), self.config.layout)
+                raise DamagedError(f"kept messages {near.kept} to {first} are missing")
+            held = messages.slice(low, high)
+            check_kept(held, self.config.layout, text=self.config.near.method == "text")
+            yield as_chunk(held, self.config.layout)
             near.expect(end - near.kept)
 
     def _restore_exact(self, sections: Sections, parts: SavedParts) -> None:
-        exact = self.config.exact
+        exact, known = self.config.exact, -1
         named = {
             name.removeprefix("part."): partial(parts.sections, array.tobytes().decode())
             for name, array in sections.items()
@@ -413,8 +424,12 @@ class BatchSieve:
                 saved.within("bloom"), exact.window, exact.error_rate
             )
             self._bloom = self._filters.bloom
+            known = self._filters.newest_kept
         if self._tiers is not None:
             self._tiers = TrieTiers.from_sections(saved.within("trie"), exact.window)
+            known = self._tiers.kept_count - 1
+        if known >= self._chunk_judge.segments.kept:
+            raise DamagedError(f"the exact stage knows message {known}, which was not kept yet")
         self._forgotten = Forgotten.from_sections(saved.within("forgotten"))
 
     def to_bytes(self) -> bytes:
@@ -449,6 +464,16 @@ def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
     if exact.method == "trie":
         parts["trie"] = TrieTiers.bytes_for(exact.window)
     return parts
+
+
+def most_bytes(config: SieveConfig) -> int:
+    """The most bytes that a saved part of a sieve of this configuration may have.
+
+    A forged one of a few packed kilobytes could claim any number.
+    A window may have been larger when it was saved: up to eight times as large, or a gigabyte.
+    raises: UsageError
+    """
+    return max(1 << 30, 8 * sum(worst_case_bytes(config).values()))
 
 
 def mapped_bytes(config: SieveConfig) -> int:

@@ -64,6 +64,7 @@ from twinsieve.stages.window.record import record_type
 from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS, Ring, RingUse, keep_all
 from twinsieve.stages.window.segments import SealedSegment, Segment, Segments, SegmentShape
+from twinsieve.stages.window.soundness import check_links
 from twinsieve.stages.window.tags import TagIndex
 
 _NEAR_CODES = {
@@ -430,12 +431,17 @@ class ChunkJudge:
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Load the arrays of `to_sections`. The parameters must be the same, but the window may differ."""
+        """Load the arrays of `to_sections`. The parameters must be the same, but the window may differ.
+
+        raises: DamagedError
+        """
         self.segments.restore(sections)
         self._make_room()
         if self._has_tables:
             heads, links = sections["chains.heads"], sections["chains.next"]
             kept, size = self.segments.kept, self.segments.size
+            shape = len(self.chains.masks), len(sections["segment.0.records"])
+            check_links(heads, links, shape, kept)
             self.chains = resize_chains(heads, links, self.chains, kept, size)
         self.link_parts()
 

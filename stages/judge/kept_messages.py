@@ -6,6 +6,7 @@ tags answer as those of the sieve that judged them.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
 from typing import Annotated
 
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.columns import Columns, Dim, Packed, PerRow, Places, Pooled, Sent, Starts
-from twinsieve.stages.contract import NO_TIME, STORED_LENGTH, BandLayout
+from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH, BandLayout
+from twinsieve.stages.errors import DamagedError
 from twinsieve.stages.window.chunk import Chunk, length_codes_of, probes_of
 
 
@@ -65,6 +67,25 @@ def kept_messages(
     if text:
         kept.simhashes[chunk.probes[rows] <= layout.bands] = 0
     return kept
+
+
+def check_kept(kept: KeptMessages, layout: BandLayout, *, text: bool) -> None:
+    """Check messages from a file before they are kept again: kernels read what they stored by lengths alone.
+
+    text: whether the near stage compares texts
+    raises: DamagedError
+    """
+    lengths = kept.lengths.astype(np.int64)
+    stored = np.minimum(np.abs(lengths), STORED_LENGTH)
+    if text and (
+        kept.band_keys.shape[1] != layout.bands
+        or not (np.diff(kept.starts) == stored).all()
+        or not (kept.sketch_rows >= 0)[lengths >= SKETCH_FROM].all()
+        or not (kept.owns <= stored).all()
+    ):
+        raise DamagedError("lengths of kept messages contradict their texts")
+    if lengths.min(initial=0) == np.iinfo(np.int32).min or kept.chars.max(initial=0) > sys.maxunicode:
+        raise DamagedError("kept messages have lengths or characters that none has")
 
 
 def as_chunk(kept: KeptMessages, layout: BandLayout) -> Chunk:

@@ -20,7 +20,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.errors import NEW_STATE, StateError
+from twinsieve.stages.errors import NEW_STATE, DamagedError, StateError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.header import StateHeader
 
@@ -51,9 +51,12 @@ def write_state(
             stream.write(frame)
 
 
-def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object]) -> Sections:
+def read_state(
+    stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object], most: int | None = None
+) -> Sections:
     """The sections by name, each a writable array.
 
+    most: bytes of all sections together; None: any number
     raises: StateError if the stream is no state, was cut or altered, or has another scheme or other
         parameters; the message names the first difference and says what to do
     """
@@ -62,6 +65,9 @@ def read_state(stream: BinaryIO, scheme_id: str, parameters: Mapping[str, object
     except StateError as error:
         raise StateError(f"state {error}") from error
     _check_origin(described, scheme_id, parameters)
+    sizes = [entry["bytes"] for entry in described["sections"]]
+    if min(sizes, default=0) < 0 or (most is not None and sum(sizes) > most):
+        raise DamagedError(f"a state says that it has {sum(sizes)} bytes, where {most} are possible")
     return {entry["name"]: _read_section(stream, entry) for entry in described["sections"]}
 
 

@@ -67,6 +67,11 @@ class BucketTable:
         )
 
     @property
+    def count(self) -> int:
+        """Number of entries of the table."""
+        return self._count
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the index is sparse; it may become a table in `reserve`."""
         return bool(self.buckets.sparse)

@@ -191,6 +191,13 @@ class Ring:
         """int64[size]: slots of the messages that the window still holds, oldest first."""
         return np.arange(self.oldest, self.kept, dtype=np.int64) % self.capacity
 
+    def held(self, column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The entries of a column for all messages of a sealed ring, also for those behind the window:
+        those up to its last slot, and those behind its front."""
+        low = self.first % self.capacity
+        high = low + self.kept - self.first
+        return column[low:high], column[: max(0, high - self.capacity)]
+
     def forget(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Make sure that the near stage finds no entry with these positions any more.
 

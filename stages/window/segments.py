@@ -23,9 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.contract import NO_TIME, BandLayout
+from twinsieve.stages.contract import MAX_RING, MAX_SEGMENT, NO_TIME, BandLayout
+from twinsieve.stages.errors import DamagedError
 from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.bucket_table import BucketTable
+from twinsieve.stages.window.buckets import entry_count
 from twinsieve.stages.window.pushed_out import PushedOut
 from twinsieve.stages.window.ring import (
     FIRST_TIME,
@@ -36,6 +38,15 @@ from twinsieve.stages.window.ring import (
     Ring,
     RingUse,
     new_counters,
+    ring_capacity,
+)
+from twinsieve.stages.window.soundness import (
+    check_arena,
+    check_counters,
+    check_like,
+    check_range,
+    check_slots,
+    check_texts,
 )
 
 _OPEN = -1
@@ -150,6 +161,27 @@ class Segment:
         self._spare = {name: arrays[name] for name in HOT}
         self.is_mapped = True
 
+    def check(self, arrays: Arrays) -> None:
+        """Check arrays of a file before `map`: kernels take them unchecked. raises: DamagedError
+
+        Each is read once, but for buckets, tags and hashes, of which any value is harmless
+        """
+        own = self.ring.arrays() | {"buckets": np.broadcast_to(np.uint64(0), self.table.count)}
+        own |= {"keyed": np.zeros(1, np.int64), "positions": self.positions}
+        if own.keys() != arrays.keys():
+            raise DamagedError(f"it has the arrays {sorted(arrays)}")
+        for name in own.keys() - {"texts", "tag_slots"}:
+            check_like(name, arrays[name], own[name])
+        if arrays["keyed"][0] not in (0, 1):
+            raise DamagedError(f"keyed is {arrays['keyed'][0]}")
+        check_slots(arrays["tag_slots"], self.ring.capacity)
+        records, texts = arrays["records"], arrays["texts"]
+        check_texts(records, texts)
+        low, high = arrays["positions"]
+        for part in self.ring.held(records["position"]):
+            if part.min(initial=high) < low or part.max(initial=low) > high:
+                raise DamagedError("positions of kept messages are outside of their range")
+
     def give_up_memory(self) -> None:
         """Use the file for the hot arrays too."""
         spare, self._spare = self._spare, {}
@@ -239,6 +271,10 @@ class SegmentShape:
             ring, BucketTable(self._layout, messages if self._indexed else 1, self._load), messages
         )
 
+    def entries(self, messages: int) -> int:
+        """Number of entries of the buckets of a segment for this many messages."""
+        return entry_count(self._layout, messages if self._indexed else 1, self._load)
+
 
 class Segments:
     """The segments of one near window, oldest first; the last one is open."""
@@ -299,9 +335,19 @@ class Segments:
                 segment.use_memory()
 
     def add_mapped(self, sealed: SealedSegment) -> None:
-        """Add a sealed segment whose messages come next; the open segment must be empty."""
+        """Add a sealed segment whose messages come next; the open segment must be empty.
+
+        raises: DamagedError
+        """
+        if {type(number) for number in sealed[:3]} != {int} or sealed.first == sealed.end:
+            raise DamagedError(f"a segment for {sealed.messages!r} has {sealed.first!r} to {sealed.end!r}")
+        check_range(sealed.first, sealed.end, sealed.messages, MAX_SEGMENT)
+        # Before memory is taken: the file has to be as large as it says.
+        if len(sealed.arrays.get("records", ())) != ring_capacity(sealed.messages):
+            raise DamagedError(f"a segment for {sealed.messages} messages has other records")
         segment = self._shape.new(self.counters, sealed.first, sealed.messages)
         segment.ring.end = sealed.end
+        segment.check(sealed.arrays)
         segment.map(sealed.arrays)
         segment.give_up_memory()
         self.sealed.append(segment)
@@ -483,6 +529,7 @@ class Segments:
         (`sections_behind`). raises: ValueError if messages between them are missing
         """
         before, window, shape = int(sections["window"][0]), self.window, self._shape
+        check_counters(sections["counters"], before)
         first, *_ = _saved_segments(sections)
         begins = int(first["place"][0])
         if not (begins == self.kept if self.sealed else begins <= int(self.counters[OLDEST])):
@@ -495,26 +542,49 @@ class Segments:
             oldest = self.kept - min(before, window)
             self.counters[OLDEST] = max(int(self.counters[OLDEST]), oldest)
         *sealed, last = _saved_segments(sections)
-        self.sealed += [self._restored(parts) for parts in sealed]
+        self.sealed += [self._restored(parts, head) for parts in sealed]
         messages = int(last["place"][2])
         was_cut = before > messages
+        if was_cut and not shape.use.text:
+            raise DamagedError(
+                f"a window of {before} messages has a segment for {messages}, where none is cut"
+            )
         is_same = messages == shape.messages and was_cut == shape.is_cut
         if is_same or not (self.sealed or was_cut or shape.is_cut):
-            self.open = self._restored(last, shape.messages)
+            self.open = self._restored(last, head, shape.messages)
             self.counters[HEAD] = head
         else:
-            self.open = self._restored(last)
+            self.open = self._restored(last, head)
             self._seal()
         self.drop_passed()
 
-    def _restored(self, parts: dict[str, NDArray[Any]], messages: int | None = None) -> Segment:
-        """A saved segment. messages: how many it is made for; None: as many as it was"""
+    def _restored(self, parts: dict[str, NDArray[Any]], head: int, messages: int | None = None) -> Segment:
+        """A saved segment.
+
+        head: as in its counters; messages: how many it is made for, None: as many as it was
+        raises: DamagedError
+        """
         first, end, before, keyed = parts["place"].tolist()
+        # Before memory is taken: the saved arrays have to be as large as they say.
+        if (
+            not 1 <= before <= MAX_RING
+            or len(parts["records"]) != ring_capacity(before)
+            or keyed not in (0, 1)
+        ):
+            raise DamagedError(f"a segment for {before} messages has {len(parts['records'])} records")
+        check_like("buckets", parts["buckets"], np.broadcast_to(np.uint64(0), self._shape.entries(before)))
         segment = self._shape.new(self.counters, first, before if messages is None else messages)
         ring = segment.ring
         if end != _OPEN:
             ring.end = end
+        check_range(ring.oldest, ring.kept, len(parts["records"]), MAX_RING)
+        if not self._shape.use.text:
+            check_like("texts", parts["texts"], ring.columns.texts)
         ring.restore(parts)
+        if self._shape.use.text:
+            check_texts(ring.records, ring.columns.texts)
+            if ring.end is None:
+                check_arena(ring.records[ring.live_slots()], ring.columns.texts, head)
         segment.table.set_keyed(keyed)
         segment.table.restore(parts["buckets"], before, ring.kept, ring.size)
         if ring.end is not None:

@@ -535,7 +535,7 @@ LEDGERS = (
     Mutant(
         "a snapshot loses what was judged",
         LEDGER,
-        'Ranges(entry["judged"])',
+        "Ranges(judged)",
         "Ranges()",
         CRASH,
     ),

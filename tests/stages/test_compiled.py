@@ -31,14 +31,16 @@ print(sum(fill_tokens.stats.cache_misses.values()))
 """
 """Tokens of two Han characters and one word: 3. `is_unspaced`, in another file, tells the scripts apart."""
 
-_DROP_CAPABILITY, _WRITE_ANYWHERE = 24, 1
-"""prctl's PR_CAPBSET_DROP and CAP_DAC_OVERRIDE, with which root writes where the modes forbid it."""
+_DROP_CAPABILITY, _WRITE_ANYWHERE, _READ_ANYWHERE = 24, 1, 2
+"""prctl's PR_CAPBSET_DROP, CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, with which root writes and reads where the
+modes forbid it."""
 
 
 def _obey_modes() -> None:
-    """Let the process that is started next write only where the modes allow it, also as root."""
-    if os.getuid() == 0 and ctypes.CDLL(None, use_errno=True).prctl(_DROP_CAPABILITY, _WRITE_ANYWHERE) != 0:
-        raise OSError(ctypes.get_errno(), "prctl")
+    """Let the process that is started next write and read only where the modes allow it, also as root."""
+    for capability in (_WRITE_ANYWHERE, _READ_ANYWHERE):
+        if os.getuid() == 0 and ctypes.CDLL(None, use_errno=True).prctl(_DROP_CAPABILITY, capability) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
 
 
 Run = Callable[..., tuple[list[int], str]]
@@ -186,6 +188,42 @@ def test_the_home_may_be_missing_altogether(run: Run) -> None:
     numbers, said = run(HOME="/dev/null/home")
     assert numbers == [3, 1]
     assert len(said.splitlines()) == 1
+
+
+_MARKED = """
+from twinsieve.stages import compiled
+compiled.mark_as_ready("text")
+print(int(compiled.kept_in("text") is not None), int(compiled.writable()))
+"""
+
+
+@pytest.mark.parametrize("place", ["home", "home/.cache", "home/.cache/twinsieve"])
+@pytest.mark.parametrize("kind", ["not searched", "a file"])
+def test_a_home_that_cannot_be_used_costs_one_line_and_no_error(
+    kind: str, place: str, tmp_path: Path, run: Run
+) -> None:
+    """As in an image with HOME=/root under the uid of somebody else."""
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "a file":
+        path.write_bytes(b"")
+    else:
+        path.mkdir(mode=0)
+    try:
+        numbers, said = run(_SMALL + _MARKED, HOME=str(tmp_path / "home"))
+    finally:
+        path.chmod(0o700)
+    assert numbers == [3, 1, 0, 0]
+    assert len(said.splitlines()) == 1
+    assert "NUMBA_CACHE_DIR" in said
+
+
+def test_where_nothing_is_compiled_no_folder_is_marked_as_complete(tmp_path: Path, run: Run) -> None:
+    """The next process compiles what it needs beforehand, and not in the midst of judging."""
+    cache = tmp_path / "cache"
+    run(_MARKED, NUMBA_CACHE_DIR=str(cache), NUMBA_DISABLE_JIT="1")
+    assert not list(cache.rglob("*.ready"))
+    assert run(_SMALL + _MARKED, NUMBA_CACHE_DIR=str(cache))[0] == [3, 1, 1, 1]
 
 
 def test_a_damaged_file_is_compiled_again(cache: Path, run: Run) -> None:

@@ -39,7 +39,7 @@ from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.header import StateHeader
-from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
 from twinsieve.stages.judge.scheme import Scheme
 
 _log = logging.getLogger("twinsieve")
@@ -169,6 +169,11 @@ def read(name: str, seed: int | None) -> Saved:
             raise StateError(f"{folder.manifest}: {error}") from error
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from error
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise StateError(
+                f"{folder.manifest}: is damaged ({type(error).__name__}); restore it from a copy, or start "
+                "with a new Sieve"
+            ) from error
 
 
 def leader_window(config: SieveConfig) -> int:
@@ -185,7 +190,9 @@ def _read(folder: StateFolder, stream: BinaryIO, seed: int | None) -> Saved:
     scheme = judging_scheme_of(settings)
     config = engine_config(settings, scheme.scheme_id)
     files = decode_files(orjson.dumps(header["files"]))
-    with SavedFiles(folder.storage, files, scheme.scheme_id) as saved, ExitStack() as undo:
+    most = most_bytes(config)
+    with SavedFiles(folder.storage, files, scheme.scheme_id, most=most) as saved, ExitStack() as undo:
+        undo.enter_context(saved.blamed(folder.manifest))
         scratch = scratch_segments(settings, scheme)
         undo.callback(scratch.close)
         engine = BatchSieve.load(stream, config, parts=saved, seal_into=scratch.write)

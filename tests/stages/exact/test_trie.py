@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.packed import PackedColumn
+from twinsieve.stages.exact.sections import SectionReader
 from twinsieve.stages.exact.trie import TierSizes, TrieTiers, tier_sizes
 from twinsieve.stages.exact.trie_head import Entries, TrieHead
+from twinsieve.stages.exact.trie_tier import SealedTier, tier_from_sections, tier_to_sections
 
 _HALF = 0xAABBCCDD_00112233
 _ALIKE = [(_HALF, 1), (_HALF, 2), (_HALF + 1, 1), (_HALF + 1, 2), (_HALF ^ 2**31, 1)]
@@ -206,7 +208,7 @@ def test_a_state_of_another_window_is_refused_with_what_to_do() -> None:
 
 def _sealed_sections() -> dict[str, NDArray[np.generic]]:
     sections = _filled(Window(4_000), _random(3_000, seed=7)).freeze().whole()
-    assert "0.trie" in sections
+    assert "0.digests" in sections
     return sections
 
 
@@ -230,14 +232,13 @@ def _twice(name: str) -> dict[str, NDArray[np.generic]]:
     "damaged",
     [
         lambda: _without("clock"),
-        lambda: _without("0.trie"),
+        lambda: _without("0.digests"),
         lambda: _without("1.level"),
         lambda: _without("run0.kept"),
-        lambda: _with("0.trie", np.zeros(0, dtype=np.uint8)),
-        lambda: _with("0.trie", _sealed_sections()["0.trie"][:-9]),
-        lambda: _with("0.trie", np.full(5_000, 7, dtype=np.uint8)),
-        lambda: _with("0.low", np.zeros(3, dtype=np.uint32)),
-        lambda: _with("0.second", np.zeros(3, dtype=np.uint64)),
+        lambda: _with("0.digests", np.zeros((0, 2), dtype=np.uint64)),
+        lambda: _with("0.digests", _sealed_sections()["0.digests"][:-9]),
+        lambda: _with("0.digests", _sealed_sections()["0.digests"][::-1]),
+        lambda: _twice("0.digests"),
         lambda: _with("0.filter", np.zeros(64, dtype=np.uint8)),
         lambda: _with("0.times.bases", np.zeros(3, dtype=np.int64)),
         lambda: _with("0.times.deltas", np.zeros((1_024, 9), dtype=np.uint8)),
@@ -254,6 +255,23 @@ def _twice(name: str) -> dict[str, NDArray[np.generic]]:
 def test_a_damaged_state_is_refused(damaged) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(StateError, match=r"^trie: .*; the state is damaged, begin with a new state"):
         TrieTiers.from_sections(damaged(), Window(4_000))
+
+
+def test_a_tier_that_was_saved_as_a_trie_is_refused_with_what_to_do() -> None:
+    with pytest.raises(StateError, match="an earlier version saved it in another format; begin with a new"):
+        TrieTiers.from_sections(_with("0.trie", np.zeros(9, np.uint8)), Window(4_000))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), min_size=1, unique=True))
+def test_a_tier_of_a_file_answers_as_the_one_that_was_saved(parts: list[tuple[int, int, int]]) -> None:
+    """Also where digests share their first 4 or 8 bytes, which somebody may have wanted."""
+    digests = np.array([(first << 32 | low, second) for first, low, second in parts], np.uint64)
+    kept = np.arange(len(digests))
+    saved = SealedTier.of(0, Entries(digests, kept + 5, kept, kept))
+    read = tier_from_sections(SectionReader("trie", tier_to_sections(saved)))
+    every = np.array([(a << 32 | b, c) for a in range(5) for b in range(5) for c in range(5)], np.uint64)
+    assert read.find(every).tolist() == saved.find(every).tolist()
+    assert [column.tolist() for column in read.entries()] == [column.tolist() for column in saved.entries()]
 
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
