@@ -75,6 +75,10 @@ _AT_ONCE = 4
 """A step that applies decisions polls this many times as many records as a step that judges blocks."""
 
 _JOIN_WHEN_LAG_BELOW = 5_000
+_MOST_AT_ONCE = 512
+"""But at most this number of records. A step that applies them reaches no group and hears no stop, and it has
+no limit of its own for the time that it takes."""
+
 """The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
 
 _MARK_EVERY_S = 30.0
@@ -126,6 +130,7 @@ class Index:
         self._config = config
         self._pace = pace or Pace(config.max_blocks)
         self._reads_again = False
+        self._followed = min(_AT_ONCE * config.max_blocks, _MOST_AT_ONCE)
         """Whether some of the blocks polled last were not judged, so that they are read again."""
         self.judges = False
         """Whether this index is judging at this moment. That may take seconds without a request to a
@@ -267,7 +272,7 @@ class Index:
     def _step(self, timeout_s: float) -> list[Ruling]:
         consumer = self._consumer or self._join()
         if consumer is None:
-            self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
+            self.follower.step(timeout_s, self._followed)
             return []
         if self._reads_again:
             consumer.seek(self._config.log, self.state.next_offset)
@@ -396,7 +401,7 @@ class Index:
         if self.phase.now is IndexPhase.CATCHING_UP and self._writer is None:
             with suppress(AbortableError):
                 self._writer = DecisionWriter(self._broker, self._config, self._hook, self._reader)
-        self._applied = self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
+        self._applied = self.follower.step(timeout_s, self._followed)
         if self._writer is not None and self.follower.caught_up(self._writer.decisions_end):
             self._go_live(consumer, self._writer, membership)
 
