@@ -22,7 +22,7 @@ from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.journal import Cut, Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.pieces.storage import Storage, advice_on
 from twinsieve.pipeline.settings.fixed import decode_fixed, differing
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.frozen import SavedParts
@@ -302,7 +302,7 @@ class SnapshotWriter:
 def _left_over(storage: Storage, error: Exception) -> str:
     return (
         f"{storage.address}: files of older snapshots cannot be deleted ({storage.kind_of(error)}) and go on "
-        "to take space; fix permissions, or what the store says"
+        f"to take space; {advice_on(error, 'fix permissions, or what the store says')}"
     )
 
 
