@@ -135,12 +135,12 @@ class IndexLoop(Loop):
     def _moved(self, moved: Moved) -> None:
         """Record how many bytes of a snapshot were read or written. The role's step ends only after the last
         byte, so until then this is the only sign of progress."""
-        now_s = self._turned_s = self._clock.monotonic_s()
+        now_s = self.turned_s = self._clock.monotonic_s()
         self._is_offline = True
         if moved.doing == "reading":
             self._metrics.set_restore(moved)
             if moved.done == moved.size:
-                self._turned_s += _LOAD_S * moved.size / 2**30
+                self.turned_s += _LOAD_S * moved.size / 2**30
         if self._moved_from is None:
             self._moved_from = moved.done, now_s
         before, before_s = self._moved_from

@@ -31,6 +31,7 @@ from twinsieve.pipeline.service.start_checks import Command, check_topics, until
 from twinsieve.pipeline.service.status_pages import watched
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
+from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.model import Settings
@@ -94,6 +95,9 @@ def run_service(
     with ExitStack() as stack:
         if settings.http.address is not None:
             server = HealthServer(
+        watchdog = stack.enter_context(
+            Watchdog(stop, clock, status.why_not_ready, status.why_not_healthy, status.remark)
+        )
                 settings.http.address,
                 metrics.registry,
                 status.why_not_healthy,
@@ -148,7 +152,9 @@ def run_service(
         indexes: list[Loop] = [index] if index is not None else []
         workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
         status.runs([*workers, *indexes])
-        _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot, scheme.scheme_id)
+        watchdog.watch([*workers, *indexes])
+        ids = (scheme.scheme_id, own)
+        _log.info("run: app=%s role=%s member=%s scheme=%s settings=%s", settings.app, role, slot, *ids)
         drive(workers, indexes, stop, tick=figures.tick)
 
 
