@@ -48,6 +48,7 @@ from twinsieve.pipeline.index.ends import (
 )
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.ledger import GivenUp
+from twinsieve.pipeline.index.other_settings import OtherSettings
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.state import Asked
@@ -74,11 +75,11 @@ _WAIT_EVERY_S = 0.5
 _AT_ONCE = 4
 """A step that applies decisions polls this many times as many records as a step that judges blocks."""
 
-_JOIN_WHEN_LAG_BELOW = 5_000
 _MOST_AT_ONCE = 512
 """But at most this number of records. A step that applies them reaches no group and hears no stop, and it has
 no limit of its own for the time that it takes."""
 
+_JOIN_WHEN_LAG_BELOW = 5_000
 """The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
 
 _MARK_EVERY_S = 30.0
@@ -129,8 +130,8 @@ class Index:
         self._clock = clock
         self._config = config
         self._pace = pace or Pace(config.max_blocks)
-        self._reads_again = False
         self._followed = min(_AT_ONCE * config.max_blocks, _MOST_AT_ONCE)
+        self._reads_again = False
         """Whether some of the blocks polled last were not judged, so that they are read again."""
         self.judges = False
         """Whether this index is judging at this moment. That may take seconds without a request to a
@@ -149,6 +150,7 @@ class Index:
         self._ids = (infos[config.log.topic].topic_id, infos[config.decisions.topic].topic_id)
         self.notices: list[str] = []
         """Problems for the operator; the caller logs and removes them."""
+        self.other_settings = OtherSettings(config.under.settings, self.notices)
         self.clocks = ClockWatch(broker.clock, clock)
         self.log_lines: list[str] = []
         """Successes that are worth a line in the log; the caller logs and removes them."""
@@ -504,6 +506,7 @@ class Index:
     def _asked(self, read: _Read) -> Asked:
         """A block, decoded. raises: ForeignSchemeError, ForeignVersionError"""
         block = decode_block(read.data, self._config.scheme, f"{self._config.log}@{read.offset}")
+        self.other_settings.see(block)
         # A worker reads the topic of this block, so that topic is not given up.
         given_up = tuple(sorted(self._inputs.abandoned - {block.topic_id}))
         return Asked(block, read.offset, self._arrival_ms(block, read), given_up)

@@ -34,6 +34,7 @@ from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
 from twinsieve.pipeline.pieces import Watch, no_watch
 from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.settings.common import common_settings
 from twinsieve.pipeline.settings.fixed import (
     encode_fixed,
     fixed_settings,
@@ -98,6 +99,7 @@ class Builder:
         kafka, source, output = settings.kafka, settings.input, settings.output
         return WorkerConfig(
             scheme=wire_scheme(settings, self.scheme),
+            settings=common_settings(settings) if self.job == "worker" else "",
             topics=tuple(source.topics),
             log=Partition(names.fingerprints, 0),
             verdicts=names.verdicts,
@@ -130,6 +132,10 @@ class Builder:
     def index_config(self) -> IndexConfig:
         """The configuration of this process's index."""
         settings, names = self.settings, Names(self.settings.app)
+        under = judged_under(settings, self.scheme)
+        if self.job != "worker":
+            # It reads another topic than the app.
+            under = under._replace(settings="")
         return IndexConfig(
             scheme=wire_scheme(settings, self.scheme),
             log=Partition(names.fingerprints, 0),
@@ -146,7 +152,7 @@ class Builder:
             trim_log=trims_log(settings),
             needs_snapshots=self.needs_snapshots,
             output=settings.output.topic if self.emit or self.job == "seed" else "",
-            under=judged_under(settings, self.scheme),
+            under=under,
             has_text=self.has_text,
             workers=names.workers,
             seeders=names.seed,
@@ -260,7 +266,8 @@ def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
 def judged_under(settings: Settings, scheme: Scheme) -> JudgedUnder:
     """What stands on record of an app that has judged under these settings."""
     fixed = encode_fixed(fixed_settings(settings, scheme.config))
-    return JudgedUnder(reading_digest(settings.input), wire_scheme(settings, scheme).hex()[:16], fixed)
+    wire = wire_scheme(settings, scheme).hex()[:16]
+    return JudgedUnder(reading_digest(settings.input), wire, fixed, common_settings(settings))
 
 
 def make_scheme(settings: Settings) -> Scheme:

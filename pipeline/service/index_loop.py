@@ -71,7 +71,14 @@ class IndexLoop(Loop):
             left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
             return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
         behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
-        return f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
+        behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
+        other = self._index.other_settings.remark if self._index is not None and self._index.live else ""
+        return "; ".join(filter(None, (behind, other)))
+
+    @property
+    def judges(self) -> bool:
+        """Whether the index of this process is the one that judges."""
+        return self._index is not None and self._index.live
 
     def _failed(self, error: BrokerError) -> None:
         super()._failed(error)

@@ -34,6 +34,7 @@ from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
 from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
+from twinsieve.pipeline.settings.common import common_settings, settings_id
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
 
@@ -91,13 +92,14 @@ def run_service(
     scheme_config(settings)  # raises for problems of the settings before the slow steps begin
     metrics = Metrics(clock)
     status = _Status(metrics, settings.kafka.bootstrap)
-    metrics.set_info(settings.app, role)
+    own = settings_id(common_settings(settings))
+    metrics.set_info(settings.app, role, settings=own)
     with ExitStack() as stack:
-        if settings.http.address is not None:
-            server = HealthServer(
         watchdog = stack.enter_context(
             Watchdog(stop, clock, status.why_not_ready, status.why_not_healthy, status.remark)
         )
+        if settings.http.address is not None:
+            server = HealthServer(
                 settings.http.address,
                 metrics.registry,
                 status.why_not_healthy,
@@ -135,7 +137,7 @@ def run_service(
         warm_up(log_progress, stopped=stop.is_set)
         if stop.is_set():
             return
-        metrics.set_info(settings.app, role, scheme.scheme_id)
+        metrics.set_info(settings.app, role, scheme.scheme_id, own)
         builder = Builder(
             settings,
             scheme,

@@ -9,6 +9,7 @@ from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError, FatalError, Partition
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.judging_settings import JudgingSettings
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.backoff import Refused
@@ -36,6 +37,7 @@ class WorkerLoop(Loop):
         self._index = index
         self._worker: Worker | None = None
         self._stalls = StallDetector()
+        self._settings = JudgingSettings(builder, clock)
         self._refused: dict[Partition, Refused] = {}
 
     def _step(self) -> None:
@@ -62,7 +64,13 @@ class WorkerLoop(Loop):
         self._metrics.set_pending(self._worker)
         self._set_clock(self._worker)
 
+    @property
+    def remark(self) -> str:
+        """In which settings this process differs from the one that judges."""
+        return self._settings.remark
+
     def _query_lag(self) -> None:
+        self._settings.look(judges=self._index is not None and self._index.judges)
         if self._worker is not None:
             progress = self._worker.progress()
             self._metrics.set_lags(progress)
