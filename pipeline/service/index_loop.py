@@ -8,7 +8,7 @@ import logging
 from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, FatalError, MovedOnError
-from twinsieve.pipeline.index.config import MAX_BLOCKS
+from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexPhase
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
@@ -76,9 +76,9 @@ class IndexLoop(Loop):
         return "; ".join(filter(None, (behind, other)))
 
     @property
-    def judges(self) -> bool:
-        """Whether the index of this process is the one that judges."""
-        return self._index is not None and self._index.live
+    def stands_by(self) -> bool:
+        """Whether another process judges, as far as the index of this process knows."""
+        return self._index is not None and self._index.phase.now is IndexPhase.STANDBY
 
     def _failed(self, error: BrokerError) -> None:
         super()._failed(error)

@@ -14,7 +14,7 @@ from twinsieve.pipeline.service.start_checks import committed_by_index
 from twinsieve.pipeline.settings.common import common_settings, differing_keys
 
 _log = logging.getLogger("twinsieve")
-_FIRST_S = 15.0
+_FIRST_S = 5.0
 _EVERY_S = 60.0
 
 
@@ -46,7 +46,7 @@ class JudgingSettings:
     def look(self, *, judges: bool) -> None:
         """Take the answer of the last query, and start a query if one is due.
 
-        judges: whether this process judges; then the record is its own, or soon will be
+        judges: whether this process judges, or may do so next: then the record is its own, or soon will be
         """
         if self._query is not None and self._query.done():
             query, self._query = self._query, None

@@ -70,7 +70,7 @@ class WorkerLoop(Loop):
         return self._settings.remark
 
     def _query_lag(self) -> None:
-        self._settings.look(judges=self._index is not None and self._index.judges)
+        self._settings.look(judges=self._index is not None and not self._index.stands_by)
         if self._worker is not None:
             progress = self._worker.progress()
             self._metrics.set_lags(progress)
