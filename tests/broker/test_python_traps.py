@@ -139,11 +139,13 @@ def test_a_timed_out_transaction_ends_its_producer_and_is_not_seen(bootstrap: st
     world = KafkaWorld("kafka-python", bootstrap, transaction_timeout="1s")
     broker = world.broker()
     out, name = Partition(make_topic(broker), 0), fresh("tx")
-    transactor = broker.transactor(name)
+    transactor: Any = broker.transactor(name)
     transactor.begin()
 
     def send_again() -> None:
         transactor.send(out.topic, 0, messages([b"never"]))
+        # As `send_offsets` does first: until then the client holds what is sent.
+        transactor._call("send", transactor._send_unsent)
         time.sleep(0.2)
 
     with pytest.raises(FatalError) as refused:
