@@ -12,9 +12,11 @@ from pathlib import Path
 
 from scripts import label_tables
 from scripts.settings_text import all_keys, example
+from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.service.cost_lines import proposal_lines
 from twinsieve.pipeline.service.cover import Asked, settings_to_cover
 from twinsieve.pipeline.settings.load import Override, load_settings
+from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.differ.rules import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,7 +47,28 @@ def projection() -> str:
     return "\n".join(["```", f"$ {command} {flags}", *lines, "```"]) + "\n"
 
 
+_WINDOWS = ((200_000, 2_000_000), (1_000_000, 10_000_000), (4_000_000, 40_000_000), (16_000_000, 100_000_000))
+_PARTITIONS = 8
+
+
+def memory_table() -> str:
+    """What `lint` says that each role may hold at worst, for windows of several sizes."""
+    rows = [
+        "| `near.window.messages` / `exact.window.messages` | worker, MiB | index, MiB |",
+        "|---|---|---|",
+    ]
+    for windows in _WINDOWS:
+        keys = zip(("near", "exact"), windows, strict=True)
+        changed = [Override(f"{stage}.window.messages", str(count), "--set") for stage, count in keys]
+        held = held_by(load_settings(None, {}, changed), _PARTITIONS)
+        is_default = windows == (Settings().near.window.messages, Settings().exact.window.messages)
+        name = f"{windows[0]:,} / {windows[1]:,}{' (default)' if is_default else ''}"
+        rows.append(f"| {name} | {held.worker / 2**20:,.0f} | {held.index / 2**20:,.0f} |")
+    return "\n".join(rows) + "\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "memory": memory_table,
     "projection": projection,
     "rules": rules_table,
     "settings": all_keys,

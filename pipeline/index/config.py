@@ -9,7 +9,10 @@ from threading import Event
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ends import JudgedUnder
 
-MAX_BLOCKS = 32
+MAX_BLOCKS = 1_024
+"""Limit for the blocks of one transaction. Few partitions send few large blocks, which `MAX_STEP_BYTES`
+limits; hundreds of partitions send many small ones, and a transaction for hundreds of these takes little
+longer than one for a single block."""
 MAX_STEP_BYTES = 32 << 20
 TOGETHER_ROWS = 2_048
 """Greatest number of rows after which collected blocks are judged, or their verdicts applied, in one call of

@@ -32,11 +32,13 @@ class JudgedUnder(NamedTuple):
 
     reading: digest of the `input` settings under which a process has found a text
     scheme: hash of the fingerprint scheme of the decisions, as hex digits; fixed: its settings, as JSON
+    settings: the settings that all processes of the app should have in common (`settings.common`)
     """
 
     reading: str = ""
     scheme: str = ""
     fixed: str = ""
+    settings: str = ""
 
 
 def committed_record(
@@ -52,10 +54,11 @@ def committed_record(
     under which settings the app has judged. An older program of version 2 reads the first three and ignores
     what follows them; an empty text keeps its place between two spaces.
 
-    >>> committed_record(7, 12, "posts-unique", under=JudgedUnder("1f", "2e", '{"profile":"plain"}'))
-    Committed(offset=7, metadata='2 12 0 posts-unique 1f 2e {"profile":"plain"}')
+    >>> committed_record(7, 12, "unique", under=JudgedUnder("1f", "2e", '{"profile":"plain"}', "scope:b5"))
+    Committed(offset=7, metadata='2 12 0 unique 1f 2e scope:b5 {"profile":"plain"}')
     """
-    fields = (str(decisions_end), str(int(behind_snapshots)), output, *under)
+    reading, scheme, fixed, settings = under
+    fields = (str(decisions_end), str(int(behind_snapshots)), output, reading, scheme, settings, fixed)
     return Committed(log_offset, f"2 {' '.join(fields)}".rstrip())
 
 
@@ -98,19 +101,22 @@ def recorded_under(committed: Committed | None) -> JudgedUnder:
     >>> recorded_under(committed_record(7, 12, under=JudgedUnder("1f", "2e", '{"scope":"[a, b]"}'))).fixed
     '{"scope":"[a, b]"}'
     >>> recorded_under(Committed(7, "2 12 0 posts-unique"))
-    JudgedUnder(reading='', scheme='', fixed='')
+    JudgedUnder(reading='', scheme='', fixed='', settings='')
     """
-    return JudgedUnder(*_recorded(committed)[3:])
+    reading, scheme, settings, fixed = _recorded(committed)[3:]
+    return JudgedUnder(reading, scheme, fixed, settings)
 
 
 def _recorded(committed: Committed | None) -> tuple[str, ...]:
-    """The six metadata fields of `committed_record`, as text; empty texts for those that are missing."""
-    version, *parts = (committed.metadata if committed is not None else "").split(" ", 6)
+    """The seven metadata fields of `committed_record`, as text; empty texts for those that are missing."""
+    metadata = committed.metadata if committed is not None else ""
+    head, brace, fixed = metadata.partition(" {")
+    version, *parts = head.split(" ")
     if version == "1":
         parts[1:1] = ["0"]
     if version not in ("1", "2"):
-        parts = []
-    return tuple([*parts, *[""] * 6][:6])
+        return ("",) * 7
+    return (*[*parts, *[""] * 6][:6], brace.strip() + fixed)
 
 
 @dataclass(frozen=True, slots=True)

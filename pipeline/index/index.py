@@ -49,6 +49,7 @@ from twinsieve.pipeline.index.ends import (
 from twinsieve.pipeline.index.follower import Follower, FollowerPhase
 from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import GivenUp
+from twinsieve.pipeline.index.other_settings import OtherSettings
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.state import Asked
@@ -74,6 +75,10 @@ _WAIT_EVERY_S = 0.5
 
 _AT_ONCE = 4
 """A step that applies decisions polls this many times as many records as a step that judges blocks."""
+
+_MOST_AT_ONCE = 512
+"""But at most this number of records. A step that applies them reaches no group and hears no stop, and it has
+no limit of its own for the time that it takes."""
 
 _JOIN_WHEN_LAG_BELOW = 5_000
 """The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
@@ -126,6 +131,7 @@ class Index:
         self._clock = clock
         self._config = config
         self._pace = pace or Pace(config.max_blocks)
+        self._followed = min(_AT_ONCE * config.max_blocks, _MOST_AT_ONCE)
         self._reads_again = False
         """Whether some of the blocks polled last were not judged, so that they are read again."""
         self.judges = False
@@ -146,6 +152,7 @@ class Index:
         self._ids = (infos[config.log.topic].topic_id, infos[config.decisions.topic].topic_id)
         self.notices: list[str] = []
         """Problems for the operator; the caller logs and removes them."""
+        self.other_settings = OtherSettings(config.under.settings, self.notices)
         self.clocks = ClockWatch(broker.clock, clock)
         self.log_lines: list[str] = []
         """Successes that are worth a line in the log; the caller logs and removes them."""
@@ -274,7 +281,7 @@ class Index:
     def _step(self, timeout_s: float) -> list[Ruling]:
         consumer = self._consumer or self._join()
         if consumer is None:
-            self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
+            self.follower.step(timeout_s, self._followed)
             return []
         if self._reads_again:
             consumer.seek(self._config.log, self.state.next_offset)
@@ -413,7 +420,7 @@ class Index:
         if self.phase.now is IndexPhase.CATCHING_UP and self._writer is None:
             with suppress(AbortableError):
                 self._writer = DecisionWriter(self._broker, self._config, self._hook, self._reader)
-        self._applied = self.follower.step(timeout_s, _AT_ONCE * self._config.max_blocks)
+        self._applied = self.follower.step(timeout_s, self._followed)
         if self._writer is not None and self.follower.caught_up(self._writer.decisions_end):
             self._go_live(consumer, self._writer, membership)
 
@@ -514,6 +521,7 @@ class Index:
     def _asked(self, read: _Read) -> Asked:
         """A block, decoded. raises: ForeignSchemeError, ForeignVersionError"""
         block = decode_block(read.data, self._config.scheme, f"{self._config.log}@{read.offset}")
+        self.other_settings.see(block)
         # A worker reads the topic of this block, so that topic is not given up.
         given_up = tuple(sorted(self._inputs.abandoned - {block.topic_id}))
         return Asked(block, read.offset, self._arrival_ms(block, read), given_up)

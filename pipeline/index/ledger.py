@@ -336,19 +336,21 @@ class Ledger:
         rows = OpenRows(block.offsets, verdicts, tags)
         book.open.add(rows if opened.all() else rows.take(opened))
 
-    def joins(self, block: Block, waiting: Collection[Block]) -> bool:
+    def joins(self, block: Block, spans: Mapping[tuple[bytes, int], tuple[int, int]]) -> bool:
         """Whether a block may be entered while the verdicts on blocks that were covered are not opened yet,
         with the same outcome as afterwards.
 
-        waiting: these blocks. The block must not be the second of its session, which may pass over what they
-            judged; must not report a verdict of them as emitted, nor ask for it again.
+        spans: first offset and end of these blocks, by topic id and partition. The block must not report a
+            verdict of them as emitted, nor ask for it again. The second block of a session passes over what
+            earlier sessions asked for: in its own partition only the start block can be among these blocks,
+            for it reports everything before it as emitted
         """
         number = self.topic_number(block.topic_id)
         book = None if number is None else self.books.get((number, block.number))
-        if book is None or book.began >= 0:
+        if book is None or number is None or (book.began >= 0 and self._namesakes(number)):
             return False
-        own = [each for each in waiting if (each.topic_id, each.number) == (block.topic_id, block.number)]
-        return not own or (block.emitted_to <= own[0].first and own[-1].end <= block.first)
+        span = spans.get((block.topic_id, block.number))
+        return span is None or (block.emitted_to <= span[0] and span[1] <= block.first)
 
     def book(self, block: Block) -> Book:
         """The book of a block that was entered."""

@@ -26,7 +26,7 @@ from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
 from twinsieve.pipeline.pieces.signing import SEAL_BYTES, Sealer
-from twinsieve.pipeline.pieces.storage import PARTIAL, Storage
+from twinsieve.pipeline.pieces.storage import PARTIAL, Storage, advice_on
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.pipeline.wire.chain import LINK_SIZE, UNKNOWN
 from twinsieve.stages.errors import StateError
@@ -236,8 +236,9 @@ class SnapshotStore:
                 file.discard_partial()
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             raise StateError(
-                f"{storage.address}: snapshot cannot be written ({storage.kind_of(error)}); free space or "
-                "fix permissions; the index continues with its older snapshot"
+                f"{storage.address}: snapshot cannot be written ({storage.kind_of(error)}); "
+                f"{advice_on(error, 'free space or fix permissions')}; the index continues with its older "
+                "snapshot"
             ) from None
         undeleted: Exception | None = None
         try:
@@ -310,7 +311,7 @@ class SnapshotStore:
         except UnreadableError as error:
             return error
         except Exception as error:  # noqa: BLE001 (as in `write`)
-            return _unreadable(shown, self.storage.kind_of(error))
+            return _unreadable(shown, self.storage.kind_of(error), error)
 
     def _listed(self, log_id: bytes) -> list[tuple[int, str]]:
         matches = [(_NAME.fullmatch(name), name) for name in self.storage.names()]
@@ -323,9 +324,10 @@ def _short(log_id: bytes) -> str:
     return hashlib.blake2b(log_id, digest_size=4).hexdigest()
 
 
-def _unreadable(name: str, kind: str) -> UnreadableError:
-    """The error for a snapshot that its store failed to read."""
-    return UnreadableError(f"{name}: cannot be read ({kind}); fix permissions or delete it", lasting=False)
+def _unreadable(name: str, kind: str, error: Exception) -> UnreadableError:
+    """The error for a snapshot that its store failed to read, with this error."""
+    advice = advice_on(error, "fix permissions")
+    return UnreadableError(f"{name}: cannot be read ({kind}); {advice} or delete it", lasting=False)
 
 
 def _write(snapshot: Snapshot, stream: BinaryIO, sealer: Sealer, watch: Watch = no_watch) -> int:
@@ -375,7 +377,7 @@ class _Part:
         try:
             data = self._stream.read(wanted)
         except Exception as error:  # noqa: BLE001 (as in `write`)
-            raise _unreadable(self._name, self._kind_of(error)) from None
+            raise _unreadable(self._name, self._kind_of(error), error) from None
         self._left -= len(data)
         self.digest.update(data)
         return data

@@ -24,7 +24,7 @@ from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.journal import Cut, Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.pieces.storage import Storage, advice_on
 from twinsieve.pipeline.settings.fixed import decode_fixed, differing
 from twinsieve.pipeline.wire.positions import first_beyond
 from twinsieve.stages.errors import DamagedError, StateError
@@ -336,7 +336,7 @@ def look_at(storage: Storage, journal: Journal) -> _Folder:
 def _left_over(storage: Storage, error: Exception) -> str:
     return (
         f"{storage.address}: files of older snapshots cannot be deleted ({storage.kind_of(error)}) and go on "
-        "to take space; fix permissions, or what the store says"
+        f"to take space; {advice_on(error, 'fix permissions, or what the store says')}"
     )
 
 

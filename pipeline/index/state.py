@@ -21,6 +21,7 @@ from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.window.segments import IntoFile
 
 _Rows = TypeVar("_Rows", Batch, Verdicts)
+_Item = TypeVar("_Item")
 
 
 class Judge(Protocol):
@@ -93,6 +94,27 @@ class _Entered(NamedTuple):
         return wanted
 
 
+class _Together(list[_Item]):
+    """Blocks that were entered and whose verdicts are not opened yet, in the order of the log.
+
+    spans: first offset and end of these blocks, by topic id and partition
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spans: dict[tuple[bytes, int], tuple[int, int]] = {}
+
+    def enter(self, block: Block, item: _Item) -> None:
+        key = block.topic_id, block.number
+        first, _ = self.spans.get(key, (block.first, 0))
+        self.spans[key] = first, block.end
+        self.append(item)
+
+    def clear(self) -> None:
+        super().clear()
+        self.spans.clear()
+
+
 def _joined(parts: Sequence[_Rows]) -> _Rows:
     return parts[0] if len(parts) == 1 else parts[0].concat(parts)
 
@@ -118,10 +140,10 @@ class IndexState:
         needs the verdicts on an earlier one.
         """
         rulings: list[Ruling] = []
-        entered: list[_Entered] = []
+        entered = _Together[_Entered]()
         for each in asked:
             block = each.block
-            if each.given_up or not self.ledger.joins(block, [one.block for one in entered]):
+            if each.given_up or not self.ledger.joins(block, entered.spans):
                 rulings += self._judge(entered)
             self.next_offset = each.log_offset + 1
             result = self.ledger.check(block)
@@ -134,7 +156,7 @@ class IndexState:
                 # Messages of earlier blocks may be dropped for one of these.
                 rulings += self._judge(entered)
                 self._forget(passed)
-            entered.append(_Entered(each, *self.ledger.sources(block)))
+            entered.enter(block, _Entered(each, *self.ledger.sources(block)))
             self.ledger.cover(block)
         return rulings + self._judge(entered)
 
@@ -194,9 +216,9 @@ class IndexState:
 
         recorded: the rulings are changed in place: their positions get the topic numbers of this state
         """
-        entered: list[tuple[Block, Ruling]] = []
+        entered = _Together[tuple[Block, Ruling]]()
         for block, ruling in recorded:
-            if ruling.given_up or not self.ledger.joins(block, [one for one, _ in entered]):
+            if ruling.given_up or not self.ledger.joins(block, entered.spans):
                 self._apply(entered)
             self.next_offset = ruling.next_offset
             if ruling.result is not Result.JUDGED:
@@ -210,7 +232,7 @@ class IndexState:
             if passed:
                 self._apply(entered)
                 self._forget(passed)
-            entered.append((block, ruling))
+            entered.enter(block, (block, ruling))
             self.ledger.cover(block)
         self._apply(entered)
 

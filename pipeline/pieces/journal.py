@@ -33,7 +33,7 @@ from twinsieve.pipeline.pieces.patience import RecordRoom
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.segment_files import ignore, scratch_file, scratch_folder
 from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
-from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage
+from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage, advice_on
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.pipeline.sizing.piece_bytes import largest_piece
@@ -660,8 +660,8 @@ class Journal:
 
     def _failed(self, error: Exception) -> StateError:
         return StateError(
-            f"{self._storage.address}: {self._noun} cannot be written ({self._storage.kind_of(error)}); free "
-            "space or fix permissions"
+            f"{self._storage.address}: {self._noun} cannot be written ({self._storage.kind_of(error)}); "
+            f"{advice_on(error, 'free space or fix permissions')}"
         )
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from twinsieve.pipeline.pieces.segment_files import (
     ignore,
     written_segment,
 )
-from twinsieve.pipeline.pieces.storage import NewFile, Storage
+from twinsieve.pipeline.pieces.storage import NewFile, Storage, advice_on
 from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 _UPLOADED_AT_ONCE = 1 << 24
@@ -149,7 +149,8 @@ class SegmentWriter:
         if not self._closed:
             self.report(
                 f"{self._storage.address}: a segment of the near window cannot be written "
-                f"({self._storage.kind_of(error)}) and {consequence}; free space or fix permissions"
+                f"({self._storage.kind_of(error)}) and {consequence}; "
+                f"{advice_on(error, 'free space or fix permissions')}"
             )
 
     def close(self) -> Future[int]:

@@ -8,6 +8,7 @@ text may repeat an address or a key.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -25,6 +26,12 @@ from twinsieve.stages.errors import StateError, shown
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
+_ADVICE = {
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit for open files"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free space"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "fix permissions"),
+    errno.EROFS: "make the file system writable",
+}
 PARTIAL = ".partial"
 """Ending of the temporary name of a file that is being written."""
 _ABANDONED = timedelta(days=1)
@@ -100,7 +107,8 @@ class Storage:
         except FileNotFoundError:
             return []
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
-            message = f"{self.address}: cannot be listed ({self.kind_of(error)}); fix permissions"
+            message = f"{self.address}: cannot be listed ({self.kind_of(error)}); "
+            message += advice_on(error, "fix permissions")
             raise StateError(message, lasting=False) from None
         return [str(path).rsplit("/", 1)[-1] for path in paths]
 
@@ -151,6 +159,16 @@ class Storage:
             return str(error)
         is_here = self.is_local and isinstance(error, OSError) and error.strerror
         return str(error.strerror) if is_here and isinstance(error, OSError) else self._describe(error)
+
+
+def advice_on(error: BaseException, usual: str) -> str:
+    """What to do about a failed call of a file system or store. usual: the answer if the error does not say
+
+    >>> advice_on(OSError(errno.EMFILE, "Too many open files"), "free space or fix permissions")
+    'raise the limit for open files'
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    return _ADVICE.get(number or 0, usual)
 
 
 class NewFile:

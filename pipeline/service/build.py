@@ -37,6 +37,7 @@ from twinsieve.pipeline.pieces.segment_files import is_in_memory, scratch_folder
 from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.pieces.store_calls import StoreCalls
+from twinsieve.pipeline.settings.common import common_settings
 from twinsieve.pipeline.settings.fixed import (
     encode_fixed,
     fixed_settings,
@@ -105,6 +106,7 @@ class Builder:
         kafka, source, output = settings.kafka, settings.input, settings.output
         return WorkerConfig(
             scheme=wire_scheme(settings, self.scheme),
+            settings=common_settings(settings) if self.job == "worker" else "",
             topics=tuple(source.topics),
             log=Partition(names.fingerprints, 0),
             verdicts=names.verdicts,
@@ -139,6 +141,10 @@ class Builder:
     def index_config(self) -> IndexConfig:
         """The configuration of this process's index."""
         settings, names = self.settings, Names(self.settings.app)
+        under = judged_under(settings, self.scheme)
+        if self.job != "worker":
+            # It reads another topic than the app.
+            under = under._replace(settings="")
         return IndexConfig(
             scheme=wire_scheme(settings, self.scheme),
             log=Partition(names.fingerprints, 0),
@@ -155,7 +161,7 @@ class Builder:
             trim_log=trims_log(settings),
             needs_snapshots=self.needs_snapshots,
             output=settings.output.topic if self.emit or self.job == "seed" else "",
-            under=judged_under(settings, self.scheme),
+            under=under,
             has_text=self.has_text,
             workers=names.workers,
             seeders=names.seed,
@@ -303,7 +309,8 @@ def wire_scheme(settings: Settings, scheme: Scheme) -> bytes:
 def judged_under(settings: Settings, scheme: Scheme) -> JudgedUnder:
     """What stands on record of an app that has judged under these settings."""
     fixed = encode_fixed(fixed_settings(settings, scheme.config))
-    return JudgedUnder(reading_digest(settings.input), wire_scheme(settings, scheme).hex()[:16], fixed)
+    wire = wire_scheme(settings, scheme).hex()[:16]
+    return JudgedUnder(reading_digest(settings.input), wire, fixed, common_settings(settings))
 
 
 def make_scheme(settings: Settings) -> Scheme:

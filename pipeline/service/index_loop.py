@@ -93,7 +93,7 @@ class IndexLoop(Loop):
             self._answered_s = self._clock.monotonic_s()
             if self._builder.has_folder:
                 # A new process would wait for it too; of a store, it would make new connections.
-                self._turned_s = self._answered_s
+                self.turned_s = self._answered_s
         super().log_silence()
         hung, before = self._builder.calls.hung(), self._hung
         if hung is not None and before is None:
@@ -121,7 +121,14 @@ class IndexLoop(Loop):
             left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
             return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
         behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
-        return f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
+        behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
+        other = self._index.other_settings.remark if self._index is not None and self._index.live else ""
+        return "; ".join(filter(None, (behind, other)))
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether another process judges, as far as the index of this process knows."""
+        return self._index is not None and self._index.phase.now is IndexPhase.STANDBY
 
     @property
     def why_not_ready(self) -> str:
@@ -192,12 +199,12 @@ class IndexLoop(Loop):
     def _moved(self, moved: Moved) -> None:
         """Record how many bytes of a snapshot were read or written. The role's step ends only after the last
         byte, so until then this is the only sign of progress."""
-        now_s = self._turned_s = self._clock.monotonic_s()
+        now_s = self.turned_s = self._clock.monotonic_s()
         self._is_offline = True
         if moved.doing == "reading":
             self._metrics.set_restore(moved)
             if moved.done == moved.size:
-                self._turned_s += _LOAD_S * moved.size / 2**30
+                self.turned_s += _LOAD_S * moved.size / 2**30
         if self._moved_from is None:
             self._moved_from = moved.done, now_s
         before, before_s = self._moved_from

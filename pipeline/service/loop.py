@@ -94,17 +94,21 @@ class Loop(ABC):
     """Runs one role in a thread. `run` returns after `stop`, or raises the error that ends the process.
 
     error: the error that ended the loop; set before the loop closes its clients, because closing may hang
+    thread: identifier of the thread that runs it; None before and afterwards
+    turned_s: time of its last progress: it began a round, ended a step, or read or wrote a part of a
+        snapshot. Rounds count even if no broker answers
+    alive_s: seconds without progress after which it is not `alive`
     """
 
     def __init__(self, name: str, clock: Clock, metrics: Metrics, alive_s: float = ALIVE_S) -> None:
         self.name = name
         self._clock = clock
         self._metrics = metrics
-        self._alive_s = alive_s
+        self.alive_s = alive_s
         self._stop = threading.Event()
         self._pause_s = 0.0
         """Length of the last pause after a failure; 0.0 after a step that succeeded."""
-        self._turned_s = self._answered_s = clock.monotonic_s()
+        self.turned_s = self._answered_s = clock.monotonic_s()
         self._new_clients_s = clock.monotonic_s() + _NEW_CLIENTS_S
         self._is_unanswered = False
         """Whether the last query got no answer."""
@@ -120,6 +124,7 @@ class Loop(ABC):
         self._error_line = self._last_step = ""
         """The error of the last step; empty if the step succeeded."""
         self.error: BaseException | None = None
+        self.thread: int | None = None
 
     def stop(self) -> None:
         """Make `run` finish the open work and return. Called by another thread."""
@@ -127,9 +132,8 @@ class Loop(ABC):
 
     @property
     def alive(self) -> bool:
-        """Whether the role made progress in the last `alive_s` seconds: it began a round, ended a step, or
-        read or wrote a part of a snapshot. Rounds count even if no broker answers."""
-        return self._clock.monotonic_s() - self._turned_s < self._alive_s
+        """Whether the role made progress in the last `alive_s` seconds."""
+        return self._clock.monotonic_s() - self.turned_s < self.alive_s
 
     @property
     def is_member(self) -> bool:
@@ -183,11 +187,11 @@ class Loop(ABC):
 
     def _on_step(self, step: str) -> None:
         """Record the end of a step as progress, because a whole round may take long."""
-        self._turned_s = self._clock.monotonic_s()
+        self.turned_s = self._clock.monotonic_s()
         self._last_step = step
         if step == IndexStep.JUDGED:
             # Judging sends nothing to a broker, so its time does not count as time without an answer.
-            self._answered_s = self._turned_s
+            self._answered_s = self.turned_s
         if step in _ANSWERED:
             self._on_answer()
 
@@ -203,9 +207,10 @@ class Loop(ABC):
 
     def run(self) -> None:
         """Run rounds until `stop`. raises: SieveError if a retry cannot help"""
+        self.thread = threading.get_ident()
         try:
             while not self._stop.is_set():
-                self._turned_s = self._clock.monotonic_s()
+                self.turned_s = self._clock.monotonic_s()
                 self._turn()
             self._enter(LoopPhase.STOPPING)
             self._finish()
@@ -218,6 +223,7 @@ class Loop(ABC):
             # session times out, and a supervisor may start the process again before that.
             self._give_up(leaves=True)
             self._set_gauges()
+            self.thread = None
 
     def _enter(self, phase: LoopPhase) -> None:
         self.phase.go(phase)

@@ -110,7 +110,7 @@ class Metrics:
         self.info = optional(
             "twinsieve_info",
             "1 beside what this process is; joins other metrics to their app.",
-            ["app", "role", "version", "scheme"],
+            ["app", "role", "version", "scheme", "settings"],
         )
         self.process = phase(
             "twinsieve_process_phase",
@@ -415,9 +415,10 @@ class Metrics:
         self.program = ProcessCollector(registry=registry)
         self._begin_at_zero()
 
-    def set_info(self, app: str, role: str, scheme: str = "") -> None:
-        """Set the app, the role and the scheme of this process. scheme: empty until it is known"""
-        self.info.set({(app, role, program_version(), scheme): 1.0})
+    def set_info(self, app: str, role: str, scheme: str = "", settings: str = "") -> None:
+        """Set the app, the role, the scheme and the id of the settings (`settings_id`) of this process.
+        scheme, settings: empty while unknown"""
+        self.info.set({(app, role, program_version(), scheme, settings): 1.0})
 
     def _begin_at_zero(self) -> None:
         """Create the series of all fixed labels with value 0. Without this, a query for increases would miss

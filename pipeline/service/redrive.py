@@ -34,6 +34,7 @@ from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, pro
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
+from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
@@ -137,7 +138,9 @@ def run_redrive(
         planned = [(each, _builder(builder, each)) for each in passes]
         worker = RedriveLoop(planned, clock, metrics, broker.admin(), stop, index=index)
         warm_up(partial(log_progress, command="redrive"), stopped=stop.is_set)
-        drive([worker], [index], stop)
+        with Watchdog(stop, clock) as watchdog:
+            watchdog.watch([worker, index])
+            drive([worker], [index], stop)
     return worker.redriven
 
 

@@ -34,8 +34,10 @@ from twinsieve.pipeline.service.start_checks import Command, check_topics, until
 from twinsieve.pipeline.service.status_pages import watched
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
+from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
+from twinsieve.pipeline.settings.common import common_settings, settings_id
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
 
@@ -93,8 +95,12 @@ def run_service(
     scheme_config(settings)  # raises for problems of the settings before the slow steps begin
     metrics = Metrics(clock)
     status = _Status(metrics, settings.kafka.bootstrap)
-    metrics.set_info(settings.app, role)
+    own = settings_id(common_settings(settings))
+    metrics.set_info(settings.app, role, settings=own)
     with ExitStack() as stack:
+        watchdog = stack.enter_context(
+            Watchdog(stop, clock, status.why_not_ready, status.why_not_healthy, status.remark)
+        )
         if settings.http.address is not None:
             server = HealthServer(
                 settings.http.address,
@@ -137,7 +143,7 @@ def run_service(
         warm_up(log_progress, stopped=stop.is_set)
         if stop.is_set():
             return
-        metrics.set_info(settings.app, role, scheme.scheme_id)
+        metrics.set_info(settings.app, role, scheme.scheme_id, own)
         builder = Builder(
             settings,
             scheme,
@@ -157,7 +163,9 @@ def run_service(
         indexes: list[Loop] = [index] if index is not None else []
         workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
         status.runs([*workers, *indexes])
-        _log.info("run: app=%s role=%s member=%s scheme=%s", settings.app, role, slot, scheme.scheme_id)
+        watchdog.watch([*workers, *indexes])
+        ids = (scheme.scheme_id, own)
+        _log.info("run: app=%s role=%s member=%s scheme=%s settings=%s", settings.app, role, slot, *ids)
         stack.enter_context(watching_input(settings, connect, clock, metrics))
         drive(workers, indexes, stop, tick=figures.tick)
 

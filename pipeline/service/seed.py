@@ -30,6 +30,7 @@ from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import warm_up
+from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.emit import Emission
 from twinsieve.stages.contract import Kind
@@ -125,7 +126,9 @@ def run_seed(
         watch = SeedWatch(broker.admin(), settings.app, ends)
         worker = SeedLoop(builder, clock, metrics, watch, stop, index=index)
         warm_up(partial(log_progress, command="seed"), stopped=stop.is_set)
-        drive([worker], [index], stop)
+        with Watchdog(stop, clock) as watchdog:
+            watchdog.watch([worker, index])
+            drive([worker], [index], stop)
     return worker.seeded
 
 

@@ -11,6 +11,7 @@ from twinsieve.pipeline.broker.records import BrokerError, FatalError, Partition
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.group_watch import GroupWatch
 from twinsieve.pipeline.service.index_loop import IndexLoop
+from twinsieve.pipeline.service.judging_settings import JudgingSettings
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.worker.backoff import Refused
@@ -48,6 +49,7 @@ class WorkerLoop(Loop):
         self._is_member = False
         self._waits: list[Wait] = []
         self._stalls = StallDetector()
+        self._settings = JudgingSettings(builder, clock)
         self._refused: dict[Partition, Refused] = {}
         self._group = GroupWatch(clock)
         self._may_join = builder.job != "worker"
@@ -61,8 +63,10 @@ class WorkerLoop(Loop):
 
     @property
     def remark(self) -> str:
-        """Why it is not in its group; else which partitions emit nothing, and why."""
-        return self._lasting_waits if self._may_join else self._why_aside or _WAITS
+        """Why it is not in its group, or which partitions emit nothing and why; and in which settings this
+        process differs from the one that judges."""
+        stands = self._lasting_waits if self._may_join else self._why_aside or _WAITS
+        return "; ".join(filter(None, (stands, self._settings.remark)))
 
     @property
     def _lasting_waits(self) -> str:
@@ -144,6 +148,7 @@ class WorkerLoop(Loop):
         self._set_clock(self._worker)
 
     def _query_lag(self) -> None:
+        self._settings.look(judges=self._index is not None and not self._index.stands_by)
         if self._worker is not None:
             self._look_at_group(self._worker)
             ends = self._worker.ends().items()

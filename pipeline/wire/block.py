@@ -81,7 +81,8 @@ class Block:
     beginning, stable_end: only with START: first offset and last stable offset of the input partition at
         that time
     arrival_ms: the worker's clock when it read the rows
-    topic: name of the input topic; program: only with START: program version of the worker
+    topic: name of the input topic; program: only with START: program version of the worker, and its settings
+        (`settings.common`) behind a space
     offsets: int64[n], ascending, in [first, end); kinds: uint8[n], `RowKind`
     batch: the rows of kind READABLE, in their order; positions and arrivals are not sent
     """
@@ -106,6 +107,11 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    @property
+    def settings(self) -> str:
+        """The settings of the worker, as `settings.common` writes them; empty if they are unknown."""
+        return self.program.partition(" ")[2]
 
 
 def encode_block(block: Block, scheme: bytes) -> bytes:

@@ -88,7 +88,7 @@ class Asks:
             beginning=opening.beginning,
             stable_end=opening.stable_end,
             # The index does not use the version; it helps people who read the log.
-            program=program_version(),
+            program=f"{program_version()} {self.config.settings}".rstrip(),
         )
         self._append(session, [(block, _pending(block, _without_rows(session)))])
 

@@ -29,6 +29,7 @@ class WorkerConfig:
     limits are the constants above.
 
     scheme: hash of the fingerprint scheme; group, member: consumer group and member name for the input
+    settings: the settings that its start blocks tell (`settings.common`); empty if they tell none
     max_pending: a partition is paused when this many of its rows wait for answers
     max_pending_bytes: memory for the waiting rows of all partitions; a partition is paused when it holds its
         share of that
@@ -44,6 +45,7 @@ class WorkerConfig:
     """
 
     scheme: bytes
+    settings: str
     topics: tuple[str, ...]
     log: Partition
     verdicts: str

@@ -274,6 +274,7 @@ class Worker:
             # Step 2: make fingerprints and append them to the log.
             self._ask(polled.records)
             self._read_again()
+            self._backoff.asked(len(polled.records))
         # Step 3: open sessions.
         due = self._queue.due(polled.assignment)
         if due:
@@ -686,12 +687,13 @@ class Worker:
                 self._report(session, now_s)
 
     def _report(self, session: Session, now_s: float) -> None:
+        if not self._stopping and now_s - session.active_s < self._config.report_s:
+            return
         # A stopping worker does not send what it polls: the records between `covered` and the read position
         # were not sent to the index, so the report must not include them.
         passed = session.covered if self._stopping else self._consumer.position(session.partition)
         position = max(session.covered, passed)
-        news = session.emitted > session.reported or position > session.covered
-        if news and (self._stopping or now_s - session.active_s >= self._config.report_s):
+        if session.emitted > session.reported or position > session.covered:
             self._asks.report(session, position)
             self._hook(WorkerStep.REPORTED)
 

@@ -41,6 +41,7 @@ class Deployment:
     clocks: seconds that the clock of a member is ahead, and after how many it jumps (`tests.broker.wrong_clock`)
     source: more settings of the section `input`; segment: `near.segment`; kafka: of the section `kafka`
     program: command line of the program; sets: KEY=VALUE of more settings, on the command line of `run` alone
+    partitions: number of partitions of the input
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Deployment:
         segment: int | None = None,
         program: Sequence[str] = (sys.executable, "-m", "twinsieve"),
         sets: Sequence[str] = (),
+        partitions: int = PARTITIONS,
         **kafka: object,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"twinsieve-{app}-"))
@@ -79,6 +81,7 @@ class Deployment:
         self._clocks = clocks or {}
         self._program = program
         self._sets = sets
+        self._partitions = partitions
 
     @property
     def outputs(self) -> list[str]:
@@ -89,7 +92,7 @@ class Deployment:
         """All topics, as `twinsieve topics create` makes them."""
         broker = connect(KafkaSettings(bootstrap=self._bootstrap))
         admin = broker.admin()
-        admin.create_topic(NewTopic(f"{self.app}.in", PARTITIONS, replication))
+        admin.create_topic(NewTopic(f"{self.app}.in", self._partitions, replication))
         topics = {"replication": replication, "min_in_sync": max(1, replication - 1)}
         create(Settings.model_validate({**self.settings, "topics": topics}), admin)
         broker.close()
@@ -178,6 +181,7 @@ class Watcher:
 
     bootstrap: str
     topics: list[str]
+    partitions: int = PARTITIONS
     seen: dict[Place, list[Seen]] = field(default_factory=dict)
     disorder: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -200,7 +204,9 @@ class Watcher:
                 "log_level": 0,
             }
         )
-        parts = [TopicPartition(topic, number, 0) for topic in self.topics for number in range(PARTITIONS)]
+        parts = [
+            TopicPartition(topic, number, 0) for topic in self.topics for number in range(self.partitions)
+        ]
         consumer.assign(parts)
         last: dict[tuple[str, int], int] = {}
         before = None

@@ -27,6 +27,7 @@ class Load:
     """Posts written to the input at a steady rate by a thread; `None`: as fast as it goes.
 
     posts: a file of real ones, gzipped JSON lines, from its beginning again where it ends; else generated
+    partitions: number of partitions of the input, which get the messages in turn
     """
 
     bootstrap: str
@@ -35,6 +36,7 @@ class Load:
     rate: float | None = None
     seed: int = 1
     posts: Path | None = None
+    partitions: int = PARTITIONS
     sent_s: dict[Place, float] = field(default_factory=dict)
     failed: int = 0
     _unplaced_s: dict[bytes, float] = field(default_factory=dict)
@@ -103,7 +105,7 @@ class Load:
 
         while True:
             try:
-                producer.produce(self.topic, value, key, partition=number % PARTITIONS, on_delivery=told)
+                producer.produce(self.topic, value, key, partition=number % self.partitions, on_delivery=told)
                 return
             except BufferError:
                 producer.poll(0.1)
@@ -114,7 +116,7 @@ class Load:
         consumer = Consumer(
             {"bootstrap.servers": self.bootstrap, "group.id": "bench-load", "auto.offset.reset": "earliest"}
         )
-        for number in range(PARTITIONS):
+        for number in range(self.partitions):
             try:
                 offset, end = consumer.get_watermark_offsets(TopicPartition(self.topic, number), _ANSWER_S)
             except KafkaException:

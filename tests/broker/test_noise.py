@@ -14,6 +14,7 @@ from twinsieve.pipeline.kafka.kafka_python.log_filters import (
     _MAX_KINDS,
     ConnectionFailures,
     OneLineAtATime,
+    is_unusual,
     quieten,
 )
 from twinsieve.pipeline.kafka.kafka_python.options import connected
@@ -155,3 +156,19 @@ def test_lines_of_other_clients_pass_while_one_connects(caplog: pytest.LogCaptur
     with failures.collecting():
         logging.getLogger("kafka.net.manager").warning("of a client that works")
     assert (failures.reasons, len(caplog.records)) == ([], 1)
+
+
+def test_a_batch_that_is_sent_again_in_healthy_operation_is_no_line() -> None:
+    """As kafka-python 3.0.12 logs it; other refusals of the same kind are lines."""
+    template = "%s: Got error produce response on topic-partition %s, retrying (%s attempts left): %s%s"
+    at = "<Sender>", "TopicPartition(topic='many.dup', partition=294)", "inf", "NotEnoughReplicasError"
+    usual = (
+        ". Error Message: Unable to verify the partition has been added to the transaction. Underlying error"
+    )
+
+    def passes(name: str, end: str) -> bool:
+        return is_unusual(logging.LogRecord(name, logging.WARNING, "", 0, template, (*at, end), None))
+
+    assert not passes("kafka.producer.sender", usual)
+    assert passes("kafka.producer.sender", ". Error Message: min.insync.replicas is 2")
+    assert passes("kafka.coordinator", usual)

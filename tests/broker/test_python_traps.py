@@ -139,11 +139,13 @@ def test_a_timed_out_transaction_ends_its_producer_and_is_not_seen(bootstrap: st
     world = KafkaWorld("kafka-python", bootstrap, transaction_timeout="1s")
     broker = world.broker()
     out, name = Partition(make_topic(broker), 0), fresh("tx")
-    transactor = broker.transactor(name)
+    transactor: Any = broker.transactor(name)
     transactor.begin()
 
     def send_again() -> None:
         transactor.send(out.topic, 0, messages([b"never"]))
+        # As `send_offsets` does first: until then the client holds what is sent.
+        transactor._call("send", transactor._send_unsent)
         time.sleep(0.2)
 
     with pytest.raises(FatalError) as refused:
@@ -231,3 +233,30 @@ def test_a_transaction_refused_for_its_size_ends_also_while_the_epoch_rises(boot
     transact(transactor, log, [b"next"])
     assert read_all(broker, log).values == [b"next"]
     transactor.close()
+
+
+def test_all_partitions_of_a_transaction_are_added_with_one_request(bootstrap: str) -> None:
+    """While the broker adds one, it refuses the batches of the others, which then wait to be sent again."""
+    world = KafkaWorld("kafka-python", bootstrap)
+    broker: Any = world.broker()
+    topic = make_topic(broker, partitions=20)
+    log = Partition(make_topic(broker), 0)
+    consumer = broker.group_consumer(fresh("g"), [log.topic])
+    member = assigned(consumer, 1)
+    transactor: Any = broker.transactor(fresh("tx"))
+    manager = transactor._producer._transaction_manager
+    handler, added = manager._add_partitions_to_transaction_handler, []
+
+    def counted() -> Any:
+        added.append(set(manager._new_partitions_in_transaction))
+        return handler()
+
+    manager._add_partitions_to_transaction_handler = counted
+    transactor.begin()
+    for number in range(20):
+        transactor.send(topic, number, messages([b"%d" % number]))
+    transactor.send_offsets({log: Committed(0)}, member.membership)
+    transactor.commit()
+    assert [len(each) for each in added] == [20]
+    values = [read_all(broker, Partition(topic, number)).values for number in range(20)]
+    assert values == [[b"%d" % number] for number in range(20)]

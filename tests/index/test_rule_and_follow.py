@@ -191,9 +191,10 @@ _NEED_EARLIER_VERDICTS: list[list[Event]] = [
         *(Start(0, 0, 0, 0), Ask(0, 0, (), 0, 0), Ask(0, 1, (_A,), 0, 0)),
         Ask(0, 0, ((1, RowKind.READABLE, "b"),), 0, 0),
     ],
-    # A topic was created again: of the old one a message was judged just before.
+    # A topic was created again: of the old one a message was judged just before. The second start parts the
+    # first from what follows.
     [
-        *(Start(0, 0, 0, 0), Ask(0, 0, (), 0, 0), Start(1, 0, 0, 0)),
+        *(Start(0, 0, 0, 0), Ask(0, 0, (), 0, 0), Start(1, 0, 0, 0), Start(0, 1, 0, 0)),
         *(Ask(0, 0, (_X,), 0, 0), Ask(1, 0, (_X,), 0, 0)),
     ],
     # A topic is given up of which a message was judged just before.

@@ -42,6 +42,16 @@ def test_the_pause_is_as_long_as_an_answer_usually_takes() -> None:
     assert 0.2 < pace.left_s() < 0.25, "one quick answer is not usual yet"
 
 
+def test_the_pause_grows_with_the_partitions_that_a_poll_brings_messages_of() -> None:
+    clock = ManualClock()
+    pace = PollBackoff(clock, 0.05)
+    for blocks, pause_s in ((4, 0.05), (100, 0.5), (1_000, 1.0)):
+        pace.polled(0, 1_000)
+        clock.sleep(0.02)
+        pace.asked(blocks)
+        assert pace.left_s() == pytest.approx(pause_s - 0.02), "from the poll on, not from its end"
+
+
 def test_an_index_that_stands_still_is_not_flooded_with_small_blocks() -> None:
     """Ten seconds without an answer: hundreds of blocks, where asking every 10 ms would make 2,000."""
     clock = ManualClock()

@@ -46,15 +46,22 @@ def command(as_json: bool, max_waiting: int | None, flags: SettingsFlags) -> int
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.messages.spelling import to_json
     from twinsieve.pipeline.operate.status import status_of
+    from twinsieve.pipeline.service.judging_settings import judging_settings
     from twinsieve.pipeline.service.run import SystemClock
+    from twinsieve.pipeline.settings.common import common_settings, differing_keys, settings_id
 
     settings = settings_to_connect(flags)
     with closing(connect_by_settings(settings)) as broker:
         status = status_of(settings, broker, SystemClock())
+        judging = judging_settings(settings.app, broker)
+    differing = differing_keys(common_settings(settings), judging)
     if as_json:
-        click.echo(to_json(status.as_dict(max_waiting)))
+        ids = {"settings": settings_id(judging) if judging else None, "other_settings": differing}
+        click.echo(to_json(status.as_dict(max_waiting) | ids))
     else:
         _print(status, max_waiting)
+        if differing:
+            click.echo(printable(f"judged under other settings than this file: {', '.join(differing)}"))
     return _PROBLEM if status.problems(max_waiting) else 0
 
 

@@ -19,6 +19,8 @@ _QUIET_S = 60.0
 _MAX_KINDS = 1_000
 _FAILED_ADDRESS = re.compile(r"Bootstrap connection to (\S+) failed")
 
+_NOT_YET_ADDED = "Unable to verify the partition has been added to the transaction"
+
 _Kind = tuple[str, str]
 """Name of the logger, and message template with every number replaced by 0, because some templates already
 contain addresses and durations. Log lines with the same pair are of the same kind."""
@@ -118,6 +120,16 @@ class ConnectionFailures(logging.Filter):
                 logger.removeFilter(self)
 
 
+def is_unusual(record: logging.LogRecord) -> bool:
+    """False for a line that kafka-python logs as a warning in healthy operation.
+
+    A broker refuses a batch while it adds another partition to the same transaction, or while it writes the
+    markers of the last one, and kafka-python sends the batch again after 20 ms. If the broker goes on to
+    refuse it, the transaction fails with an error of its own.
+    """
+    return record.name != "kafka.producer.sender" or _NOT_YET_ADDED not in record.getMessage()
+
+
 _thinned = OneLineAtATime()
 
 
@@ -132,6 +144,8 @@ def quieten() -> None:
     for logger in _kafka_loggers():
         if logger.level and logger.level < logging.WARNING:
             logger.setLevel(logging.WARNING)
+        if is_unusual not in logger.filters:
+            logger.addFilter(is_unusual)
         if _thinned not in logger.filters:
             logger.addFilter(_thinned)
 

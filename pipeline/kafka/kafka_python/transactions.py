@@ -27,11 +27,12 @@ from twinsieve.pipeline.kafka.kafka_python.patches import (
     coordinator_of,
     cut_off,
     first_error,
+    require_partition,
 )
 from twinsieve.pipeline.kafka.kafka_python.producers import MAX_BLOCK_MS, make_producer, note_time, shut
 from twinsieve.pipeline.kafka.kafka_python.reading import offset_and_metadata
 from twinsieve.pipeline.kafka.transactions import KafkaTransactionalProducer
-from twinsieve.stages.rows.record_batch import encode_batches
+from twinsieve.stages.rows.record_batch import EncodedBatch, encode_batches
 
 _LINGER_MS = 5
 _ENCODED_BYTES = 2 << 20
@@ -53,6 +54,8 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         super().__init__(access, transactional_id, ERRORS, topics)
         self._access = access
         self._id = transactional_id
+        self._unsent: list[tuple[TopicPartition, EncodedBatch]] = []
+        """Batches of the open transaction that are queued together, once all of them are known."""
         self._futures: list[Any] = []
         self._coordinators: dict[str, Any] = {}
         self._sent_last: tuple[Any, float] | None = None
@@ -92,24 +95,23 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
     def _send(self, topic: str, partition: int | None, messages: Messages) -> None:
         if not len(messages):
             return
-        sent_s = time.monotonic()
         if partition is None:
             # The library's partitioner decides, row by row.
             self._send_rows(topic, messages)
         else:
             target, stamps = TopicPartition(topic, partition), self._stamps(messages)
+            require_partition(self._producer, target)
             sizes = [
                 len(key or b"") + len(value or b"")
                 for key, value in zip(messages.keys, messages.values, strict=True)
             ]
             for part in row_spans(sizes, _ENCODED_BYTES, len(sizes)):
                 columns = stamps[part], messages.keys[part], messages.values[part], messages.headers[part]
-                batches = encode_batches(*columns, self._batches.now)
-                self._futures += append_batches(self._producer, target, batches)
-        self._sent_last = self._futures[-1], sent_s
+                self._unsent += [(target, batch) for batch in encode_batches(*columns, self._batches.now)]
 
     def _send_rows(self, topic: str, messages: Messages) -> None:
         columns = messages.keys, messages.values, messages.headers, self._stamps(messages)
+        sent_s = time.monotonic()
         for key, value, headers, stamp in zip(*columns, strict=True):
             future = self._producer.send(topic, value, key, list(headers), timestamp_ms=stamp)
             # If the metadata says "not authorised", send() returns a failed future without failing the
@@ -117,6 +119,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             if future.is_done and future.failed():
                 raise future.exception
             self._futures.append(future)
+        self._sent_last = self._futures[-1], sent_s
 
     def _stamps(self, messages: Messages) -> list[int]:
         """The timestamps to send, ms since 1970: of a message without one, the broker's time."""
@@ -128,7 +131,15 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             now_ms = int(time.time() * 1000)
         return [now_ms if stamp < 0 else stamp for stamp in stamps]
 
+    def _send_unsent(self) -> None:
+        if self._unsent:
+            batches, self._unsent = self._unsent, []
+            sent_s = time.monotonic()
+            self._futures += append_batches(self._producer, batches)
+            self._sent_last = self._futures[-1], sent_s
+
     def _send_offsets(self, offsets: Mapping[Partition, Committed], metadata: Any) -> None:
+        self._call("send", self._send_unsent)
         targets = {
             TopicPartition(*part): offset_and_metadata(committed) for part, committed in offsets.items()
         }
@@ -144,6 +155,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._forget_sent()
 
     def _flush_and_commit(self) -> None:
+        self._send_unsent()
         # Flush first. commit_transaction() waits for unsent messages itself, but if the transaction fails
         # during that wait, it misses the wake-up and never returns.
         self._producer.flush(self._deadline_s)
@@ -165,6 +177,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._thread.within(seconds, self._producer.abort_transaction)
 
     def _forget_sent(self) -> None:
+        self._unsent.clear()
         self._futures.clear()
         self._sent_last = None
 
