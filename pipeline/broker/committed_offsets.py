@@ -50,10 +50,12 @@ class Recorded(NamedTuple):
 
     committed: the offset that twinsieve committed last, None if there is none
     found: what the group has; it differs from `committed` if somebody else has committed it
+    has_record: whether the second group has `committed` too
     """
 
     committed: Committed | None
     found: Committed | None
+    has_record: bool
 
     @property
     def is_foreign(self) -> bool:
@@ -87,8 +89,9 @@ def recorded_offsets(
             _free(transactor, membership, partitions, record)
         raise AbortableError(str(error)) from error
     return {
-        partition: Recorded(on_record(found[partition], records.get(partition)), found[partition])
+        partition: Recorded(own, found[partition], own == records.get(partition))
         for partition in partitions
+        for own in [on_record(found[partition], records.get(partition))]
     }
 
 

@@ -189,9 +189,11 @@ class Openings:
                 fresh.get(partition),
                 is_first=self.config.start == "latest" and topic_starts.get(partition.topic) is None,
             )
-            if recorded[partition].is_foreign:
+            entry = recorded[partition]
+            if entry.is_foreign or not entry.has_record:
+                # Also a new order of `reset`, so that it stays if somebody else moves the offset now.
                 commits = opening.commits or committed[partition]
-                opening = replace(opening, commits=commits, foreign=recorded[partition])
+                opening = replace(opening, commits=commits, foreign=entry if entry.is_foreign else None)
             was_unanswered = partition in unanswered
             phase = SessionPhase.PROBING if was_unanswered else SessionPhase.READING
             session = Session(

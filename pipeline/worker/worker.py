@@ -491,7 +491,7 @@ class Worker:
 
     def _note_foreign(self, partition: Partition, offsets: Recorded) -> None:
         """Count and say that somebody else has committed or deleted the group's offset of a partition."""
-        committed, found = offsets
+        committed, found, _ = offsets
         self.foreign_offsets += 1
         what = (
             f"offset {found.offset} was not committed" if found is not None else "its offset was not deleted"
