@@ -21,6 +21,7 @@ from twinsieve.pipeline.wire.headers import (
     NOTE,
     ORIGIN,
     REASON,
+    REFUSAL,
     SHARED,
     SIMILARITY,
     STAGE,
@@ -39,7 +40,7 @@ def _on_files(page: Path) -> list[list[str]]:
 @pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
 def test_make_knows_the_targets_that_a_page_names(root: Path, page: Path) -> None:
     makefile = (root / "Makefile").read_text("utf-8")
-    for target in re.findall(r"\bmake ([a-z]+)\b", " ".join(code_in(page.read_text("utf-8")))):
+    for target in re.findall(r"\bmake ([a-z-]+)\b", " ".join(code_in(page.read_text("utf-8")))):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
@@ -110,7 +111,7 @@ def test_the_table_of_headers_names_all_there_are(root: Path) -> None:
     page = (root / "docs" / "OPERATIONS.md").read_text("utf-8")
     table = page.partition("## What comes out")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(twinsieve-[a-z-]+)[:`]", table))
-    assert named == {ORIGIN, REASON, STAGE, LEADER, SIMILARITY, DISTANCE, SHARED, NOTE, KEPT_APART}
+    assert named == {ORIGIN, REASON, REFUSAL, STAGE, LEADER, SIMILARITY, DISTANCE, SHARED, NOTE, KEPT_APART}
 
 
 def test_the_table_of_headers_shows_those_of_the_first_posts(root: Path) -> None:

@@ -63,7 +63,8 @@ WORKERS = (
         "sessions survive a rebalance",
         WORKER,
         "            self._sessions.clear()\n            self._doubted.clear()\n"
-        "            self._outbox.blocked.clear()\n"
+        "            self._outbox.blocked.clear()\n            self.waits.keep(polled.assignment)\n"
+        "            self._suspects.keep(())\n            self._unreadable.keep(polled.assignment)\n"
         "            self._queue.replace(() if self._stopping else polled.assignment)\n",
         "            self._queue.replace(polled.assignment - set(self._sessions))\n",
         CRASH,
@@ -451,14 +452,14 @@ LEDGERS = (
     Mutant(
         "the second block of a session is judged together with what it may pass over",
         LEDGER,
-        "        if book is None or book.began >= 0:\n",
-        "        if book is None:\n",
+        " or (book.began >= 0 and self._namesakes(number)):\n",
+        ":\n",
         ("tests/index/test_rule_and_follow.py",),
     ),
     Mutant(
         "a block is judged together with verdicts that it reports as emitted, or asks for again",
         LEDGER,
-        "return not own or (block.emitted_to <= own[0].first and own[-1].end <= block.first)",
+        "return span is None or (block.emitted_to <= span[0] and span[1] <= block.first)",
         "return True",
         ("tests/index/test_rule_and_follow.py",),
     ),

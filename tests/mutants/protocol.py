@@ -74,8 +74,8 @@ PROTOCOL = (
     Mutant(
         "protocol: a worker that begins anew reads its answers on from where it was",
         WORKER,
-        "        self._answers.forget()\n        self._queue.add(",
-        "        self._queue.add(",
+        "        self._answers.forget()\n        self.waits.wait(self._sessions",
+        "        self.waits.wait(self._sessions",
         MODEL,
     ),
     Mutant(
