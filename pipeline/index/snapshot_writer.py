@@ -149,6 +149,8 @@ class SnapshotWriter:
     def is_due(self) -> bool:
         """Whether to begin a snapshot now: it is time, and the background has looked at the folder. False
         until the result of the last write is collected. A folder that hangs keeps the background."""
+        if self._looking is None:
+            self._look()
         has_looked = self._looking is not None and self._looking.done()
         return has_looked and self._is_time
 

@@ -143,9 +143,6 @@ class Journal:
         self._unannounced: dict[str, NewFile] = {}
         self._why_lost = "kept messages are missing"
         """Why the last messages that are missing in the files were lost."""
-        self._is_failing = False
-        """Whether the last write to the storage failed. Then no image is made: judging would stop for it in
-        vain."""
         self._saving_from: int | None = None
         """A running save needs the kept messages from this number on; None if no save is running."""
         self._promised: set[str] = set()
@@ -190,7 +187,6 @@ class Journal:
         if self._room.take():
             self._writer.submit(self._append, gathered)
         else:
-            self._is_failing = True
             self._lose(self._next, StateError("the disk is too slow for what is kept"))
 
     def _append(self, gathered: list[tuple[int, KeptMessages]]) -> None:
@@ -199,10 +195,8 @@ class Journal:
         try:
             if not self._closed:
                 self._write(record_of(first, KeptMessages.concat([part for _, part in gathered])))
-                self._is_failing = False
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             self._discard_open()
-            self._is_failing = True
             self._lose(end, error)
         finally:
             self._room.give_back()
@@ -246,7 +240,6 @@ class Journal:
             self._complete(opened)
         except Exception as error:  # noqa: BLE001 (as in `_append`)
             opened.file.discard()
-            self._is_failing = True
             self._lose(opened.kept.end, error)
         else:
             self._drop_passed(opened.kept.end - self._window)
@@ -380,7 +373,7 @@ class Journal:
         """An image in scratch space, written while the caller waits. raises: StateError"""
         if self._room.is_stuck:
             raise self._failed(StateError("a write to the disk takes long or hangs"))
-        if self._is_failing or monotonic() < self._image_from_s:
+        if monotonic() < self._image_from_s:
             raise self._failed(StateError(self._why_lost))
         first, behind = self._behind_segments(frozen, sections)
         self._require_space(free, self._least_size(frozen, first, behind))
@@ -435,7 +428,6 @@ class Journal:
         except Exception as error:  # noqa: BLE001 (as in `_append`)
             if file is not None:
                 file.discard()
-            self._is_failing = True
             raise self._failed(error) from None
         with self._lock:
             self._unannounced[name] = file

@@ -35,7 +35,7 @@ class Member:
     ) -> None:
         self.broker = MemoryBroker(world.cluster, hook)
         builder = Builder(
-            settings, world.scheme, world.clock, lambda _: self.broker, slot, emit=True, background=Later()
+            settings, world.scheme, world.clock, lambda _: self.broker, slot, emit=True, background=Later(1)
         )
         self.index: Index = builder.index(hook)
         self.worker: Worker | None = builder.worker(hook) if works else None

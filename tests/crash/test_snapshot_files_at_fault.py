@@ -314,7 +314,7 @@ def test_an_image_that_takes_long_is_given_up_and_the_window_heals(
     world.produce(posts(1, MESSAGES))
     world.produce(posts(2, MORE))
     member = Member(world, settings, "one")
-    step(member, 7)
+    step(member, 8)
     assert member.index._journal is not None
     member.index._journal._lose(member.index.state.sieve.stats().kept, StateError("lost"))
     run(world, member)

@@ -83,7 +83,7 @@ def test_pages_tell_health_readiness_and_metrics(pages: _Pages) -> None:
 def test_a_process_that_is_ready_may_have_a_remark(pages: _Pages) -> None:
     pages.remark = "index: is 40 s behind\n\x1b[31m"
     assert pages.ask("/readyz")[:2] == (200, b"ok; index: is 40 s behind\\n\\x1b[31m\n")
-    assert pages.ask("/healthz")[:2] == (200, b"ok\n")
+    assert pages.ask("/healthz")[:2] == (200, b"ok; index: is 40 s behind\\n\\x1b[31m\n")
     pages.why_not_ready = "worker: retrying, not ready"
     assert pages.ask("/readyz")[:2] == (503, b"worker: retrying, not ready\n")
 

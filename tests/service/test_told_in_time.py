@@ -115,7 +115,7 @@ def test_snapshots_that_fail_for_hours_are_told_again_now_and_then(tmp_path: Pat
     for _ in range(60):
         writer.judged()
         clock.sleep(TOLD_S)
-        assert writer.due
+        assert writer.is_due()
         writer.begin(state, 0)
         with pytest.raises(StateError, match="No space left") as failed:
             writer.finished()
