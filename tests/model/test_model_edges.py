@@ -368,5 +368,5 @@ def test_old_snapshots_that_cannot_be_deleted_are_one_notice(
     assert index is not None
     assert [notice for notice in index.notices if "deleted" in notice] == [
         f"{tmp_path}/app: files of older snapshots cannot be deleted (Permission denied) and go on to take "
-        "space; fix permissions, or what the store says"
+        "space; fix permissions"
     ]
