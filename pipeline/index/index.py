@@ -166,7 +166,7 @@ class Index:
         self.rebalances = 0
         self._inputs = InputTopics(self._admin, clock, config, self.notices)
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
-        journals = None if store is None else partial(_journal, store, sieves, self.notices.append)
+        journals = None if store is None else partial(_journal, store, sieves, self.notices.append, clock)
         restored = restore_point(
             store,
             self._ids,
@@ -621,7 +621,7 @@ class Index:
             )
 
 
-def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None]) -> Journal:
+def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None], clock: Clock) -> Journal:
     """The journal of a sieve that has kept nothing."""
     return Journal(
         store.storage,
@@ -631,4 +631,5 @@ def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None]
         scratch=sieves.scratch,
         report=report,
         patience_s=PATIENCE_S,
+        now_s=clock.monotonic_s,
     )

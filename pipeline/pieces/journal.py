@@ -31,7 +31,7 @@ from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leadi
 from twinsieve.pipeline.pieces.merging import similar_pieces
 from twinsieve.pipeline.pieces.patience import RecordRoom
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.segment_files import ignore, scratch_file, scratch_folder
+from twinsieve.pipeline.pieces.segment_files import ignore, is_in_memory, scratch_file, scratch_folder
 from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage, advice_on
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
@@ -50,11 +50,13 @@ RECORD_MESSAGES = 4096
 _IMAGE_S = 30.0
 """The most time that a sieve that must not stand still stops for an image; one that takes longer is given
 up."""
-_IMAGE_AGAIN_S = 600.0
-"""Time from an image that was given up to the next attempt. Until then the window may have passed what is
-missing."""
+_IMAGE_SHARE = 0.05
+"""The most of its time for which such a sieve stops for images. A store may refuse each of them, for days,
+and meanwhile the window may pass what is missing."""
 _CLOSING_S = 5.0
 _COPIED_AT_ONCE = 1 << 24
+_IN_MEMORY = 1 << 26
+"""Bytes of an image that may be written to a folder that nobody chose, and that takes memory."""
 
 
 class Cut(NamedTuple):
@@ -106,6 +108,7 @@ class Journal:
         of the system. A copy of each goes to the storage
     report: called from another thread with one line if a segment cannot be written
     patience_s: how long the sieve waits for a slow disk, in all (`PATIENCE_S`); None: as long as it takes
+    now_s: the clock that images are timed by
     """
 
     def __init__(
@@ -119,6 +122,7 @@ class Journal:
         scratch: str | None = None,
         report: Callable[[str], None] = ignore,
         patience_s: float | None = None,
+        now_s: Callable[[], float] = monotonic,
     ) -> None:
         self._storage = storage
         self._scheme_id = scheme_id
@@ -133,8 +137,9 @@ class Journal:
         self._room = RecordRoom(patience_s, lambda: storage.calls.hung() is not None)
         self._lock = Lock()
         self._limit_s = patience_s
+        self._now_s = now_s
         self._image_from_s = 0.0
-        """No image is begun before this time."""
+        """A sieve that must not stand still begins no image before this time."""
         self._open: _Open | None = None
         self._files: list[StateFile] = []
         self._parts: dict[str, StateFile] = {}
@@ -373,10 +378,11 @@ class Journal:
         """An image in scratch space, written while the caller waits. raises: StateError"""
         if self._room.is_stuck:
             raise self._failed(StateError("a write to the disk takes long or hangs"))
-        if monotonic() < self._image_from_s:
+        if self._now_s() < self._image_from_s:
             raise self._failed(StateError(self._why_lost))
         first, behind = self._behind_segments(frozen, sections)
-        self._require_space(free, self._least_size(frozen, first, behind))
+        least = self._least_size(frozen, first, behind)
+        self._require_space(free, least)
         given_up = Event()
 
         def look(moved: Moved) -> None:
@@ -387,22 +393,30 @@ class Journal:
         # Another thread writes, because the disk may hang. If it is given up it may still read the memory
         # that the sieve changes; what it wrote by then is thrown away.
         thread = DaemonExecutor("twinsieve-image")
-        written = thread.submit(self._write_scratch, first, behind, look)
+        began_s = self._now_s()
+        written = thread.submit(self._write_scratch, first, behind, least, look)
         thread.shutdown(wait=False)
         try:
             return written.result(_IMAGE_S)
         except TimeoutError:
             given_up.set()
             written.cancel()
-            self._image_from_s = monotonic() + _IMAGE_AGAIN_S
             size = sum(array.nbytes for array in behind.values())
             raise self._failed(StateError(f"{_IMAGE_S:.0f} s were not enough for {size} bytes")) from None
+        finally:
+            ended_s = self._now_s()
+            self._image_from_s = ended_s + (ended_s - began_s) / _IMAGE_SHARE
 
-    def _write_scratch(self, first: int, sections: Sections, watch: Watch) -> _ScratchImage:
+    def _write_scratch(self, first: int, sections: Sections, least: int, watch: Watch) -> _ScratchImage:
         # A folder whose files are mapped is on a local disk too.
-        folder = self._storage.folder if self._storage.is_mapped else self._scratch
+        chosen = folder = self._storage.folder if self._storage.is_mapped else self._scratch
         try:
-            folder = scratch_folder(folder)
+            folder = scratch_folder(chosen)
+            size = sum(array.nbytes for array in sections.values())
+            if chosen is None and size > _IN_MEMORY and is_in_memory(folder):
+                raise OSError(errno.ENOSPC, f"takes memory, and the near window has {size} bytes")
+            if lack := _lack_of_space(shutil.disk_usage(folder).free, least):
+                raise OSError(errno.ENOSPC, lack)
             with ExitStack() as undo:
                 file = undo.enter_context(scratch_file(folder))
                 hashed = self._storage.signing.hashes()
@@ -411,19 +425,20 @@ class Journal:
                 undo.pop_all()
         except OSError as error:
             raise self._failed(
-                StateError(f"{folder}: {error.strerror}; perhaps set state.scratch to another folder")
+                StateError(f"{folder}: {error.strerror}; set state.scratch to a folder on another disk")
             ) from None
         digest = self._storage.signing.told(hashed.digest().hex())
         return _ScratchImage(file, first, stream.count, digest)
 
-    def _store_image(self, frozen: Frozen, image: _ScratchImage) -> None:
+    def _store_image(self, frozen: Frozen, image: _ScratchImage, watch: Watch) -> None:
         """Copy an image from scratch space to the storage. raises: StateError"""
         name = _image_name(frozen)
         file: NewFile | None = None
         try:
             image.file.seek(0)
             file = self._storage.create(name)
-            shutil.copyfileobj(image.file, file.stream, _COPIED_AT_ONCE)
+            stream = WatchedStream(file.stream, lambda _: watch(Moved("writing", stream.count, image.size)))
+            shutil.copyfileobj(image.file, stream, _COPIED_AT_ONCE)
             file.finish()
         except Exception as error:  # noqa: BLE001 (as in `_append`)
             if file is not None:
@@ -448,10 +463,8 @@ class Journal:
         return size * (frozen.kept - first) // (2 * self._window)
 
     def _require_space(self, free: int | None, least: int) -> None:
-        if free is not None and free < least:
-            raise self._failed(
-                StateError(f"{os.strerror(errno.ENOSPC)}: {free} bytes are free, {least} are needed")
-            )
+        if lack := _lack_of_space(free, least):
+            raise self._failed(StateError(lack))
 
     def _name_image(self, frozen: Frozen, file: StateFile, first: int) -> None:
         """Note that an image has all kept messages of this state from `first` on."""
@@ -475,7 +488,7 @@ class Journal:
         try:
             cut.piece.result()
             if cut.image is not None:
-                self._store_image(cut.frozen, cut.image)
+                self._store_image(cut.frozen, cut.image, watch)
             return self._write_new(cut, others, watch)
         finally:
             self._saving_from = None
@@ -684,6 +697,13 @@ class Journal:
                 del self._unannounced[name]
         for file in files.values():
             file.discard()
+
+
+def _lack_of_space(free: int | None, least: int) -> str:
+    """Says how many bytes are missing; empty if none, or if it is unknown how many are free."""
+    if free is None or free >= least:
+        return ""
+    return f"{os.strerror(errno.ENOSPC)}: {free} bytes are free, {least} are needed"
 
 
 def _image_name(frozen: Frozen) -> str:

@@ -148,7 +148,7 @@ class SavedFiles:
                 else:
                     with self._copy_of(stream, shown) as copy:
                         segment = map_segment(
-                            copy, shown, self._scheme_id, file.digest, lambda _: None, hashes
+                            copy, shown, self._scheme_id, file.digest, lambda _: self._moved(0), hashes
                         )
             if (segment.first, segment.end) != (file.first, file.end):
                 raise damaged(shown)
@@ -192,6 +192,7 @@ class SavedFiles:
                 first = hashes()
                 while data := stream.read(_COPIED_AT_ONCE):
                     first.update(data)
+                    self._moved(0)
                 if not compare_digest(first.digest().hex(), checksum_in(file.digest)):
                     raise damaged(shown)
                 stream.seek(0)

@@ -309,6 +309,13 @@ def test_an_image_that_takes_long_is_given_up_and_the_window_heals(
     unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "_IMAGE_S", 0.0)
+    ended, plain = Event(), journal.scratch_file
+
+    def slow(folder: str) -> object:
+        ended.wait()
+        return plain(folder)
+
+    monkeypatch.setattr(journal, "scratch_file", slow)
     settings = settings_at(str(tmp_path))
     world = deployment(settings, scheme)
     world.produce(posts(1, MESSAGES))
@@ -324,6 +331,7 @@ def test_an_image_that_takes_long_is_given_up_and_the_window_heals(
     assert not told(world), "the window has passed what was missing"
     assert world.judged() == unbroken
     assert not any(name.startswith("image") for name in check_folder(member))
+    ended.set()
 
 
 def test_a_process_that_ends_while_its_snapshot_is_written_leaves_no_broken_one(

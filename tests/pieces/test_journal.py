@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,10 +20,11 @@ from tests.pieces.small_runs import small_runs
 from tests.property.streams import Rows, batch_of, table
 from tests.stored import storage_at
 from twinsieve.pipeline.generate.stream import generate
-from twinsieve.pipeline.pieces import UnreadableError, journal, merging, storage
+from twinsieve.pipeline.pieces import Moved, UnreadableError, journal, merging, saved_files, storage
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, decode_files, encode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.sizing import piece_bytes
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
@@ -277,6 +279,96 @@ def test_after_a_full_disk_the_next_save_is_whole(
     life.restore(killed=False)
     at = life.at
     assert life.judge(posts, len(posts)) == expected[at:]
+
+
+class _Scratch:
+    """Scratch space where an image takes some time, by a clock that only it and the test turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, takes_s: float) -> None:
+        self.now_s = 0.0
+        self.images = 0
+        self._takes_s = takes_s
+        self._plain = journal.scratch_file
+        monkeypatch.setattr(journal, "scratch_file", self._made)
+
+    def _made(self, folder: str) -> Any:
+        self.images += 1
+        self.now_s += self._takes_s
+        return self._plain(folder)
+
+
+@pytest.mark.parametrize("takes_s", [0.01, 2.0, 25.0])
+def test_a_store_that_refuses_images_stops_judging_for_little_of_the_time(
+    takes_s: float, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, scratch = _Disk(monkeypatch), _Scratch(monkeypatch, takes_s)
+    life = Life(storage_at(str(tmp_path)), _config("text", "bloom", 400, 400))
+    life.journal._limit_s = 5.0
+    life.journal._now_s = lambda: scratch.now_s
+    life.judge(posts, 100)
+    life.lose()
+    disk.full = True
+    for _ in range(200):
+        with pytest.raises(StateError, match="cannot be written"):
+            life.save()
+        scratch.now_s += 30.0
+    assert scratch.images > 3
+    assert scratch.images * takes_s <= 0.06 * scratch.now_s
+    disk.full = False
+    scratch.now_s += 600.0
+    assert any(file.holds is Holds.IMAGE for file in life.save())
+
+
+def test_an_image_fills_no_memory_and_no_scratch_space(
+    posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = storage_at(str(tmp_path))
+    place.is_mapped = False
+    life = Life(place, _config("text", "bloom", 400, 400))
+    life.journal._limit_s = 5.0
+    life.judge(posts, 100)
+    life.lose()
+    free = shutil.disk_usage(tmp_path)._replace(free=10)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: free)
+        with pytest.raises(StateError, match=r"10 bytes are free, \d+ are needed; set state.scratch"):
+            life.save()
+    life.journal._image_from_s = 0.0
+    monkeypatch.setattr(journal, "is_in_memory", lambda _: True)
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "_IN_MEMORY", 10)
+        with pytest.raises(StateError, match=r"takes memory.*; set state.scratch"):
+            life.save()
+        life.journal._image_from_s = 0.0
+        life.journal._scratch = str(tmp_path)
+        assert any(file.holds is Holds.IMAGE for file in life.save()), "somebody has chosen this folder"
+
+
+@pytest.mark.parametrize("key", ["", "k" * 32])
+def test_the_copy_of_an_image_and_each_look_at_a_file_are_progress(
+    key: str, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (journal, saved_files):
+        monkeypatch.setattr(module, "_COPIED_AT_ONCE", 1_000)
+    place = storage_at(str(tmp_path))
+    place.signing = Signing([key] if key else [])
+    life = Life(place, _config("text", "bloom", 400, 400))
+    life.journal._limit_s = 5.0
+    life.judge(posts, 100)
+    life.lose()
+    cut = life.journal.cut(life.sieve.freeze(life.journal.parts), life.sieve.image)
+    assert cut.image is not None
+    moved: list[Moved] = []
+    files = life.journal.write(cut, watch=moved.append)
+    image = next(file for file in files if file.holds is Holds.IMAGE)
+    copied = [each.done for each in moved if each.size == image.size]
+    assert copied[-1] == image.size
+    assert len(copied) == -(-image.size // 1_000)
+    moved.clear()
+    with SavedFiles(place, [image], "", moved.append) as saved:
+        assert saved.image()
+    before = [each for each in moved if not each.done]
+    assert len(before) >= (image.size // 1_000 if key else 0)
 
 
 @pytest.mark.parametrize("harm", ["missing", "cut", "one bit", "another run", "another scheme", "empty"])
