@@ -17,7 +17,7 @@ _EVERY_S = 60.0
 class LogSizes:
     """Queries the bytes of topics; counts one replica of each partition.
 
-    connect: makes a broker client for one query; background: runs the queries, after its other tasks
+    connect: makes a broker client for one query; background: runs the queries
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal
 
 import orjson
 
+from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Hook
 from twinsieve.pipeline.broker.records import Partition
@@ -74,7 +75,8 @@ class Builder:
     connect: makes a broker client for settings
     slot: name of this process, unique among the processes of the app
     emit: False in shadow mode, which writes to no output
-    background: runs the writing of snapshots
+    background: runs the writing of snapshots; it waits for a folder that hangs
+    queries: runs what asks a broker beside the roles
     job: task of the worker; `seed` reads an existing output and `redrive` dead letters, each in a consumer
         group of its own
     group: consumer group of the worker; empty for that of all workers
@@ -99,6 +101,7 @@ class Builder:
     on_emitted: OnEmitted | None = None
     who_had: WhoHad = no_one
     calls: StoreCalls = field(default_factory=StoreCalls)
+    queries: Executor = field(default_factory=lambda: DaemonExecutor("queries"))
 
     def worker_config(self) -> WorkerConfig:
         """The configuration of this process's worker."""
@@ -203,7 +206,7 @@ class Builder:
         """An object that queries the sizes of this app's internal topics."""
         names = Names(self.settings.app)
         topics = (names.fingerprints, names.decisions, names.verdicts)
-        return LogSizes(partial(self.connect, self.settings), topics, self.background, self.clock)
+        return LogSizes(partial(self.connect, self.settings), topics, self.queries, self.clock)
 
     @property
     def has_folder(self) -> bool:

@@ -66,7 +66,7 @@ class JudgingSettings:
         now_s = self._clock.monotonic_s()
         if self._own and self._query is None and now_s >= self._next_s:
             self._next_s = now_s + _EVERY_S
-            self._query = self._builder.background.submit(self._recorded)
+            self._query = self._builder.queries.submit(self._recorded)
 
     def _recorded(self) -> str:
         settings = self._builder.settings

@@ -53,7 +53,7 @@ def test_a_worker_reads_on_record_that_its_app_is_judged_under_other_settings() 
         for _ in range(2):
             world.clock.sleep(100.0)
             settings.look(judges=judges)
-            own.background.submit(int).result()  # the query before it is done
+            own.queries.submit(int).result()  # the query before it is done
         settings.look(judges=judges)
         return settings.remark
 
@@ -63,6 +63,6 @@ def test_a_worker_reads_on_record_that_its_app_is_judged_under_other_settings() 
     redrive = JudgingSettings(replace(own, job="redrive"), world.clock)
     world.clock.sleep(100.0)
     redrive.look(judges=False)
-    own.background.submit(int).result()
+    own.queries.submit(int).result()
     redrive.look(judges=False)
     assert redrive.remark == "", "it reads another topic than its app"

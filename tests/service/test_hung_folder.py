@@ -6,13 +6,17 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from tests.configs import builder
 from tests.crash.members import MESSAGES, settings_at, verdicts_undisturbed
 from tests.crash.snapshot_steps import small_pieces
 from tests.hung_folder import hung
+from tests.memory.broker import ManualClock
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import posts
 from tests.service.turned import Turned
@@ -20,6 +24,7 @@ from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.pieces import store_calls
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.service import slots
+from twinsieve.pipeline.service.judging_settings import JudgingSettings
 from twinsieve.pipeline.service.slots import take_slot
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
@@ -91,6 +96,23 @@ def test_judging_waits_for_no_folder_that_hangs_and_the_thread_that_does_is_name
     again.world.produce(posts(3, 9))
     _until(again.world.done, again)
     assert {at: kind for at, kind in again.world.judged().items() if at in unbroken} == unbroken
+
+
+def test_queries_of_the_broker_wait_for_no_folder_that_hangs(tmp_path: Path) -> None:
+    answers = threading.Event()
+    made = replace(builder(settings_at(str(tmp_path))), background=DaemonExecutor("snapshot"))
+    made.background.submit(answers.wait)
+    clock = cast("ManualClock", made.clock)
+    sizes, settings = made.log_sizes(), JudgingSettings(made, clock)
+    clock.sleep(100.0)
+    deadline = time.monotonic() + _DEADLINE_S
+    while sizes.newest() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    settings.look(judges=False)
+    assert settings._query is not None
+    settings._query.exception(_DEADLINE_S)
+    answers.set()
 
 
 def test_a_process_that_cannot_restore_leaves_the_judging_to_another_one_and_says_why(

@@ -125,6 +125,7 @@ def _process(
         "one",
         emit=True,
         background=background or AtOnce(),
+        queries=Later(),
     )
     return made
 

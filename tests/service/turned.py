@@ -64,7 +64,14 @@ class Turned:
         broker = MemoryBroker(self.world.cluster, hook, self.clock)
         self.metrics = Metrics(self.clock)
         builder = Builder(
-            settings, scheme, self.clock, lambda _: broker, name, emit=True, background=background or Later()
+            settings,
+            scheme,
+            self.clock,
+            lambda _: broker,
+            name,
+            emit=True,
+            background=background or Later(),
+            queries=Later(),
         )
         self.index = IndexLoop(builder, self.clock, self.metrics)
         self.worker = WorkerLoop(builder, self.clock, self.metrics)
