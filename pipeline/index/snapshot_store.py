@@ -25,7 +25,7 @@ from typing import BinaryIO, NamedTuple, cast
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
-from twinsieve.pipeline.pieces.signing import SEAL_BYTES, Sealer
+from twinsieve.pipeline.pieces.signing import SEAL_BYTES, RefusedError, Sealer
 from twinsieve.pipeline.pieces.storage import PARTIAL, Storage, advice_on
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.pipeline.wire.chain import LINK_SIZE, UNKNOWN
@@ -259,9 +259,10 @@ class SnapshotStore:
             if partial.startswith("index-") and partial.endswith(PARTIAL):
                 self.storage.sweep(partial)
 
-    def named_files(self) -> set[str] | None:
-        """The files that the snapshots of all logs name; None if that is unknown, because the store does not
-        answer or a newer program wrote one of them. One that is damaged, or of an older format, names none.
+    def named_files(self) -> set[str] | UnreadableError:
+        """The files that the snapshots of all logs name; an error if that is unknown, because the store does
+        not answer, or a newer program or the owner of another key wrote one of them. One that is damaged and
+        not signed, or of an older format, names none.
 
         raises: StateError if the folder cannot be listed
         """
@@ -274,8 +275,8 @@ class SnapshotStore:
                 found = self._opened(name, stack)
             if isinstance(found, SnapshotReader):
                 named.update(file.name for file in found.files)
-            elif isinstance(found, _NewerError) or not found.lasting:
-                return None
+            elif isinstance(found, _NewerError | RefusedError) or not found.lasting:
+                return found
         return named
 
     def newest(self, log_id: bytes) -> tuple[bytes, list[StateFile]]:

@@ -298,7 +298,10 @@ class SnapshotWriter:
         stored = store.write(replace(snapshot, files=tuple(files)), self._moved)
         undeleted = stored.undeleted
         try:
-            journal.announced(files, store.named_files())
+            named = store.named_files()
+            journal.announced(files, None if isinstance(named, UnreadableError) else named)
+            if isinstance(named, UnreadableError) and named.lasting:
+                undeleted = named
         except Exception as error:  # noqa: BLE001 (stores raise what they like beside OSError)
             undeleted = error
         # Names of later ones count for nothing: the log behind this snapshot is needed whoever gave them.
@@ -336,6 +339,8 @@ def look_at(storage: Storage, journal: Journal) -> _Folder:
 
 
 def _left_over(storage: Storage, error: Exception) -> str:
+    if isinstance(error, UnreadableError):
+        return f"{error}; until then no file of an older snapshot is deleted, and they go on to take space"
     return (
         f"{storage.address}: files of older snapshots cannot be deleted ({storage.kind_of(error)}) and go on "
         f"to take space; {advice_on(error, 'fix permissions, or what the store says')}"

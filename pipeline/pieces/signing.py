@@ -22,6 +22,10 @@ SEAL_BYTES = 32
 _SUM_BYTES = 16
 
 
+class RefusedError(UnreadableError):
+    """No key that is accepted signed it. Whoever has another key may need it, and the files that it names."""
+
+
 class Hasher(Protocol):
     """A hash of all bytes that it was given so far; `digest` has 16 bytes."""
 
@@ -66,13 +70,13 @@ class Signing:
 
     def hashes_of(self, digest: str, name: str) -> Hashes:
         """For the checksums of a file with this digest in a manifest. name: of the file, for errors. raises:
-        UnreadableError if it is not accepted"""
+        RefusedError"""
         number, colon, _ = digest.rpartition(":")
         for key in self.keys:
             if number == _number(key):
                 return _keyed(key)
         if colon or not self.takes_unsigned:
-            raise UnreadableError(f"{name}: {_refusal(signed=bool(colon))}")
+            raise RefusedError(f"{name}: {_refusal(signed=bool(colon))}")
         return plain
 
     def sealer(self) -> Sealer:
@@ -83,7 +87,7 @@ class Signing:
         """A new hash with the key that signed a whole manifest.
 
         body: the manifest but for its end; end: the hash in it; name: of the manifest, for errors
-        raises: UnreadableError if no key that is accepted signed it
+        raises: RefusedError
         """
         keys = [*self.keys, b""]
         sealers = [_sealer(key) for key in keys]
@@ -94,7 +98,7 @@ class Signing:
             key for key, sealer in zip(keys, sealers, strict=True) if compare_digest(sealer.digest(), end)
         ]
         if not signed_by or (not signed_by[0] and not self.takes_unsigned):
-            raise UnreadableError(f"{name}: {_refusal(signed=not signed_by)}")
+            raise RefusedError(f"{name}: {_refusal(signed=not signed_by)}")
         return _sealer(signed_by[0])
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.index.test_snapshot_faults import LOG_ID, snapshot
-from tests.stored import storage_at
+from tests.memory.broker import ManualClock
+from tests.stored import journal_at, storage_at
+from tests.twins import AtOnce, HashSieve
 from twinsieve.pipeline.index.snapshot_store import SnapshotReader, SnapshotStore
+from twinsieve.pipeline.index.snapshot_writer import SnapshotWriter
+from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.service.build import state_storage
 from twinsieve.pipeline.settings.checks import cross_check
@@ -79,6 +85,37 @@ def test_names_that_a_stranger_gave_push_no_snapshot_out(tmp_path: Path) -> None
         (tmp_path / "t" / first.name.replace("01-", f"{at}-")[-len(first.name) :]).write_bytes(b"forged")
     store.write(snapshot(2))
     assert [at for at in store.kept_offsets(LOG_ID) if at < 900] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("keys", "other", "unsigned"),
+    [([NEW], [], False), ([NEW], [OLD], False), ([NEW], [OLD], True), ([], [NEW], False)],
+)
+def test_who_lacks_a_key_deletes_nothing_that_others_can_read(
+    tmp_path: Path, keys: list[str], other: list[str], unsigned: bool
+) -> None:
+    """In a rolling update some processes have the new key, and some do not have it yet."""
+    signing, stranger = store_with(tmp_path, *keys), store_with(tmp_path, *other, unsigned=unsigned)
+    name = "kept-1.piece"
+    made = signing.storage.create(name)
+    made.finish()
+    made.release()
+    digest = signing.storage.signing.told("0" * 32)
+    signing.write(replace(snapshot(1), files=(StateFile(name, Holds.KEPT, 0, digest, end=1),)))
+    journal, clock = journal_at(stranger.storage), ManualClock()
+    writer = SnapshotWriter(stranger, journal, (LOG_ID, bytes(16)), bytes(16), AtOnce(), clock, 0.0)
+
+    def stored() -> str | None:
+        writer.begin(IndexState(HashSieve()), 0)
+        done = writer.finished(wait=True)
+        assert done is not None
+        return done.undeleted
+
+    assert "until then no file of an older snapshot is deleted" in (stored() or "")
+    assert (tmp_path / "t" / name).exists()
+    Path(signing.write(snapshot(1)).name).unlink()
+    assert stored() is None
+    assert not (tmp_path / "t" / name).exists(), "nobody names it any more"
 
 
 def test_the_key_comes_from_a_file_and_a_short_one_is_a_problem(tmp_path: Path) -> None:
