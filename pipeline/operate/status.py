@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, Reader
 from twinsieve.pipeline.broker.records import (
@@ -186,7 +187,7 @@ def _standing_still(
     still = set(begins)
     deadline_s = clock.monotonic_s() + _OBSERVE_S
     while still and clock.monotonic_s() < deadline_s:
-        committed = admin.group_offsets(group, stable=False)
+        committed = read_recorded(admin, group, stable=False)
         still -= {at for at in still if at in committed and committed[at].offset > begins[at]}
         if still:
             clock.sleep(_POLL_S)

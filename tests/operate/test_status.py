@@ -145,6 +145,10 @@ def test_messages_that_wait_and_never_come_out_are_a_problem_and_others_are_not(
     assert problems() == [
         "in[1]: messages wait, and none came out within 10 s: the page /readyz and the log of the worker say why"
     ]
+    # What another program commits there did not come out.
+    offsets = world.cluster.group(Names("app").workers).offsets
+    offsets[Partition("in", 1)] = Committed(50)
+    assert [line.split(",")[0] for line in problems()] == ["in[1]: messages wait"]
     world.cluster.faults.unreadable.clear()
     world.settle()
     assert problems() == []
@@ -183,7 +187,9 @@ def test_the_command_ends_with_3_where_something_is_wrong(on_memory: MemoryClust
     assert "posts[0], posts[1]: messages wait, and none came out" in run("status", "--set", "app=t").out
     for number in range(2):
         place = Partition("posts", number)
-        on_memory.group(NAMES.workers).offsets[place] = Committed(on_memory.log(place).end)
+        end = on_memory.log(place).end
+        mark = Mark(on_memory.topics["posts"].topic_id, 0, end)
+        on_memory.group(NAMES.workers).offsets[place] = Committed(end, mark.text())
     assert run("status", "--set", "app=t").code == 0
     write(on_memory, Partition("posts", 0), 80)
     assert run("status", "--set", "app=t", "--max-waiting", "79").code == 3
