@@ -6,26 +6,19 @@ hangs, tries again, or has no partition.
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
-from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import BrokerError, Partition
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.operate.input_lag import InputLag, input_lags
 from twinsieve.pipeline.service.metrics import Metrics, Waiting
+from twinsieve.pipeline.service.watching import watching
 from twinsieve.pipeline.settings.model import Settings
 
-_log = logging.getLogger("twinsieve")
 _EVERY_S = 3.0
-_LONGEST_S = 12.0
-"""After a slow query the pause is ten times as long as the query took, up to this."""
-_FAILED = Pauses(first_s=_EVERY_S, longest_s=30.0)
-"""Pauses between queries that fail; each of these makes a new client."""
 _MOST_ARRIVALS = 64
 
 
@@ -63,23 +56,22 @@ class Arrivals:
 class InputWatch:
     """Sets the gauges of the input at each `look`."""
 
-    def __init__(self, settings: Settings, admin: Admin, clock: Clock, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, clock: Clock, metrics: Metrics) -> None:
         self._settings = settings
-        self._admin = admin
         self._clock = clock
         self._metrics = metrics
         self._arrivals: dict[Partition, Arrivals] = {}
         self._ends: dict[Partition, int] = {}
         self._begun: dict[Partition, int] = {}
 
-    def look(self) -> None:
+    def look(self, admin: Admin) -> None:
         """Query the broker and set the gauges. raises: BrokerError"""
-        lags = input_lags(self._settings, self._admin)
+        lags = input_lags(self._settings, admin)
         now_s = self._clock.monotonic_s()
         # While a partition has no leader, its end is at least what it was.
         self._ends = {at: self._ends.get(at, 0) if lag.end is None else lag.end for at, lag in lags.items()}
         unplaced = [at for at, lag in lags.items() if lag.committed is None]
-        begins = self._begins(unplaced, lags)
+        begins = self._begins(admin, unplaced, lags)
         waiting = {}
         for at, lag in lags.items():
             end, committed = self._ends[at], begins[at] if lag.committed is None else lag.committed
@@ -88,55 +80,26 @@ class InputWatch:
         self._arrivals = {at: self._arrivals[at] for at in lags}
         self._metrics.set_input(waiting, now_s)
 
-    def _begins(self, unplaced: list[Partition], lags: Mapping[Partition, InputLag]) -> dict[Partition, int]:
+    def _begins(
+        self, admin: Admin, unplaced: list[Partition], lags: Mapping[Partition, InputLag]
+    ) -> dict[Partition, int]:
         """Where partitions begin in which nothing is committed yet: a new app skips what is there, or not."""
         if self._settings.input.start == "latest":
             return {at: 0 if lags[at].recreated else self._ends[at] for at in unplaced}
-        self._begun |= self._admin.beginning_offsets([at for at in unplaced if lags[at].end is not None])
+        self._begun |= admin.beginning_offsets([at for at in unplaced if lags[at].end is not None])
         return {at: self._begun.get(at, self._ends[at]) for at in unplaced}
 
 
-@contextmanager
 def watching_input(
     settings: Settings, connect: Callable[[Settings], Broker], clock: Clock, metrics: Metrics
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Context manager: a thread looks at the input every few seconds."""
-    stop = threading.Event()
-    thread = threading.Thread(
-        target=_watch, args=(settings, connect, clock, metrics, stop), name="input-watch", daemon=True
+    watch = InputWatch(settings, clock, metrics)
+    return watching(
+        "input-watch",
+        watch.look,
+        lambda: connect(settings),
+        clock,
+        every_s=_EVERY_S,
+        problem="input: its gauges are out of date",
     )
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        # A request may hang; the process does not wait for it.
-        thread.join(1.0)
-
-
-def _watch(
-    settings: Settings,
-    connect: Callable[[Settings], Broker],
-    clock: Clock,
-    metrics: Metrics,
-    stop: threading.Event,
-) -> None:
-    refused, pause_s = "", 0.0
-    while not stop.is_set():
-        try:
-            broker = connect(settings)
-            with closing(broker), closing(broker.admin()) as admin:
-                watch = InputWatch(settings, admin, clock, metrics)
-                while not stop.is_set():
-                    began_s = clock.monotonic_s()
-                    watch.look()
-                    pause_s = 0.0
-                    took_s = clock.monotonic_s() - began_s
-                    stop.wait(min(_LONGEST_S, max(_EVERY_S, 10 * took_s)))
-        except BrokerError as error:
-            # The roles log that no broker answers. What waiting cannot mend is logged once.
-            if not error.retryable and str(error) != refused:
-                refused = str(error)
-                _log.warning("input: its gauges are out of date: %s", error)
-            pause_s = _FAILED.after(pause_s)
-            stop.wait(pause_s)

@@ -7,27 +7,26 @@ partition.
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from twinsieve.pipeline.broker.admin import Admin
-from twinsieve.pipeline.broker.ports import Broker
-from twinsieve.pipeline.broker.records import BrokerError, Partition
+from twinsieve.pipeline.broker.ports import Broker, Clock
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.operate.foreign_members import described, foreign_members
+from twinsieve.pipeline.service.watching import watching
 
 _log = logging.getLogger("twinsieve")
 _EVERY_S = 1.0
-_END_S = 1.0
 
 
 class ForeignMembers:
     """The foreign members of an app's groups, as seen last; read by other threads.
 
-    on_change: called with their number after each look
+    on_change: called with their number after each look; with None when it is not known any more
     """
 
-    def __init__(self, app: str, on_change: Callable[[int], None]) -> None:
+    def __init__(self, app: str, on_change: Callable[[int | None], None]) -> None:
         self._app = app
         self._on_change = on_change
         self._remark = ""
@@ -65,28 +64,25 @@ class ForeignMembers:
         self._remark = "; ".join(lines)
         self._on_change(len(lines))
 
+    def forget(self) -> None:
+        """Record that the members that are there now are not known."""
+        self._remark = ""
+        self._on_change(None)
 
-@contextmanager
-def watched_members(seen: ForeignMembers, connect: Callable[[], Broker]) -> Iterator[None]:
+
+def watched_members(
+    seen: ForeignMembers, connect: Callable[[], Broker], clock: Clock
+) -> AbstractContextManager[None]:
     """Context manager in which a thread looks for foreign members every few seconds.
 
     connect: makes a broker client
     """
-    stop = threading.Event()
-
-    def watch() -> None:
-        # Without an answer the thread looks again later: the roles say that no broker answers.
-        while not stop.wait(_EVERY_S):
-            with suppress(BrokerError), closing(connect()) as broker:
-                admin = broker.admin()
-                while not stop.is_set():
-                    seen.look(admin)
-                    stop.wait(_EVERY_S)
-
-    thread = threading.Thread(target=watch, name="foreign-members", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join(_END_S)
+    return watching(
+        "foreign-members",
+        seen.look,
+        connect,
+        clock,
+        every_s=_EVERY_S,
+        problem="run: cannot see whether other clients have joined the groups of the app",
+        on_failure=seen.forget,
+    )

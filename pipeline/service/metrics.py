@@ -198,10 +198,10 @@ class Metrics:
             "process has seen it; 0 where all came out. Of all partitions. Alert on minutes.",
             ["topic", "partition"],
         )
-        self.foreign_members = gauge(
+        self.foreign_members = optional(
             "twinsieve_foreign_members",
             "Members of this app's consumer groups that are not twinsieve; nothing of their partitions is "
-            "judged. Alert on any.",
+            "judged; no series while they are not known. Alert on any.",
         )
         self.foreign_offsets = counter(
             "twinsieve_foreign_offsets",
@@ -458,6 +458,10 @@ class Metrics:
         self.lag.set({labels[at]: each.lag for at, each in waiting.items()})
         self.input_end.set({labels[at]: each.end for at, each in waiting.items()})
         self.oldest_waiting.set({labels[at]: partial(age, each.since_s) for at, each in waiting.items()})
+
+    def set_foreign_members(self, count: int | None) -> None:
+        """Set the number of foreign members of the app's groups; None: unknown."""
+        self.foreign_members.set({} if count is None else {(): count})
 
     def _is_answered(self, role: str) -> bool:
         return role not in self._answered or self._answered[role]()

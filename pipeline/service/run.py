@@ -115,9 +115,9 @@ def run_service(
         slot, background = stack.enter_context(process(settings, member))
         figures.member = slot
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
-        foreign = ForeignMembers(settings.app, metrics.foreign_members.set)
+        foreign = ForeignMembers(settings.app, metrics.set_foreign_members)
         status.foreign = foreign
-        stack.enter_context(watched_members(foreign, lambda: connect(settings)))
+        stack.enter_context(watched_members(foreign, lambda: connect(settings), clock))
         scheme = make_scheme(settings)
         has_text = threading.Event()
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.service.scraped import Series, series
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.names import Names
-from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
+from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition
 from twinsieve.pipeline.service.input_watch import Arrivals, InputWatch
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.settings.model import Settings
@@ -30,7 +31,8 @@ class Watched:
         self.cluster.create(NewTopic("posts", 2))
         self.metrics = Metrics(self.clock)
         settings = Settings.model_validate({"input": source})
-        self.watch = InputWatch(settings, MemoryBroker(self.cluster).admin(), self.clock, self.metrics)
+        self.watch = InputWatch(settings, self.clock, self.metrics)
+        self.admin = MemoryBroker(self.cluster).admin()
 
     def write(self, at: Partition, count: int) -> None:
         messages = Messages()
@@ -39,11 +41,12 @@ class Watched:
         self.cluster.write(at, messages)
 
     def commit(self, at: Partition, offset: int) -> None:
-        self.cluster.group(_GROUP).offsets[at] = Committed(offset)
+        mark = Mark(self.cluster.topics[at.topic].topic_id, 0, offset)
+        self.cluster.group(_GROUP).offsets[at] = mark.committed()
 
     def look(self, after_s: float = 0.0) -> dict[str, Series]:
         self.clock.sleep(after_s)
-        self.watch.look()
+        self.watch.look(self.admin)
         return self.page()
 
     def page(self) -> dict[str, Series]:

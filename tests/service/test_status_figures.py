@@ -194,12 +194,12 @@ def _fill(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     for gauge in (
         *(metrics.pending_bytes, metrics.unanswered, metrics.window_messages),
         *(metrics.pushed_out, metrics.window_capacity, metrics.sieve_bytes, metrics.mapped_bytes),
-        *(metrics.segments, metrics.waiting_segments, metrics.foreign_members),
+        *(metrics.segments, metrics.waiting_segments),
     ):
         gauge.set(next(numbers))
     for optional in (
         *(metrics.restore_bytes, metrics.restored_bytes, metrics.log_lag, metrics.behind),
-        *(metrics.window_seconds, metrics.snapshot_age, metrics.snapshot_stored),
+        *(metrics.window_seconds, metrics.snapshot_age, metrics.snapshot_stored, metrics.foreign_members),
         *(metrics.snapshot_seconds, metrics.snapshot_pause, metrics.snapshot_files, metrics.stored_bytes),
     ):
         optional.set({(): next(numbers) + 0.5})

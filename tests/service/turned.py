@@ -76,8 +76,8 @@ class Turned:
         self.index = IndexLoop(builder, self.clock, self.metrics)
         self.worker = WorkerLoop(builder, self.clock, self.metrics)
         self.loops: list[Loop] = [self.worker, self.index]
-        admin = MemoryBroker(self.world.cluster, no_hook, self.clock).admin()
-        self._input = InputWatch(settings, admin, self.clock, self.metrics)
+        self._admin = MemoryBroker(self.world.cluster, no_hook, self.clock).admin()
+        self._input = InputWatch(settings, self.clock, self.metrics)
         self._look_s = 0.0
         self._stops = {loop: _Stop(self.clock) for loop in self.loops}
         for loop, stop in self._stops.items():
@@ -88,7 +88,7 @@ class Turned:
             if self.clock.monotonic_s() >= self._look_s:
                 self._look_s = self.clock.monotonic_s() + _LOOK_S
                 with suppress(BrokerError):
-                    self._input.look()
+                    self._input.look(self._admin)
             for loop in self.loops:
                 if not self._stops[loop].is_pausing:
                     loop._turn()
