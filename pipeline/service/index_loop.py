@@ -86,6 +86,11 @@ class IndexLoop(Loop):
         """Whether it waits to restore from a snapshot; until then it is no member of its group."""
         return self._is_restoring and self._builder.calls.oldest() is not None
 
+    @property
+    def hangs_in_folder(self) -> bool:
+        """Whether it waits for a mounted folder that hangs. The process does not end because of that."""
+        return self.waits_for_store and self._builder.has_folder and self._builder.calls.hung() is not None
+
     def log_silence(self) -> None:
         """Log once that brokers stopped answering, or that the folder of the snapshots hangs, and when it no
         longer does."""

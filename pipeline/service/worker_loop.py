@@ -76,12 +76,13 @@ class WorkerLoop(Loop):
     def _ask_to_join(self) -> bool:
         """Whether to join the group. A worker that cannot work joins only if it takes no partition from
         another one. It cannot work while the index of its process is not restored, because the process may
-        still end; nor for `_ASIDE_S` after the index did not understand it.
+        still end (but not while the index waits for a folder that hangs); nor for `_ASIDE_S` after the index
+        did not understand it.
 
         raises: BrokerError
         """
         index, now_s = self._index, self._clock.monotonic_s()
-        if now_s >= self._aside_until_s and (index is None or index.is_restored):
+        if now_s >= self._aside_until_s and (index is None or index.is_restored or index.hangs_in_folder):
             self._may_join, self._why_aside = True, ""
         elif now_s >= self._ask_s:
             self._ask_s = now_s + _ASK_S
