@@ -63,7 +63,8 @@ class IndexLoop(Loop):
 
     @property
     def _works_alone(self) -> bool:
-        return self._is_offline or self._is_aside or (self._index is not None and self._index.judges)
+        index = self._index
+        return self._is_offline or self._is_aside or (index is not None and index.judges)
 
     @property
     def _is_aside(self) -> bool:
@@ -77,9 +78,8 @@ class IndexLoop(Loop):
     def is_restored(self) -> bool:
         """Whether the index of this process has been restored and has joined its group, or has left it for a
         while."""
-        return self._is_aside or (
-            self._index is not None and self._index.phase.now is not IndexPhase.RESTORING
-        )
+        index = self._index
+        return self._is_aside or (index is not None and index.phase.now is not IndexPhase.RESTORING)
 
     @property
     def waits_for_store(self) -> bool:
@@ -122,18 +122,22 @@ class IndexLoop(Loop):
 
     @property
     def _own_remark(self) -> str:
-        if self._aside_until_s is not None:
-            left_s = max(0.0, self._aside_until_s - self._clock.monotonic_s())
+        # Other threads read this, so the role may go away between two lines.
+        index, until_s = self._index, self._aside_until_s
+        if until_s is not None:
+            left_s = max(0.0, until_s - self._clock.monotonic_s())
             return f"left its group, tries again in {left_s:.0f} s: {self._why_aside}"
-        behind_s = self._index.behind_s if self._index is not None and self._index.live else 0.0
+        is_live = index is not None and index.live
+        behind_s = index.behind_s if index is not None and is_live else 0.0
         behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
-        other = self._index.other_settings.remark if self._index is not None and self._index.live else ""
+        other = index.other_settings.remark if index is not None and is_live else ""
         return "; ".join(filter(None, (behind, other)))
 
     @property
     def stands_by(self) -> bool:
         """Whether another process judges, as far as the index of this process knows."""
-        return self._index is not None and self._index.phase.now is IndexPhase.STANDBY
+        index = self._index
+        return index is not None and index.phase.now is IndexPhase.STANDBY
 
     @property
     def why_not_ready(self) -> str:

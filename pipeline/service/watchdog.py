@@ -69,6 +69,8 @@ class Watchdog:
         self._looked_s = clock.monotonic_s()
         self._ends_in_s: float | None = None
         self._told: dict[str, object] = {}
+        self._untold = ""
+        """The last error that kept it from telling systemd the state; it is logged once."""
         self._watched_s, self._extended_s = 0.0, _EXTEND_EVERY_S
         """Seconds since the last WATCHDOG and EXTEND_TIMEOUT_USEC."""
         self._closed = threading.Event()
@@ -116,7 +118,12 @@ class Watchdog:
                 self._ends_in_s = _LEAVE_S
                 self._stop.set()
                 return
-        self._tell(passed_s)
+        try:
+            self._tell(passed_s)
+        except Exception as error:  # noqa: BLE001 - nobody but this thread sees a role that hangs
+            if repr(error) != self._untold:
+                self._untold = repr(error)
+                _log.exception("run: cannot tell the state of this process: %s", printable(repr(error)))
 
     def _tell(self, passed_s: float) -> None:
         supervisor, why = self._supervisor, self._why_not_ready()

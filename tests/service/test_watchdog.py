@@ -35,7 +35,7 @@ class Hanging(Loop):
     def _set_gauges(self) -> None: ...
     def _query_lag(self) -> None: ...
     def _finish(self) -> None: ...
-    def _give_up(self) -> None: ...
+    def _give_up(self, *, leaves: bool = False) -> None: ...
 
 
 class Watched:
@@ -84,6 +84,20 @@ def test_a_role_that_hangs_ends_its_process_after_the_others_could_leave(
     assert not watched.ended
     watched.look(30)
     assert watched.ended[0] == 1
+
+
+def test_a_text_that_cannot_be_made_stops_no_watchdog(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails() -> str:
+        raise AttributeError("another thread has just taken the role away")
+
+    watched.dog = Watchdog(watched.stop, watched.clock, fails, end=watched.ended.append)
+    watched.dog.watch([watched.loop])
+    watched.hang()
+    watched.look(310)
+    assert watched.stop.is_set()
+    assert len([line for line in caplog.messages if "state of this process" in line]) == 1, "told once"
 
 
 def test_a_process_that_was_stopped_or_suspended_does_not_hang(watched: Watched) -> None:
