@@ -94,6 +94,7 @@ class Loop(ABC):
     """Runs one role in a thread. `run` returns after `stop`, or raises the error that ends the process.
 
     error: the error that ended the loop; set before the loop closes its clients, because closing may hang
+    has_hung: whether it made no progress for so long that its process ends; the watchdog sets it
     thread: identifier of the thread that runs it; None before and afterwards
     turned_s: time of its last progress: it began a round, ended a step, or read or wrote a part of a
         snapshot. Rounds count even if no broker answers
@@ -125,6 +126,7 @@ class Loop(ABC):
         """The error of the last step; empty if the step succeeded."""
         self.error: BaseException | None = None
         self.thread: int | None = None
+        self.has_hung = False
 
     def stop(self) -> None:
         """Make `run` finish the open work and return. Called by another thread."""
@@ -134,6 +136,11 @@ class Loop(ABC):
     def alive(self) -> bool:
         """Whether the role made progress in the last `alive_s` seconds."""
         return self._clock.monotonic_s() - self.turned_s < self.alive_s
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the role will do no more work, because it failed or hangs."""
+        return self.error is not None or self.has_hung
 
     @property
     def is_member(self) -> bool:

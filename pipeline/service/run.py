@@ -45,6 +45,8 @@ _log = logging.getLogger("twinsieve")
 _END_S = 30.0
 _SNAPSHOT_S = 600.0
 _START_S = 2.0
+_JOIN_S = 0.2
+"""While it waits for a role to end, it looks this often whether the role hangs."""
 
 Role = Literal["worker", "index", "both"]
 
@@ -261,12 +263,18 @@ def drive(
     start_s: limit for a role that is still starting. It may be waiting for a silent broker or reading a large
         snapshot, and has no open work
     tick: called a few times a second
-    raises: BrokerError if a role does not end in time
+    raises: BrokerError if a role does not end in time, or hangs; nothing waits for a role that hangs
     """
     running = {loop: _started(loop) for loop in [*workers, *indexes]}
 
     def failed() -> bool:
-        return any(loop.error is not None for loop in running)
+        return any(loop.is_lost for loop in running)
+
+    def join(loop: Loop, until_s: float) -> bool:
+        """Whether the role ended before this time; returns sooner if it hangs."""
+        while running[loop].is_alive() and not loop.has_hung and time.monotonic() < until_s:
+            running[loop].join(min(_JOIN_S, max(0.0, until_s - time.monotonic())))
+        return not running[loop].is_alive()
 
     while all(thread.is_alive() for thread in running.values()) and not failed():
         if stop.wait(0.2):
@@ -282,19 +290,21 @@ def drive(
         limit_s = min(limit_s, end_s) if failed() else limit_s
         began_s = time.monotonic()
         for loop in group:
-            running[loop].join(max(0.0, began_s + min(limit_s, start_s) - time.monotonic()))
+            if join(loop, began_s + min(limit_s, start_s)) or loop.has_hung:
+                continue
             is_started = loop.error is not None or loop.phase.now is not LoopPhase.STARTING
             is_started |= failed() and loop.is_member  # give it the time to leave its group
-            if running[loop].is_alive() and (loop.waits_for_store or not is_started):
+            if loop.waits_for_store or not is_started:
                 _log.info("%s: was still starting, so the process ends without waiting for it", loop.name)
                 continue
-            running[loop].join(max(0.0, began_s + limit_s - time.monotonic()))
-            if running[loop].is_alive():
+            if not join(loop, began_s + limit_s) and not loop.has_hung:
                 late.append(f"{loop.name}: does not end within {limit_s:g} s")
                 _log.error("%s, so the process ends without waiting for it; nothing is lost", late[-1])
     for loop in running:
         if loop.error is not None:
             raise loop.error
+    # Also if it has ended after all: the watchdog has said that the process ends.
+    late += [f"{loop.name}: hangs" for loop in running if loop.has_hung]
     if late:
         problem = f"{', '.join(late)}: a client hangs; nothing is lost; start the process again"
         raise BrokerError(problem, retryable=True)

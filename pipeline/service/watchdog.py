@@ -35,9 +35,9 @@ _EXTEND_EVERY_S = 20.0
 class Watchdog:
     """A thread that looks at the roles of a process once a second, from `start` to `close`.
 
-    If a role hangs, it logs where, sets `stop`, so that the other roles finish and leave their groups, and
-    ends the process after `_LEAVE_S` seconds. Whatever hangs cannot be ended otherwise, and a kill at any
-    moment loses nothing.
+    If a role hangs, it logs where, sets the role's `has_hung` and `stop`, so that the other roles finish and
+    leave their groups, and ends the process after `_LEAVE_S` seconds. Whatever hangs cannot be ended
+    otherwise, and a kill at any moment loses nothing.
 
     The time without progress is the sum of the times between two looks, each counted as at most twice
     `_LOOK_S`. So a process that is stopped (SIGSTOP, a debugger, a suspended machine), or gets too little CPU
@@ -116,6 +116,7 @@ class Watchdog:
                     *(loop.name, silent_s, where(loop.thread)),
                 )
                 self._ends_in_s = _LEAVE_S
+                loop.has_hung = True
                 self._stop.set()
                 return
         try:

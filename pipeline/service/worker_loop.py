@@ -35,8 +35,8 @@ _CHECKS = 4
 class WorkerLoop(Loop):
     """Runs a worker.
 
-    index: the loop of the index in the same process, or None. If that loop has failed, a stop does not wait
-        for more answers
+    index: the loop of the index in the same process, or None. If that loop has failed or hangs, a stop
+        does not wait for more answers
     """
 
     def __init__(
@@ -181,8 +181,8 @@ class WorkerLoop(Loop):
                 self._count(emission)
                 if worker.idle:
                     return
-                if self._index is not None and self._index.error is not None and not emission.kinds:
-                    break  # the failed index answers no more blocks, and all answered messages are emitted
+                if self._index is not None and self._index.is_lost and not emission.kinds:
+                    break  # the index answers no more blocks, and all answered messages are emitted
         except BrokerError as error:
             _log.warning(
                 "worker: stopped before it could report its last emitted offsets to the index (%s); "

@@ -9,7 +9,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
-from twinsieve.pipeline.service.loop import Loop
+from twinsieve.pipeline.service.loop import Loop, LoopPhase
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import drive
 
@@ -86,6 +86,43 @@ def test_a_clean_stop_ends_with_an_error_though_a_role_hangs(
     assert said.value.retryable, "a new start helps"
     assert f"{hanging}: does not end within 0.2 s, so the process ends without waiting for it" in caplog.text
     role.let_go.set()
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("hanging", ["worker", "index"])
+def test_the_other_role_leaves_at_once_if_the_watchdog_has_found_that_one_hangs(
+    hanging: str, *, begun: bool
+) -> None:
+    """The watchdog ends the process soon, with an error, also if the role hangs at its start."""
+    roles = {name: _Role(name, None, begun=begun or name != hanging) for name in ("worker", "index")}
+    other = next(role for name, role in roles.items() if name != hanging)
+    other.let_go.set()
+    stop = threading.Event()
+    roles[hanging].has_hung = True
+    stop.set()
+    with pytest.raises(BrokerError, match=f"{hanging}: hangs") as said:
+        drive([roles["worker"]], [roles["index"]], stop, 5.0, 5.0, 5.0)
+    assert said.value.exit_code == 1
+    assert other.phase.now is LoopPhase.STOPPING
+    assert other.thread is None
+    roles[hanging].let_go.set()
+
+
+def test_a_stop_notices_that_the_role_that_it_waits_for_hangs() -> None:
+    role = _Role("index", None)
+    noticed = threading.Timer(0.3, setattr, (role, "has_hung", True))
+    noticed.start()
+    with pytest.raises(BrokerError, match="index: hangs"):
+        _stop(role, 5.0, 5.0)
+    role.let_go.set()
+
+
+def test_a_process_ends_with_an_error_though_the_role_that_hung_ends_after_all() -> None:
+    role = _Role("worker", None)
+    role.has_hung = True
+    role.let_go.set()
+    with pytest.raises(BrokerError, match="worker: hangs"):
+        _stop(role, 5.0, 5.0)
 
 
 def test_a_clean_stop_waits_for_a_role_that_takes_its_time() -> None:
