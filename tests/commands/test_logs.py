@@ -267,3 +267,12 @@ def test_nothing_stands_beside_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said[0]["msg"] == "thread beside: RuntimeError: in a thread"
     assert said[1]["msg"].endswith("RuntimeError: in a destructor")
     assert "old call" in said[2]["msg"]
+
+
+def test_a_stderr_that_takes_only_text_gets_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    log_to_stderr(_settings(), "weibo")
+    logging.getLogger("twinsieve").warning("Grüße, 武汉")
+    flush_log()
+    assert [read_line(line)["msg"] for line in stderr.getvalue().splitlines()] == ["Grüße, 武汉"]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from click.exceptions import Exit
 
@@ -81,16 +81,34 @@ def _for_this_log(record: logging.LogRecord) -> bool:
     return ours or record.levelno >= logging.WARNING
 
 
+class _TextOnly:
+    """A text stream that has no stream of bytes beneath it, as one."""
+
+    def __init__(self, stream: TextIO, encoding: str) -> None:
+        self._stream = stream
+        self._encoding = encoding
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def write(self, data: bytes) -> int:
+        self._stream.write(data.decode(self._encoding))
+        self._stream.flush()
+        return len(data)
+
+
 def log_to_stderr(settings: Settings, app: str) -> None:
     """Write log records to stderr, under `log.level` and `log.format` of the settings. No caller waits for
     the reader of stderr.
 
     app: name of the app in each record
     """
-    encoding = (sys.stderr.encoding or "").lower().replace("-", "")
-    stream = sys.stderr.buffer
-    handler = StreamLog(getattr(stream, "raw", stream), sys.stderr.encoding)
-    handler.setFormatter(LineFormatter(settings.log.format, app, any_text=encoding == "utf8"))
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    # A Python caller may have replaced sys.stderr by a stream that has only text.
+    stream = getattr(sys.stderr, "buffer", None) or _TextOnly(sys.stderr, encoding)
+    handler = StreamLog(getattr(stream, "raw", stream), encoding)
+    any_text = encoding.lower().replace("-", "") == "utf8"
+    handler.setFormatter(LineFormatter(settings.log.format, app, any_text=any_text))
     handler.addFilter(_for_this_log)
     level = logging.getLevelNamesMapping()[settings.log.level.upper()]
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[handler], force=True)
