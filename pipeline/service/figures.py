@@ -85,15 +85,15 @@ class StatusFigures:
     def now(self) -> Figures:
         """All figures."""
         metrics = self._metrics
-        app, role, version, scheme = next(iter(series(metrics.info)), (None, None, None, None))
+        info = next((sample.labels for family in metrics.info.collect() for sample in family.samples), {})
         why_not = self._why_not_ready()
         return {
             "time_s": self._clock.now_ms() / 1000,
-            "app": app,
-            "role": role,
+            "app": info.get("app"),
+            "role": info.get("role"),
             "member": self.member,
-            "version": version,
-            "scheme": scheme or None,
+            "version": info.get("version"),
+            "scheme": info.get("scheme") or None,
             "process": {
                 "phase": _state(metrics.process),
                 "ready": not why_not,
@@ -118,7 +118,7 @@ class StatusFigures:
                 "sieve_bytes": _one(metrics.sieve_bytes),
                 "mapped_bytes": _one(metrics.mapped_bytes),
                 "pending_bytes": _one(metrics.pending_bytes),
-                "worst_bytes": self._worst(len(series(metrics.pending)), role or "both"),
+                "worst_bytes": self._worst(len(series(metrics.pending)), info.get("role", "both")),
             },
             "snapshot": {
                 "age_s": _one(metrics.snapshot_age),
