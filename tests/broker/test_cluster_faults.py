@@ -257,9 +257,12 @@ def test_a_process_that_stalls_in_a_transaction_is_timed_out_and_not_fenced(
 ) -> None:
     log, _ = harmed.topic()
     broker, name = harmed.broker(), fresh("tx")
+    membership = assigned(broker.group_consumer(fresh("g"), [log.topic]), 2).membership
     transactor = broker.transactor(name)
     transactor.begin()
     transactor.send(log.topic, log.number, messages([b"never"]))
+    # A client may keep the messages until here.
+    transactor.send_offsets({log: Committed(0)}, membership)
     reader, admin = broker.reader(), broker.admin()
     until(lambda: admin.end_offsets([log])[log] > 0)
 
