@@ -407,7 +407,7 @@ class KafkaSettings(Section):
         8 << 20, "largest message to write, and room for each partition in a fetch"
     )
     max_unpacked_bytes: SizeBytes = setting(
-        64 << 20, "most that one compressed batch may unpack to when read; beyond, a stop"
+        64 << 20, "most that one compressed batch may unpack to when read; beyond, it counts as unreadable"
     )
     pending_messages: Annotated[Whole, Field(ge=1, le=10_000_000)] = setting(
         50_000, "originals that wait for their answer, a partition; then it pauses"
