@@ -219,9 +219,11 @@ def process(settings: Settings, member: str | None) -> Iterator[tuple[str, Execu
     """Context manager with the name of this process and the executor that writes its snapshots. Its end does
     not wait for a snapshot, because the folder may hang."""
     slot = slot_of(settings, member)
+    background = DaemonExecutor("snapshot")
     try:
-        yield slot.name, DaemonExecutor("snapshot")
+        yield slot.name, background
     finally:
+        background.shutdown(wait=False)
         slot.release()
 
 
