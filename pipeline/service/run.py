@@ -159,6 +159,7 @@ def run_service(
             on_emitted=watch.drops.take if watch.drops is not None else None,
             who_had=foreign.who_had,
         )
+        stack.callback(builder.queries.shutdown, wait=False)
         index = IndexLoop(builder, clock, metrics) if role != "worker" else None
         if index is not None:
             metrics.snapshot_every.set({(): settings.state.snapshot_every_ms / 1000})

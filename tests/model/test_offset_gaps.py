@@ -27,7 +27,7 @@ class Gapped(PartitionLog):
     def end(self) -> int:
         return self._offset(len(self.entries))
 
-    def read(self, records: Records, position: int, most: int, before: int | None = None) -> int:  # noqa: ARG002
+    def read(self, records: Records, position: int, most: int, before: int | None = None) -> int:
         plain, came = PartitionLog(), Records(records.partition)
         plain.entries = self.entries
         place = position if position <= _BEFORE else max(_BEFORE, position - self._gap)
