@@ -67,7 +67,16 @@ class Names:
     def is_own(self, group: str, member: str | None) -> bool:
         """Whether a member of one of the `run_groups` is a process of twinsieve, by its name."""
         job = {self.workers: "worker", self.index: "index"}.get(group)
-        return job is not None and member is not None and member.endswith(self.member("", job))
+        return job is not None and self.does(job, member)
+
+    @staticmethod
+    def does(job: str, member: str | None) -> bool:
+        """Whether a member of a group is a process of twinsieve in this role, by its name.
+
+        >>> Names.does("worker", "host1-worker"), Names.does("worker", "host1-index")
+        (True, False)
+        """
+        return member is not None and member.endswith(Names.member("", job))
 
     @property
     def seed(self) -> str:

@@ -30,6 +30,7 @@ from typing import NamedTuple
 from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock, GroupConsumer, Hook, no_hook
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -241,7 +242,7 @@ class Index:
         return self.phase.now in (IndexPhase.LIVE, IndexPhase.CATCHING_UP)
 
     def step_aside(self) -> bool:
-        """Leave the group if it has another member, which then gets the log; returns whether it left.
+        """Leave the group if another index is in it, which then gets the log; returns whether it left.
 
         After leaving, only `abandon` may be called. An index that is alone stays, because no other index
         would judge.
@@ -249,9 +250,10 @@ class Index:
         if self._consumer is None:
             return False
         try:
-            others = len(self._admin.members(self._config.group)) > 1
+            members = self._admin.members(self._config.group).values()
         except BrokerError:
             return False
+        others = any(Names.does("index", one.name) and one.name != self._config.member for one in members)
         if others:
             self._consumer.leave()
         return others

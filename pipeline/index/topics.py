@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.broker.redriven import held_by, input_id, read_redriven
@@ -163,7 +164,8 @@ class InputTopics:
     def _unread(self, names: Mapping[int, str], now_s: float) -> set[int]:
         """Numbers of the given topics, which exist, that no worker has read for `unread_s`."""
         members = self._answer(lambda: self._admin.members(self._config.workers)) if names else None
-        read = {partition.topic for member in (members or {}).values() for partition in member.partitions}
+        workers = [one for one in (members or {}).values() if Names.does("worker", one.name)]
+        read = {partition.topic for worker in workers for partition in worker.partitions}
         redriven = {number for number, name in names.items() if self._is_redriven(name)}
         # If no member has any partition, a rebalance is in progress or no worker runs. That does not show
         # that a topic is not read.

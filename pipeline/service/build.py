@@ -196,11 +196,12 @@ class Builder:
         return worker
 
     def other_workers(self) -> set[str]:
-        """Names of the other members of the worker's group. raises: BrokerError"""
+        """Names of the other workers in the worker's group. raises: BrokerError"""
         config = self.worker_config()
         with closing(self.connect(self.settings)) as broker:
             members = broker.admin().members(config.group).values()
-        return {member.name or "" for member in members} - {config.member or ""}
+        workers = {one.name for one in members if one.name and Names.does(self.job, one.name)}
+        return workers - {config.member}
 
     def log_sizes(self) -> LogSizes:
         """An object that queries the sizes of this app's internal topics."""

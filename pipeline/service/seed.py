@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from twinsieve.pipeline.broker.admin import Admin
+from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.mark import moved, name_topic
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
@@ -151,7 +152,7 @@ class SeedWatch:
         raises: BrokerError if the app has gone live, or if no broker answers
         """
         live = Names(self.app).workers
-        if self.admin.group_offsets(live):
+        if read_recorded(self.admin, live):
             raise BrokerError(
                 f"app {self.app} was started by `run` during its seed (group {live} has offsets), so the "
                 "seed ends: its older messages must not follow newer ones; nothing is lost, the windows hold "
@@ -211,7 +212,7 @@ def seed_range(
         info = admin.topics([topic])[topic]
         if info is None:
             raise BrokerError(f"--topic {topic}: there is no such topic", retryable=False)
-        if admin.group_offsets(Names(settings.app).workers):
+        if read_recorded(admin, Names(settings.app).workers):
             raise BrokerError(
                 f"app {settings.app} was already started by `run` (group {Names(settings.app).workers} has "
                 "offsets), and older messages must not follow newer ones; seed a new app before its first "

@@ -119,10 +119,10 @@ class WorkerLoop(Loop):
             self._leave_to_others(worker)
 
     def _leave_to_others(self, worker: Worker) -> None:
-        """Leave the group for a while, if it has other members. If the index does not understand them either,
-        they leave too, and the last one stays. raises: BrokerError"""
+        """Leave the group for a while, if other workers are in it. If the index does not understand them
+        either, they leave too, and the last one stays. raises: BrokerError"""
         self._why_aside, worker.not_understood = worker.not_understood, ""
-        if len(worker.members()) < 2:
+        if not self._builder.other_workers():
             return
         _log.warning(
             "worker: leaves its group for %.0f s, so that other members get its partitions (%s)",

@@ -59,6 +59,18 @@ def given_up(world: World) -> Counter[GivenUp]:
     return sum((each.index.given_up for each in world.processes if each.index is not None), Counter())
 
 
+def test_a_stranger_in_the_group_reads_nothing_for_the_app() -> None:
+    world = judged_not_emitted()
+    leave_out(world, "left out")
+    world.start("a", worker_config=ONE)
+    world.cluster.group(GROUP).join(("in2",), None, 1e9)
+    pass_time(world, LONG_S)
+    world.produce("in", 0, [b"x"])
+    world.settle()
+    assert given_up(world) == {GivenUp.GONE: 2}
+    assert out(world) == [b"first", b"x"]
+
+
 @pytest.mark.parametrize("how", ["deleted", "left out"])
 @pytest.mark.parametrize("restores", ["no", "from the log", "from a snapshot"])
 def test_copies_of_what_never_came_out_come_out(how: str, restores: str, tmp_path: Path) -> None:

@@ -75,3 +75,15 @@ def test_it_comes_back_at_once_where_no_other_worker_is_left(upgrade: _Upgrade) 
     upgrade.run(seconds=12.0)
     assert upgrade.members == {"newer-worker"}
     assert upgrade.world.done()
+
+
+def test_a_stranger_in_the_group_is_no_worker_that_gets_its_partitions(upgrade: _Upgrade) -> None:
+    upgrade.run(seconds=5.0)
+    upgrade.world.cluster.group(GROUP).join(("nothing",), None, 1e9)
+    upgrade.world.produce(posts(1, 20))
+    for _ in range(20):
+        upgrade.run(seconds=1.0)
+        assert upgrade.members == {"newer-worker", None}, "it stays: no other worker is there"
+    upgrade.is_upgraded = True
+    upgrade.run(seconds=20.0)
+    assert upgrade.world.done()

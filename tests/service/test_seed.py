@@ -12,6 +12,7 @@ from tests.memory.clients import MemoryAdmin
 from tests.service.running import Service, came_out, wait_for
 from tests.service.stepped import unlike
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import BrokerError, Committed, GroupMember, Messages, Partition
@@ -70,6 +71,11 @@ def seed(settings: Settings, cluster: MemoryCluster, **more: object) -> SeedResu
         return MemoryBroker(cluster)
 
     return run_seed(settings, "posts.unique", member="one", **{"connect": connect, **more})  # type: ignore[arg-type]
+
+
+def begun(cluster: MemoryCluster) -> Committed:
+    """What a worker commits before it begins with the topic."""
+    return Mark(cluster.topics["posts"].topic_id, 0, 0, fresh=True).committed()
 
 
 def run_on_input(settings: Settings, cluster: MemoryCluster) -> None:
@@ -158,7 +164,7 @@ def test_a_seed_that_is_stopped_says_so(settings: Settings, cluster: MemoryClust
 
 
 def test_a_live_app_is_not_seeded(settings: Settings, cluster: MemoryCluster) -> None:
-    cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = Committed(0)
+    cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = begun(cluster)
     with pytest.raises(
         BrokerError, match=r"was already started by `run` .*seed a new app before its first run"
     ):
@@ -244,6 +250,13 @@ def test_a_run_that_cannot_tell_whether_it_is_seeded_starts_and_says_so(
     )
 
 
+def test_offsets_that_a_stranger_left_in_the_group_of_the_workers_do_not_refuse_a_seed(
+    settings: Settings, cluster: MemoryCluster
+) -> None:
+    cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = Committed(0)
+    assert seed(settings, cluster).finished
+
+
 def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryCluster) -> None:
     ended: list[BrokerError] = []
 
@@ -257,7 +270,7 @@ def test_a_seed_ends_when_its_app_goes_live(settings: Settings, cluster: MemoryC
     thread.start()
     group = Names("t").seed
     wait_for(lambda: group in cluster.groups and bool(cluster.groups[group].members), "the seed has joined")
-    cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = Committed(0)
+    cluster.group(Names("t").workers).offsets[Partition("posts", 0)] = begun(cluster)
     thread.join(60)
     assert not thread.is_alive()
     assert str(ended[0]).startswith(

@@ -134,11 +134,15 @@ def test_two_with_the_same_fault_do_not_pass_the_role_round(three: Three) -> Non
     assert run(made, 20.0, worker.world.done)
 
 
-def test_who_is_alone_stays(tmp_path: Path, scheme: Scheme) -> None:
+@pytest.mark.parametrize("stranger", [False, True])
+def test_who_is_alone_stays(stranger: bool, tmp_path: Path, scheme: Scheme) -> None:
+    """A consumer that joins the group judges nothing, so it does not count as an index."""
     fault = Faulty()
     alone = Turned(base(str(tmp_path)), scheme, hook=fault)
     alone.run(5.0)
     fault.on = True
+    if stranger:
+        alone.world.cluster.group(GROUP).join(("nothing",), None, 1e9)
     alone.world.produce(posts(1, 20))
     alone.run(120.0)
     assert asides(alone) == 0
