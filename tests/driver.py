@@ -334,11 +334,11 @@ class World:
 
     def move_offset(self, partition: Partition, offset: int) -> None:
         """As `twinsieve reset` does: the offset moves, the mark stays."""
-        offsets = self.cluster.group(GROUP).offsets
+        offsets, records = (self.cluster.group(name).offsets for name in (GROUP, Names.emitted(GROUP)))
         topic_id = self.cluster.topics[partition.topic].topic_id
         self.history.move(partition, offset)
-        record = self.cluster.group(Names.emitted(GROUP)).offsets.get(partition)
-        offsets[partition] = moved(on_record(offsets.get(partition), record), topic_id, offset)
+        own = on_record(offsets.get(partition), records.get(partition))
+        offsets[partition] = records[partition] = moved(own, topic_id, offset)
 
     def start(self, slot: str, **settings: object) -> Process:
         process = Process(self, slot, **settings)  # type: ignore[arg-type]

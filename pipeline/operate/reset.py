@@ -112,12 +112,21 @@ def plan(settings: Settings, broker: Broker, targets: ResetTargets) -> list[Move
 def apply(settings: Settings, broker: Broker, moves: Sequence[Move]) -> None:
     """Commit the moves.
 
+    They go on record too, so that they stay if somebody else moves the offsets before the workers start. The
+    record comes first: while there is no such offset in the group of the workers, nobody takes it for newer
+    than theirs.
+
     raises: BrokerError, also while workers of this app are running
     """
     group = Names(settings.app).workers
+    offsets = {move.partition: move.after for move in moves if move.changes}
     admin = broker.admin()
     try:
-        admin.set_group_offsets(group, {move.partition: move.after for move in moves if move.changes})
+        if admin.members(group):
+            # The broker refuses an offset in a group with members, but not in the record, which has none.
+            raise BrokerError(f"group {group} has members", retryable=False)
+        for each in (Names.emitted(group), group):
+            admin.set_group_offsets(each, offsets)
     except BrokerError as error:
         if error.retryable:
             raise

@@ -85,6 +85,7 @@ def test_a_running_group_is_refused_with_what_to_do(cluster: MemoryCluster) -> N
     with pytest.raises(BrokerError, match=r"SIGTERM, wait for kafka\.session_timeout") as refused:
         apply(SETTINGS, broker, moves)
     assert not refused.value.retryable
+    assert not cluster.group(Names.emitted(WORKERS)).offsets, "a refused reset leaves nothing"
     consumer.close()
     apply(SETTINGS, broker, moves)
     assert cluster.group(WORKERS).offsets[Partition("posts", 0)].offset == 10
@@ -198,6 +199,28 @@ def test_a_reset_sets_offsets_that_are_gone_and_nothing_comes_out_twice() -> Non
     world.run(80)
     assert not world.stops
     assert world.cluster.values(OUTPUT) == [b"a", b"b", b"c", b"d"]
+
+
+@pytest.mark.parametrize("left", [Committed(4), None])
+def test_a_reset_stays_if_others_move_the_offset_before_the_next_start(left: Committed | None) -> None:
+    world = World(partitions=1)
+    world.produce("in", 0, [b"a", b"b"])
+    process = world.start("a", worker_config=replace(WORKER, group=WORKERS))
+    world.run(60)
+    process.terminate()
+    world.clock.sleep(20.0)
+    world.produce("in", 0, [b"c", b"d", b"e"])
+    settings = Settings(app="t", input=InputSettings(topics=("in",)))
+    broker = MemoryBroker(world.cluster)
+    apply(settings, broker, plan(settings, broker, read_targets(["3"])))
+    offsets = world.cluster.group(WORKERS).offsets
+    offsets.clear()
+    if left is not None:
+        offsets[Partition("in", 0)] = left
+    world.start("a", worker_config=replace(WORKER, group=WORKERS))
+    world.run(80)
+    assert not world.stops
+    assert world.cluster.values(OUTPUT) == [b"a", b"b", b"d", b"e"]
 
 
 @pytest.mark.parametrize("sure", [False, True])
