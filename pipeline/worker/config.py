@@ -16,6 +16,9 @@ the lowest latency in bench/kafka_latency.py with both clients. Shorter pauses a
 with messages causes two more transactions: confluent's median was 66 ms with pauses of 10 ms, 60 ms with
 20 ms, and 48 ms with this value."""
 CHECK_S = 5.0
+COMMIT_AGAIN_S = 3600.0
+"""An offset is committed again after this time. The record has no members, so Kafka forgets each of its
+offsets by its own age (`offsets.retention.minutes`, 7 days by default), also while its worker runs."""
 MAX_EMITTED = 20_000
 MAX_EMITTED_BYTES = 32 << 20
 MAX_ASKED_BYTES = 4 << 20

@@ -56,7 +56,13 @@ from twinsieve.pipeline.worker.answers import (
 )
 from twinsieve.pipeline.worker.asks import Asked, Asks
 from twinsieve.pipeline.worker.backoff import Patience, PollBackoff, Refusals
-from twinsieve.pipeline.worker.config import ASK_AGAIN_S, MAX_EMITTED_BYTES, WorkerConfig, WorkerStep
+from twinsieve.pipeline.worker.config import (
+    ASK_AGAIN_S,
+    COMMIT_AGAIN_S,
+    MAX_EMITTED_BYTES,
+    WorkerConfig,
+    WorkerStep,
+)
 from twinsieve.pipeline.worker.emit import Emission, HeldError
 from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Openings, truncated
 from twinsieve.pipeline.worker.outbox import Outbox, Outgoing
@@ -136,7 +142,9 @@ class Worker:
         self._polled = PollResult(Membership(-1), frozenset(), -1)
         self._epoch = -1
         self._emitted = Emission()
-        self._committed_s = clock.monotonic_s()
+        self._committed_s = self._checked_s = clock.monotonic_s()
+        self._offset_s: dict[Partition, float] = {}
+        """When this worker last committed the offset of a partition."""
         self._compare_s = 0.0
         """When to check the ids of the input topics next."""
         self._stopping = False
@@ -263,6 +271,7 @@ class Worker:
             self._epoch = polled.epoch
             self.rebalances += 1
             self._noted.clear()
+            self._offset_s.clear()
             self._sessions.clear()
             self._doubted.clear()
             self._outbox.blocked.clear()
@@ -670,6 +679,7 @@ class Worker:
                     f"{session.partition}: retention deleted {trimmed} messages before they were judged"
                 )
         self._committed_s = self._clock.monotonic_s()
+        self._offset_s.update(dict.fromkeys(offsets, self._committed_s))
 
     def _expire_or_report(self) -> None:
         """Drop sessions that got no answer in time; report how far idle ones have emitted."""
@@ -719,15 +729,21 @@ class Worker:
 
     def _check(self, membership: Membership) -> None:
         """If nothing was committed for a while, commit the same offsets again, which shows that this member
-        was not fenced, and check that topic ids are unchanged.
+        was not fenced, and check that topic ids are unchanged. While other partitions commit, do so for
+        those whose offset is old.
 
         A session without any answer commits nothing, because the index may not know its first mark yet.
         """
         now_s = self._clock.monotonic_s()
-        if now_s - self._committed_s < self._config.check_s:
+        if now_s - self._committed_s >= self._config.check_s:
+            self._committed_s, due = now_s, set(self._sessions)
+        elif now_s - self._checked_s >= self._config.check_s:
+            before_s = now_s - COMMIT_AGAIN_S
+            due = {part for part in self._sessions if self._offset_s.get(part, before_s) <= before_s}
+        else:
             return
-        self._committed_s = now_s
-        settled = {p: s.mark.committed() for p, s in self._sessions.items() if s.settled}
+        self._checked_s = now_s
+        settled = {p: s.mark.committed() for p, s in self._sessions.items() if s.settled and p in due}
         if settled:
             self._transact(Emission(), settled, membership)
             self._topics.check_ids([self._sessions[partition] for partition in settled])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
@@ -71,6 +72,7 @@ class MemoryCluster:
         AbortableError.
     lookup_timeout_s: how long a question about offsets waits for a leader; request_timeout_s: how long a
         producer waits to have a message written
+    offsets_retention_s: a group without members loses each offset at this age
     in_flight: what producers have handed over and the broker has not written yet; faults: what else is wrong
     deleted: topics that are no more, for whoever judges clients by what once stood there
     counts: of partitions that a topic of each name has had, one after the other
@@ -81,6 +83,7 @@ class MemoryCluster:
     transaction_timeout_s: float = 10.0
     lookup_timeout_s: float = 10.0
     request_timeout_s: float = 40.0
+    offsets_retention_s: float = math.inf
     reachable: bool = True
     faults: Faults = field(default_factory=Faults)
     topics: dict[str, Topic] = field(default_factory=dict)
@@ -223,6 +226,7 @@ class MemoryCluster:
         counts = self.partition_counts()
         for group in self.groups.values():
             group.expire(now_s)
+            group.forget(now_s - self.offsets_retention_s)
             group.notice_partitions(counts)
         for slot in self.slots.values():
             open_one = slot.transaction
@@ -290,6 +294,7 @@ class MemoryCluster:
         if outcome is Outcome.COMMITTED:
             for (group, partition), offset in transaction.offsets.items():
                 self.group(group).offsets[partition] = offset
+                self.group(group).committed_s[partition] = self.clock.monotonic_s()
 
     def forget_end(self, transactional_id: str, outcome: Outcome) -> None:
         """End the open transaction, but never tell the group: its offsets stay open, as after a broker's

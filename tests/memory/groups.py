@@ -42,6 +42,7 @@ class Group:
     shift: int = 0
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[Partition, Committed] = field(default_factory=dict)
+    committed_s: dict[Partition, float] = field(default_factory=dict)
     _counter: int = 0
     _partitions: dict[str, int] = field(default_factory=dict)
 
@@ -72,6 +73,13 @@ class Group:
         for member in list(self.members.values()):
             if now_s - member.seen_s > self.session_timeout_s:
                 self.leave(member.member_id)
+
+    def forget(self, before_s: float) -> None:
+        """A group without members loses what was committed before; one that never had any, too."""
+        if not self.members:
+            for partition in [at for at, at_s in self.committed_s.items() if at_s < before_s]:
+                del self.committed_s[partition]
+                self.offsets.pop(partition, None)
 
     def rebalance(self, shift: int = 1) -> None:
         """A new generation in which partitions move on by `shift` members."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from tests.driver import GROUP, LOG, VERDICTS, World, texts
+from dataclasses import replace
+
+from tests.driver import GROUP, LOG, VERDICTS, WORKER, World, texts
 from tests.memory.broker import CrashError
 from tests.memory.faults import at_once
 from tests.model.checker import check_settled
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.worker.config import WorkerStep
+from twinsieve.pipeline.worker.config import COMMIT_AGAIN_S, WorkerStep
 
 IN = Partition("in", 0)
+RECORD = Names.emitted(GROUP)
 
 
 def test_the_mark_outlives_a_session_whose_first_block_never_arrived() -> None:
@@ -87,3 +91,24 @@ def test_records_from_before_a_session_begin_a_new_one() -> None:
         for notice in process.notices
     ), process.notices
     assert world.emitted() == list(range(30))
+
+
+def test_the_record_of_a_quiet_partition_does_not_expire_beside_a_busy_one() -> None:
+    """Kafka forgets each offset of a group without members by its own age."""
+    world = World(partitions=2)
+    world.start("a", worker_config=replace(WORKER, check_s=500.0))
+    world.produce("in", 0, texts(0, 5))
+    world.settle()
+    records = world.cluster.group(RECORD).offsets
+    before = records[IN]
+    world.cluster.offsets_retention_s = 3 * COMMIT_AGAIN_S
+    until_s = world.clock.monotonic_s() + 4 * COMMIT_AGAIN_S
+    while world.clock.monotonic_s() < until_s:
+        # Shorter than `check_s`, and nobody loses its membership.
+        for group in world.cluster.groups.values():
+            for member in group.members.values():
+                member.seen_s += 300.0
+        world.clock.sleep(300.0)
+        world.produce("in", 1, texts(6, 7))
+        world.run(20)
+    assert records[IN] == before
