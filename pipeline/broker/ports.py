@@ -75,8 +75,9 @@ class PartitionReader(Protocol):
     """
 
     def seek(self, partition: Partition, offset: int, epoch: int = NO_EPOCH) -> None:
-        """Deliver `partition` from `offset` on; records fetched before are discarded. Reading begins only
-        after the first `seek`.
+        """Deliver `partition` from `offset` on; records fetched before are discarded, and so is an
+        `UnreadableError` of the partition that no poll has raised yet. Reading begins only after the first
+        `seek`.
 
         If the offset is out of the partition's range, a later poll raises `AbortableError`; the position
         never jumps silently.

@@ -39,6 +39,7 @@ class UnreadableBatches:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._of: dict[Partition, _Held] = {}
+        self._doubted: dict[Partition, tuple[int, int]] = {}
 
     def __iter__(self) -> Iterator[tuple[Partition, str]]:
         """Each partition with such a batch, and what to do about it, as text for the operator."""
@@ -56,6 +57,16 @@ class UnreadableBatches:
         self._of[error.partition] = _Held(error.offset, why, pause_s, due_s)
         return is_new
 
+    def doubts(self, error: UnreadableError, position: int) -> bool:
+        """Whether messages may come before this batch, because it lies beyond the read position: a client
+        may have met it before it was sought back. If it reports the batch again from the same position, only
+        a gap is between them."""
+        report = position, error.offset
+        is_new = position < error.offset and self._doubted.pop(error.partition, None) != report
+        if is_new:
+            self._doubted[error.partition] = report
+        return is_new
+
     def holds(self, partition: Partition) -> bool:
         """Whether the partition must not be read now."""
         return partition in self._of and self._of[partition].due_s is not None
@@ -69,6 +80,7 @@ class UnreadableBatches:
 
     def trying(self, partition: Partition) -> None:
         """Note that the partition is being read again."""
+        self._doubted.pop(partition, None)
         if partition in self._of:
             self._of[partition] = replace(self._of[partition], due_s=None)
 

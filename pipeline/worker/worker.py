@@ -328,6 +328,11 @@ class Worker:
         self._consumer.pause([error.partition])
         if session is None or not session.reads:
             return  # reading begins again with the next session
+        position = self._consumer.position(error.partition)
+        if self._unreadable.doubts(error, position):
+            self._consumer.seek(error.partition, position)
+            self._resume([error.partition])
+            return
         first, after = max(error.offset, session.covered), error.after
         if after is not None and (after <= first or self._may_skip(error.partition, after)):
             # A session reads from its last message on, so it may meet a batch that is passed already.

@@ -12,9 +12,20 @@ from kafka import KafkaProducer
 
 from tests.broker.cluster import Cluster
 from tests.broker.services import POSTS, Service, origins, value_of, wait_for
-from tests.broker.worlds import KafkaWorld, make_topic, read_all, reader_at, until, write
+from tests.broker.worlds import (
+    KafkaWorld,
+    assigned,
+    fetched,
+    fresh,
+    make_topic,
+    read_all,
+    reader_at,
+    until,
+    write,
+)
 from twinsieve.pipeline.broker.ports import Reader
 from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Partition, Records, UnreadableError
+from twinsieve.pipeline.kafka.kafka_python import group_consumer
 
 _BATCH = 20
 
@@ -219,3 +230,33 @@ def test_a_header_name_that_is_no_text_stops_nobody(service: Service, client: st
         assert list(origins(out)) == [0, 2]
         assert dict(dead.headers[origins(dead)[1]])["twinsieve-reason"] == b"bad_header"
         assert dead.values == [value_of(POSTS[1])]
+
+
+def test_damage_that_a_poll_met_behind_its_records_is_not_reported_after_a_seek_back(
+    client: str, mortal_broker: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_consumer, "has_fetched", lambda _consumer: True)
+    world = KafkaWorld(client, mortal_broker.bootstrap)
+    broker = world.broker()
+    log = Partition(make_topic(broker), 0)
+    write(broker, log, [b"a", b"b", b"c"])
+    write_batch(mortal_broker.bootstrap, log, "none")
+    damage(mortal_broker, log)
+    consumer = broker.group_consumer(fresh("g"), [log.topic])
+    assigned(consumer, 1)
+    consumer.seek(log, 0)
+    assert fetched(consumer, 3)[0] == [b"a", b"b", b"c"]
+    consumer.seek(log, 1)
+
+    def again() -> list[Records]:
+        try:
+            return [*consumer.poll(0.1, 100).records]
+        except AbortableError:  # librdkafka has read inside the damage
+            consumer.seek(log, 1)
+            return []
+
+    assert until(again)[0].offsets == [1, 2]
+    with pytest.raises(UnreadableError, match="cannot be decoded") as said:
+        until(lambda: consumer.poll(0.1, 100).records)
+    assert (said.value.offset, said.value.after) == (3, 3 + _BATCH)
+    world.close()

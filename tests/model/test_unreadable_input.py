@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any, Literal, cast
 
 import pytest
 
-from tests.driver import OUTPUT, WORKER, Process, World, texts
+from tests.driver import DEAD, OUTPUT, WORKER, Process, World, texts
 from tests.model.test_inputs_gone import pass_time
-from twinsieve.pipeline.broker.records import Partition
+from twinsieve.pipeline.broker.records import Partition, PollResult, UnreadableError
 from twinsieve.pipeline.worker.waiting import WaitReason
 
 BAD = Partition("in", 1)
@@ -149,3 +150,77 @@ def test_copies_of_what_was_skipped_come_out() -> None:
     world.produce("in", 0, texts(0, 8))
     world.settle()
     assert world.emitted() == [0, 1, 2, 6, 7, 11, 12, 13]
+
+
+@pytest.mark.parametrize("on_unreadable", ["hold", "skip"])
+def test_nothing_before_the_batch_is_lost_while_a_refused_message_is_searched(
+    on_unreadable: Literal["hold", "skip"],
+) -> None:
+    """The search seeks back, after the poll has met the batch."""
+    world, at = World(1), Partition("in", 0)
+    world.produce("in", 0, texts(0, 12))
+    world.refuse(OUTPUT, lambda _, value: value == b"text 2")
+    world.cluster.faults.unreadable[at] = [range(7, 9)]
+    world.start("a", worker_config=replace(WORKER, on_unreadable=on_unreadable))
+    pass_time(world, 120.0)
+    assert world.emitted(DEAD) == [2]
+    assert world.emitted(OUTPUT) == [0, 1, 3, 4, 5, 6] + ([9, 10, 11] if on_unreadable == "skip" else [])
+    world.cluster.faults.unreadable.clear()
+    world.settle()
+    left = [7, 8] if on_unreadable == "hold" else []
+    assert world.emitted(OUTPUT) == [0, 1, 3, 4, 5, 6, *left, 9, 10, 11]
+
+
+def reading(world: World, process: Process, partition: Partition) -> Any:
+    """The consumer of a worker that reads this partition."""
+    while process.worker is None or not any(
+        each.partition == partition and each.reads for each in process.worker._sessions.values()
+    ):
+        world.run(1)
+    return process.worker._consumer
+
+
+@pytest.mark.parametrize("on_unreadable", ["hold", "skip"])
+def test_a_report_of_a_batch_beyond_the_read_position_skips_and_holds_nothing(
+    on_unreadable: Literal["hold", "skip"],
+) -> None:
+    world, at = World(1), Partition("in", 0)
+    process = world.start("a", worker_config=replace(WORKER, on_unreadable=on_unreadable))
+    consumer = reading(world, process, at)
+    world.produce("in", 0, texts(0, 12))
+    poll, reports = consumer.poll, [UnreadableError(at, 7, "wrong checksum", 9)]
+
+    def reports_once(timeout_s: float, max_records: int) -> PollResult:
+        if reports:
+            raise reports.pop()
+        return cast(PollResult, poll(timeout_s, max_records))
+
+    consumer.poll = reports_once
+    world.settle()
+    assert world.emitted(OUTPUT) == list(range(12))
+    assert process.worker is not None
+    assert process.worker.skipped == 0
+    assert not reports
+
+
+def test_a_batch_behind_a_gap_is_skipped() -> None:
+    """A client may name the first offset of the batch while its position is before the gap."""
+    world, at = World(1), Partition("in", 0)
+    process = world.start("a", worker_config=replace(WORKER, on_unreadable="skip"))
+    consumer = reading(world, process, at)
+    world.produce("in", 0, texts(0, 12))
+    world.compact(at, [5, 6])
+    world.cluster.faults.unreadable[at] = [range(5, 9)]
+    poll = consumer.poll
+
+    def names_the_batch(timeout_s: float, max_records: int) -> PollResult:
+        try:
+            return cast(PollResult, poll(timeout_s, max_records))
+        except UnreadableError as error:
+            raise UnreadableError(at, 7, "wrong checksum", error.after) from error
+
+    consumer.poll = names_the_batch
+    world.settle()
+    assert world.emitted(OUTPUT) == [0, 1, 2, 3, 4, 9, 10, 11]
+    assert process.worker is not None
+    assert process.worker.skipped == 2

@@ -16,6 +16,7 @@ from twinsieve.pipeline.broker.records import (
     FatalError,
     Partition,
     PollResult,
+    UnreadableError,
     UnstableError,
 )
 from twinsieve.pipeline.kafka.broker import Access
@@ -76,6 +77,8 @@ class PythonGroupConsumer(PythonConsumer, ConsumerRebalanceListener):  # type: i
             self._epoch += 1
             self._live.clear()
             self._paused.clear()
+            if isinstance(self._later, UnreadableError):
+                self._later = None
             self._assigned = frozenset(assigned)
             self._silence(self._assigned)
 

@@ -19,6 +19,7 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     Records,
     TruncatedError,
+    UnreadableError,
 )
 from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
@@ -88,7 +89,8 @@ class PythonConsumer(PartitionConsumer):
         self._live: set[TopicPartition] = set()
         self._paused: set[TopicPartition] = set()
         self._later: BrokerError | None = None
-        """An error that the next poll raises."""
+        """An error that the next poll raises, unless it is about a batch and a `seek` on its partition comes
+        first."""
 
     def _silence(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
@@ -96,6 +98,8 @@ class PythonConsumer(PartitionConsumer):
             self._consumer.seek(partition, 0)
 
     def _start(self, partition: TopicPartition, offset: int, epoch: int = NO_EPOCH) -> None:
+        if isinstance(self._later, UnreadableError) and self._later.partition == Partition(*partition):
+            self._later = None
         self._consumer.seek(partition, offset)
         if epoch != NO_EPOCH:
             seek_with_epoch(self._consumer, partition, offset, epoch)
@@ -104,8 +108,9 @@ class PythonConsumer(PartitionConsumer):
             self._consumer.resume(partition)
 
     def _fetched(self, timeout_s: float, max_records: int) -> dict[TopicPartition, list[Any]]:
-        if self._later is not None:
-            error, self._later = self._later, None
+        # In one statement, because a rebalance on the network thread may drop the error meanwhile.
+        error, self._later = self._later, None
+        if error is not None:
             raise error
         free_paused_fetches(self._consumer, ASIDE_BYTES)
         self._begin_poll()
