@@ -87,7 +87,12 @@ class UnreadableError(BrokerError):
         )
         self.partition = partition
         self.offset = offset
+        self.why = why
         self.after = after
+
+    def at(self, partition: Partition) -> UnreadableError:
+        """The same error with another name for its partition."""
+        return UnreadableError(partition, self.offset, self.why, self.after)
 
 
 class FatalError(BrokerError):

@@ -63,10 +63,15 @@ class Letters:
 
 @dataclass(slots=True)
 class Survey:
-    """What is in the dead letter topic. others: number of messages without a reason that a worker writes"""
+    """What is in the dead letter topic.
+
+    others: number of messages without a reason that a worker writes
+    unreadable: number of offsets of batches that could not be read and were passed over
+    """
 
     letters: dict[DeadLetterReason, Letters] = field(default_factory=dict)
     others: int = 0
+    unreadable: int = 0
 
 
 def letter_topic(settings: Settings, broker: Broker, since_ms: int | None = None) -> LetterTopic:
@@ -117,7 +122,8 @@ def survey(
     raises: BrokerError
     """
     found = Survey()
-    with closing(broker.admin()) as admin, closing(Excerpts(broker, clock, _ALL)) as excerpts:
+    skips = settings.input.on_unreadable_batch == "skip"
+    with closing(broker.admin()) as admin, closing(Excerpts(broker, clock, _ALL, skips=skips)) as excerpts:
         marks: dict[DeadLetterReason, dict[Partition, Mark]] = {}
         reading = _Reading(settings) if read else None
         for at in topic.ends:
@@ -143,6 +149,7 @@ def survey(
                     reading.add(own, row)
         for own, readable in reading.finish().items() if reading is not None else ():
             found.letters[own].readable = readable
+        found.unreadable = excerpts.skipped
     return found
 
 

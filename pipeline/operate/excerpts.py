@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Header, Partition
+from twinsieve.pipeline.broker.records import AbortableError, BrokerError, Header, Partition, UnreadableError
 
 _POLL_S = 0.2
 _SILENT_S = 15.0
@@ -58,15 +58,25 @@ class Excerpts:
     most: limit of records for everything that is read
     reached: what was read so far, by partition
     tell: called with the number of records now and then
+    skips: whether to pass over batches that cannot be read; else they are an error
+    skipped: number of offsets of such batches
     """
 
     def __init__(
-        self, broker: Broker, clock: Clock, most: int, tell: Callable[[int], None] = lambda _: None
+        self,
+        broker: Broker,
+        clock: Clock,
+        most: int,
+        tell: Callable[[int], None] = lambda _: None,
+        *,
+        skips: bool = False,
     ) -> None:
         self._reader = broker.reader()
         self._clock = clock
         self._most = most
         self._tell = tell
+        self._skips = skips
+        self.skipped = 0
         self._holder: object = None
         self._bounds: dict[Partition, tuple[int, int]] = {}
         self.reached: dict[Partition, Reach] = {}
@@ -111,6 +121,13 @@ class Excerpts:
                 if left <= position:
                     raise
                 position, self._holder = left, None
+                continue
+            except UnreadableError as error:
+                # A damaged header may name an offset beyond the end.
+                if not self._skips or error.after is None or not position < error.after <= stable_end:
+                    raise
+                self.skipped += min(end, error.after) - max(position, error.offset)
+                position, self._holder = error.after, None
                 continue
             if polled or after > position:
                 moved_s, share = self._clock.monotonic_s(), min(_MANY, 2 * share)

@@ -23,6 +23,7 @@ from twinsieve.pipeline.broker.records import (
     PollResult,
     Records,
     TruncatedError,
+    UnreadableError,
 )
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, input_id
 from twinsieve.pipeline.messages.columns import pick
@@ -139,6 +140,8 @@ class _RedrivenConsumer:
             polled = self._inner.poll(timeout_s, max_records)
         except TruncatedError as error:
             raise TruncatedError(self._names.redriven(error.partition), str(error)) from error
+        except UnreadableError as error:
+            raise error.at(self._names.redriven(error.partition)) from error
         assignment = frozenset(map(self._names.redriven, polled.assignment))
         ended = [partition for partition in assignment if self._at_end(partition)]
         if ended:

@@ -456,6 +456,28 @@ def test_dead_letters_that_lost_what_was_redriven_are_refused(
         redrive(settings, cluster, reason=JSON)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_dead_letters_that_cannot_be_read_are_skipped_or_end_the_redrive(
+    wrong: Settings, tmp_path: Path, cluster: MemoryCluster, named: bool
+) -> None:
+    """named: the reason is, so that the topic is not counted before"""
+    write(cluster, Partition("posts", 0), *map(value_of, range(6)))
+    run_until(wrong, cluster, 6)
+    at = Partition(DEAD, 0)
+    place = [offset for offset, _ in cluster.log(at).visible()][2]
+    cluster.faults.unreadable[at] = [range(place, place + 1)]
+    reason = JSON if named else None
+    with pytest.raises(BrokerError, match=r"posts\.dead.*\[0\]@\d+: cannot be decoded"):
+        redrive(settings_of(tmp_path, encoding="text"), cluster, reason=reason)
+    skips = settings_of(tmp_path, encoding="text", on_unreadable_batch="skip")
+    redriven = redrive(skips, cluster, reason=reason)
+    assert redriven.finished
+    assert came_out(cluster, OUT) == 5
+    broker = MemoryBroker(cluster)
+    found = survey(skips, broker, SystemClock(), letter_topic(skips, broker))
+    assert (found.unreadable, found.letters[JSON].count) == (1, 5)
+
+
 def test_the_command_counts_first_and_then_redrives(
     wrong: Settings,
     cluster: MemoryCluster,

@@ -97,5 +97,10 @@ def _count(settings: Settings, reason: DeadLetterReason | None, since_ms: int | 
             "it (offsets.retention.minutes, 7 days by default), and its dead letters are counted as left; "
             "they do not come out again"
         )
+    if found.unreadable:
+        click.echo(
+            f"{found.unreadable:,} offsets are left out: their batches cannot be read "
+            "(input.on_unreadable_batch: skip)"
+        )
     if found.others:
         click.echo(f"{found.others:,} messages have no reason that twinsieve writes; they stay there")
