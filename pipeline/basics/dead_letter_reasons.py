@@ -8,7 +8,7 @@ from enum import StrEnum
 class DeadLetterReason(StrEnum):
     """What is wrong with the message; docs/OPERATIONS.md says what to do.
 
-    Reasons up to UNREADABLE are found when a message is read, the others when an output topic or the client
+    Reasons up to NOT_TEXT are found when a message is read, the others when an output topic or the client
     refuses it.
     """
 
@@ -21,7 +21,6 @@ class DeadLetterReason(StrEnum):
     NOT_AN_OBJECT = "not_an_object"
     MISSING_FIELD = "missing_field"
     NOT_TEXT = "not_text"
-    UNREADABLE = "unreadable"
     TOO_LARGE_FOR_TOPIC = "too_large_for_topic"
     NULL_HEADER = "null_header"
     BAD_HEADER = "bad_header"

@@ -233,7 +233,9 @@ class Emitter:
         """Rows that become dead letters, with the reason; and the set of all rows that go neither to the
         output nor to the duplicates topic."""
         unreadable = np.flatnonzero(kinds == Kind.UNREADABLE).tolist()
-        dead = {row: block.reasons.get(row, DeadLetterReason.UNREADABLE) for row in unreadable}
+        # A row that this worker can read was judged for a worker that found it refused, and did not live to
+        # write the dead letter.
+        dead = {row: block.reasons.get(row, DeadLetterReason.REFUSED) for row in unreadable}
         # The output refuses these rows although they are unique: they are tombstones, or they were judged
         # when the output still accepted them.
         dead |= {row: reason for row, reason in block.refused.items() if kinds[row] == Kind.UNIQUE}

@@ -276,7 +276,7 @@ class Worker:
             self._doubted.clear()
             self._outbox.blocked.clear()
             self.waits.keep(polled.assignment)
-            self._suspects.keep(())
+            self._suspects.keep(polled.assignment)
             self._unreadable.keep(polled.assignment)
             self._queue.replace(() if self._stopping else polled.assignment)
         elif not self._stopping:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.crash.test_crash_at_every_step import STEPS, Deployment, Trap, crash
 from tests.driver import DEAD, DUPLICATES, OUTPUT, post
+from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.worker.config import WorkerStep
 
@@ -54,3 +55,7 @@ def test_a_crash_around_a_refused_message_loses_nothing(step: str, topic: str, t
         buried = {OUTPUT: post("once"), DUPLICATES: post("twice")}
         dead = world.cluster.values(DEAD)
         assert sorted(filter(None, dead)) == sorted(filter(None, [b"{", buried.get(topic)]))
+        for number in range(2):
+            for _, entry in world.cluster.log(Partition(DEAD, number)).visible():
+                reason = b"invalid_json" if entry.value in (b"{", b"") else b"refused"
+                assert dict(entry.headers)["twinsieve-reason"] == reason
