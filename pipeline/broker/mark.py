@@ -23,7 +23,8 @@ class Mark(NamedTuple):
         fresh mark can be unplaced
     read, epoch: the offset after the last message below `end`, and the leader epoch of that message; the
         epoch is NO_EPOCH if both are unknown
-    reset: `twinsieve reset` may have moved the offset after `end`, or chosen `first`
+    reset: `twinsieve reset` may have moved the offset after `end`, or chosen `first`, and the index has not
+        passed over yet what that leaves out
     """
 
     topic_id: bytes

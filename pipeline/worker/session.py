@@ -211,8 +211,9 @@ class Session:
     def mark_with(self, count: int) -> Mark:
         """The mark as it will be when the first `count` answered blocks are emitted, too."""
         mark = self.mark._replace(fresh=False)
-        for block, _ in islice(self.ready, count):
-            mark = mark._replace(end=block.end)
+        for place, (block, _) in enumerate(islice(self.ready, count)):
+            # With the block after the start block the index passes over what `reset` left out.
+            mark = mark._replace(end=block.end, reset=mark.reset and not (self.settled or place))
             if len(block.records):
                 epochs = block.records.epochs
                 epoch = epochs[-1] if epochs else NO_EPOCH

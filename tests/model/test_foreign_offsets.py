@@ -139,6 +139,23 @@ def test_an_old_order_of_reset_does_not_count() -> None:
     assert world.cluster.values(OUTPUT) == texts(0, 20)
 
 
+@pytest.mark.parametrize("version", ["5-reset", "4"])
+def test_an_order_of_reset_ends_when_the_index_has_passed_over_what_it_leaves_out(version: str) -> None:
+    """A mark of an earlier version does not say whether there was one."""
+    world = stopped_after(10)
+    world.move_offset(IN, 14)
+    offsets = world.cluster.group(GROUP).offsets
+    offsets[IN] = Committed(14, offsets[IN].metadata.replace("5-reset", version))
+    process = world.start("a")
+    marks = []
+    for _ in range(100):
+        world.run(1)
+        marks.append(read_mark(offsets[IN].metadata))
+    assert world.cluster.values(OUTPUT) == texts(0, 10) + texts(14, 20)
+    assert all(mark is not None and mark.reset == (mark.end <= 14) for mark in marks), marks
+    assert process.running
+
+
 def test_an_index_passes_over_nothing_that_no_reset_leaves_out() -> None:
     ledger = Ledger()
     take(ledger, ask(1, 0, 0, BlockFlag.START))
