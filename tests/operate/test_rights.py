@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,7 +41,8 @@ def test_delete_is_granted_where_the_index_trims_its_log_and_nowhere_else(
     made: list[IndexConfig] = []
     monkeypatch.setattr(service_build, "Index", lambda broker, clock, config, *rest: made.append(config))
     monkeypatch.setattr(service_build, "SnapshotStore", lambda *given: None)
-    monkeypatch.setattr(service_build, "state_storage", lambda settings: None)
+    monkeypatch.setattr(service_build, "state_storage", lambda *given: SimpleNamespace())
+    monkeypatch.setattr(service_build, "_is_mapped", lambda *given: False)
     settings = _settings(folder)
     clock = ManualClock()
     cluster = MemoryCluster(clock)

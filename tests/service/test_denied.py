@@ -14,6 +14,7 @@ from tests.twins import HashSieve
 from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
+from twinsieve.pipeline.pieces.store_calls import StoreCalls
 from twinsieve.pipeline.service.build import ALIVE_S, Builder
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import Loop
@@ -76,6 +77,7 @@ class _Scripts:
         self.given_up = 0
 
     alive_s = ALIVE_S
+    calls = StoreCalls()
 
     def index(self, *_: object) -> Any:
         return SimpleNamespace(
@@ -148,10 +150,8 @@ class _Asking:
         self.loop = WorkerLoop(cast(Builder, self), self.clock, metrics, index=index)
 
     alive_s = ALIVE_S
-    job = "worker"
-
-    def other_workers(self) -> set[str]:
-        return set()
+    calls = StoreCalls()
+    job = "seed"  # compares no settings with those of the index
 
     def worker(self, _: object) -> Any:
         return SimpleNamespace(
@@ -166,6 +166,8 @@ class _Asking:
             refused={},
             clocks=SimpleNamespace(ahead_s=None),
             notices=[],
+            not_understood="",
+            foreign_offsets=0,
             resyncs=0,
             trimmed=0,
             skipped=0,

@@ -65,7 +65,6 @@ def test_roles_that_are_gone_wait_for_nothing(roles: Turned) -> None:
     assert page["unanswered_blocks"] == {(): 0.0}
     assert page["index_live"] == {(): 0.0}
     assert "index_lag_blocks" not in page
-    assert "lag_messages" not in page
     assert page["index_phase"][("restoring",)] == 1, "the next index is still to be made"
 
 

@@ -20,6 +20,7 @@ from twinsieve.pipeline.wire.headers import KEPT_APART
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
 from twinsieve.pipeline.worker.session import PendingBlock
+from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.pipeline.worker.verdict_headers import apart_headers
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
 from twinsieve.stages.differ.rules import Rule
@@ -95,6 +96,6 @@ def test_a_message_that_has_no_room_for_the_header_comes_out_without_it() -> Non
     transactor = cast("TransactionalProducer", RoomFor(800))
     assert not unsendable(config, records, transactor)
     emission = Emission()
-    Emitter(config, {}, transactor).add(emission, PendingBlock(0, 2, records, {}, 5, {}), ruling)
+    Emitter(config, {}, transactor, Suspects()).add(emission, PendingBlock(0, 2, records, {}, 5, {}), ruling)
     [messages] = emission.outgoing.values()
     assert messages.headers == [(), ((KEPT_APART, b"number"),)]

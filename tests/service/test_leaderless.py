@@ -26,6 +26,7 @@ class _Builder:
     """Hands the loop the worker that the world has made."""
 
     alive_s = ALIVE_S
+    job = "seed"  # compares no settings with those of the index
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

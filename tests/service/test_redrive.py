@@ -100,6 +100,13 @@ def run_until(settings: Settings, cluster: MemoryCluster, count: int) -> None:
         service.end()
 
 
+def forget_offsets(cluster: MemoryCluster) -> None:
+    """What Kafka does with the offsets of groups that nobody used for long."""
+    group = Names("t").redrive(JSON)
+    for name in (group, Names.emitted(group)):
+        cluster.group(name).offsets.clear()
+
+
 def redrive(settings: Settings, cluster: MemoryCluster, **more: object) -> RedriveResult:
     return run_redrive(settings, lambda _: MemoryBroker(cluster), member="again", **more)  # type: ignore[arg-type]
 
@@ -196,7 +203,7 @@ def test_why_says_what_became_of_a_message_whose_dead_letter_was_redriven(
     dropped = account_of(settings, cluster, "posts[0]@2").drop
     assert dropped is not None
     assert str(dropped.message) == "posts[0]@2"
-    cluster.group(Names("t").redrive(JSON)).offsets.clear()
+    forget_offsets(cluster)
     assert told(settings, cluster, "posts[0]@2") == led
     cluster.log(Partition(DEAD, 0)).trim(cluster.log(Partition(DEAD, 0)).end)
     for at in ("posts[0]@2", letters[4]):
@@ -365,7 +372,7 @@ def test_the_earliest_time_of_dead_letters_may_be_0(wrong: Settings, cluster: Me
 def test_retention_of_dead_letters_claims_a_loss_only_where_one_is_on_record(
     wrong: Settings, settings: Settings, cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    log, offsets = cluster.log(Partition(DEAD, 0)), cluster.group(Names("t").redrive(JSON)).offsets
+    log = cluster.log(Partition(DEAD, 0))
     write(cluster, Partition("posts", 0), *map(value_of, range(3)))
     run_until(wrong, cluster, 3)
     redrive(settings, cluster)
@@ -378,7 +385,7 @@ def test_retention_of_dead_letters_claims_a_loss_only_where_one_is_on_record(
     lost = f"from {end} to {first - 1} before dead letters of reason invalid_json among them were redriven"
     assert lost in caplog.text
     caplog.clear()
-    offsets.clear()
+    forget_offsets(cluster)
     redrive(settings, cluster)
     assert "are lost" not in caplog.text
     assert f"posts.dead[0]: retention deleted the offsets below {first}; no record says" in caplog.text
@@ -426,7 +433,7 @@ def test_offsets_that_kafka_has_forgotten_bring_nothing_out_twice(
     write(cluster, Partition("posts", 0), *map(value_of, range(6)))
     run_until(wrong, cluster, 6)
     redrive(settings, cluster)
-    cluster.group(Names("t").redrive(JSON)).offsets.clear()
+    forget_offsets(cluster)
     assert redrive(settings, cluster).kinds == {Kind.REPLAYED: 6}
 
 
