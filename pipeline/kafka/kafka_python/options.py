@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import re
 import selectors
 import threading
 from collections.abc import Callable
@@ -90,8 +91,21 @@ def warn_without_crc32c() -> None:
         _log.warning("crc32c is not installed, so kafka-python runs at half speed; pip install crc32c")
 
 
+_FIRST_RECORD = re.compile(
+    r"One or more records have been rejected .*?RecordError\(batchIndex=\d+, message='(.*?)'\).*"
+)
+"""How a broker refuses a batch in which it refuses some records. Its long first sentence says nothing."""
+
+
 def reason(error: Exception) -> str:
-    """One line that describes an error of kafka-python, cut to 300 characters."""
+    """One line that describes an error of kafka-python, cut to 300 characters.
+
+    >>> reason(errors.InvalidRecordError(
+    ...     "One or more records have been rejected due to 1 record errors in total, and only showing "
+    ...     "the first three errors at most: [RecordError(batchIndex=0, message='no key in out-0')]"
+    ... ))
+    'InvalidRecordError: [Error 87] InvalidRecordError: no key in out-0'
+    """
     error = _refusal(error)
     if isinstance(error, errors.TopicAuthorizationFailedError):
         return f"not allowed for topic {_names(error)}"
@@ -101,7 +115,7 @@ def reason(error: Exception) -> str:
         return "exists already"
     if isinstance(error, errors.InvalidTimestampError):
         return REFUSED_TIME
-    text = " ".join(str(error).split())
+    text = _FIRST_RECORD.sub(r"\1", " ".join(str(error).split()))
     name = type(error).__name__
     return (text if text.startswith(name) else f"{name}: {text}" if text else name)[:300]
 
