@@ -35,7 +35,7 @@ def test_the_metric_the_page_and_the_log_say_how_long_blocks_wait(
     roles.turn(3)
     roles.clock.sleep(20.0)
     roles.loops = [roles.index]
-    roles.turn(1)
+    roles.run_until(lambda: bool(seen), 1.0)
     (behind_s, remark, why_not) = seen[0]
     assert behind_s is not None
     assert 20 <= behind_s < 22
