@@ -59,10 +59,12 @@ def check_texts(records: NDArray[Any], texts: NDArray[Any]) -> None:
         raise DamagedError(f"texts are {_shown(texts)}, not whole granules of uint16")
     for low in range(0, len(records), _AT_ONCE):
         part = records[low : low + _AT_ONCE]
-        ends = part["offset"].astype(np.int64) * GRANULE + _units(part)
-        # The text before a shared card is read by its own length.
-        lengths, owns = part["length"], part["own"].astype(np.int64)
-        beyond = (owns > np.minimum(np.abs(lengths.astype(np.int64)), STORED_LENGTH)) & (owns != NO_CARD)
+        # The text before a shared card is read by its own length, which a forgotten message keeps.
+        lengths, owns = part["length"].astype(np.int64), part["own"].astype(np.int64)
+        stored = np.where(lengths == 0, STORED_LENGTH, np.minimum(np.abs(lengths), STORED_LENGTH))
+        beyond = (owns > stored) & (owns != NO_CARD)
+        own_units = np.where(owns == NO_CARD, 0, owns) << (part["wide"] != 0)
+        ends = part["offset"].astype(np.int64) * GRANULE + np.maximum(_units(part), own_units)
         if int(ends.max()) > len(texts) or beyond.any() or int(lengths.min()) == _INT32_MIN:
             raise DamagedError("a text of a kept message is not inside the texts")
 
