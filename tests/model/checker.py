@@ -9,6 +9,7 @@ copies which come out because their record is gone can be told from all others (
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -48,6 +49,7 @@ class Truth:
     judgements: more than one of a message that was lost and came back, or whose record retention took
     copies: uniques that are equal to a message whose record retention took, with the block that says so
     misread: messages of a topic that was made again, judged under the id of the one before
+    asked: judged blocks so far with their log offsets, by topic id and partition
     """
 
     raw: Raw
@@ -57,6 +59,9 @@ class Truth:
     taken: list[Taken] = field(default_factory=list)
     rulings: list[Ruling] = field(default_factory=list)
     misread: set[Place] = field(default_factory=set)
+    asked: defaultdict[tuple[bytes, int], list[tuple[int, Block]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     @property
     def kinds(self) -> dict[Place, Kind]:
@@ -81,6 +86,16 @@ class Truth:
     def compacted(self, place: Place, by_ms: float) -> bool:
         """Whether compaction took the message before this moment of the wall clock."""
         return any(loss.cause is Cause.COMPACTION for loss in self._losses(place, by_ms))
+
+    def skipped(self, place: Place, by_ms: float) -> bool:
+        """Whether workers were free to skip the batch of the message before this moment of the wall clock, and one did:
+        after the message was judged it asked for the offsets around it, and not for the message."""
+        unreadable = any(loss.cause is Cause.UNREADABLE for loss in self._losses(place, by_ms))
+        judged, (topic_id, number, offset) = self.judgements[place][-1].block, place
+        return unreadable and any(
+            at > judged and block.first <= offset < block.end and offset not in block.offsets
+            for at, block in self.asked[topic_id, number]
+        )
 
     def _losses(self, place: Place, by_ms: float) -> list[Loss]:
         losses = self.raw.losses(self.raw.messages[place])
@@ -155,6 +170,7 @@ def _replay(
         assert len(ruling) == 0
         return
     truth.names.setdefault(block.topic_id, block.topic)
+    truth.asked[block.topic_id, block.number].append((now, block))
     texts = [block.batch.bodies.text(row) for row in range(len(block.batch))]
     for row, at in enumerate(block.offsets.tolist()):
         read: Place = (block.topic_id, block.number, at)
@@ -195,6 +211,8 @@ def _check_source(
         out = is_out or truth.raw.messages[place].name == SEEDED
         # A worker found it gone, which closes its verdict; another one, that had read it before, asks later.
         out = out or truth.compacted(place, by_ms)
+        # A worker skipped it, which closes its verdict too: it stays lost when it can be read again.
+        out = out or truth.skipped(place, by_ms)
         assert out or truth.forgotten(-1, now), f"{place}: replayed, although it never came out"
 
 

@@ -9,7 +9,10 @@ from typing import Any, Literal, cast
 import pytest
 
 from tests.driver import DEAD, OUTPUT, WORKER, Process, World, texts
+from tests.model.checker import check_settled
 from tests.model.test_inputs_gone import pass_time
+from tests.model.test_passed_over import IN, judged_not_emitted
+from tests.model.test_passed_over import out as came_out
 from twinsieve.pipeline.broker.records import Partition, PollResult, UnreadableError
 from twinsieve.pipeline.worker.waiting import WaitReason
 
@@ -224,3 +227,24 @@ def test_a_batch_behind_a_gap_is_skipped() -> None:
     assert world.emitted(OUTPUT) == [0, 1, 2, 3, 4, 9, 10, 11]
     assert process.worker is not None
     assert process.worker.skipped == 2
+
+
+def test_what_was_judged_and_then_skipped_stays_lost_and_leads_nobody() -> None:
+    """It can be read again later, and the offset is moved back: its offsets count as done. A copy comes out."""
+    world = judged_not_emitted([b"x", b"y", b"z"])
+    batch = range(2, 3)
+    world.cluster.faults.unreadable[IN] = [batch]
+    world.history.cannot_read(IN, batch)
+    config = replace(WORKER, on_unreadable="skip")
+    world.start("a", worker_config=config)
+    world.settle()
+    assert came_out(world) == [b"first", b"x", b"z"]
+    world.kill_all()
+    world.cluster.faults.unreadable.clear()
+    world.move_offset(IN, 0)
+    world.start("a", worker_config=config)
+    world.settle()
+    assert came_out(world) == [b"first", b"x", b"z"]
+    world.produce("in", 0, [b"y"])
+    check_settled(world, in_order=False)
+    assert came_out(world) == [b"first", b"x", b"z", b"y"]

@@ -64,7 +64,8 @@ WORKERS = (
         WORKER,
         "            self._sessions.clear()\n            self._doubted.clear()\n"
         "            self._outbox.blocked.clear()\n            self.waits.keep(polled.assignment)\n"
-        "            self._suspects.keep(())\n            self._unreadable.keep(polled.assignment)\n"
+        "            self._suspects.keep(polled.assignment)\n"
+        "            self._unreadable.keep(polled.assignment)\n"
         "            self._queue.replace(() if self._stopping else polled.assignment)\n",
         "            self._queue.replace(polled.assignment - set(self._sessions))\n",
         CRASH,
@@ -128,8 +129,8 @@ WORKERS = (
     Mutant(
         "the mark claims what was asked",
         SESSION,
-        "mark = mark._replace(end=block.end)",
-        "mark = mark._replace(end=self.covered)",
+        "mark = mark._replace(end=block.end,",
+        "mark = mark._replace(end=self.covered,",
         CRASH,
     ),
     Mutant(
@@ -173,8 +174,8 @@ WORKERS = (
     Mutant(
         "the mark names an epoch that a control marker may have ended",
         SESSION,
-        "mark = mark._replace(end=block.end)",
-        "mark = mark._replace(end=block.end, read=block.end)",
+        "mark = mark._replace(end=block.end,",
+        "mark = mark._replace(end=block.end, read=block.end,",
         TRUNCATED,
     ),
     Mutant(
@@ -323,8 +324,8 @@ WORKERS = (
     Mutant(
         "an idle worker commits the mark of a session that the index has not heard of",
         WORKER,
-        "for p, s in self._sessions.items() if s.settled}",
-        "for p, s in self._sessions.items()}",
+        "for p, s in self._sessions.items() if s.settled and p in due}",
+        "for p, s in self._sessions.items() if p in due}",
         IDLE,
     ),
     Mutant(
