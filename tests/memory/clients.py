@@ -99,7 +99,7 @@ class MemoryReader(_Client):
             return []
         ready = self._ready()
         self._turn += 1
-        found = []
+        found: list[Records] = []
         for step in range(len(ready)):
             partition = ready[(step + self._turn) % len(ready)]
             log, position = self._cluster.log(partition), self._positions[partition]
