@@ -119,7 +119,6 @@ def run_service(
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
         foreign = ForeignMembers(settings.app, metrics.set_foreign_members)
         status.foreign = foreign
-        stack.enter_context(watched_members(foreign, lambda: connect(settings), clock))
         scheme = make_scheme(settings)
         has_text = threading.Event()
 
@@ -139,6 +138,8 @@ def run_service(
         until_answered(check, clock, stop, lambda error: status.go(ProcessPhase.WAITING, str(error)))
         if stop.is_set():
             return
+        # Only now: a start that is refused asks no broker twice.
+        stack.enter_context(watched_members(foreign, lambda: connect(settings), clock))
         # Compile before joining a group: a member that compiled during a step would delay the messages of its
         # partitions.
         status.go(ProcessPhase.COMPILING)
