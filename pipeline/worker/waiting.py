@@ -30,6 +30,11 @@ class WaitReason(StrEnum):
     """a batch of it cannot be read, and `input.on_unreadable_batch` is hold"""
 
 
+_ENDS_WITH_OUTPUT = frozenset(WaitReason) - {WaitReason.UNREADABLE}
+"""Reasons that end when the partition emits something. It may emit messages before a batch that cannot be
+read."""
+
+
 class Wait(NamedTuple):
     """Why one partition waits.
 
@@ -53,6 +58,8 @@ class Waits:
     Wait(reason=<WaitReason.LEADER: 'no_leader'>, why='posts[0] has no leader', since_s=5.0)
     >>> waits.lasting(0.0)
     ['posts[0]: no leader: posts[0] has no leader']
+    >>> waits.because(WaitReason.LEADER), waits.because(WaitReason.INDEX)
+    ({Partition(topic='posts', number=0)}, set())
     >>> waits.ended([at], WaitReason.INDEX)
     >>> waits.ended([at])
     >>> waits.of
@@ -67,6 +74,10 @@ class Waits:
     def of(self) -> Mapping[Partition, Wait]:
         """The partitions that wait."""
         return self._of
+
+    def because(self, reason: WaitReason) -> set[Partition]:
+        """The partitions that wait for this reason."""
+        return {partition for partition, wait in self._of.items() if wait.reason is reason}
 
     def lasting(self, seconds: float) -> list[str]:
         """A line for each cause that keeps partitions waiting for at least this long; safe to print. May be
@@ -89,12 +100,11 @@ class Waits:
             self._of[partition] = Wait(reason, why, since_s)
 
     def ended(self, partitions: Collection[Partition], *reasons: WaitReason) -> None:
-        """Note that these partitions go on. reasons: if given, only for those that wait
-        for one of them; otherwise for all but those with a batch that cannot be read, because messages before
-        that batch may still be emitted"""
+        """Note that these partitions go on. reasons: only those that wait for one of these; if none is given,
+        for any but an unreadable batch"""
         for partition in partitions:
             wait = self._of.get(partition)
-            if wait is not None and wait.reason in (reasons or set(WaitReason) - {WaitReason.UNREADABLE}):
+            if wait is not None and wait.reason in (reasons or _ENDS_WITH_OUTPUT):
                 del self._of[partition]
 
     def keep(self, partitions: Collection[Partition]) -> None:

@@ -177,7 +177,7 @@ class Worker:
     def ready(self) -> bool:
         """Whether the worker is a member of its group and has a session for each of its partitions, except
         for partitions that wait for a leader, for an index, or for a topic to take a message."""
-        held = {part for part, wait in self.waits.of.items() if wait.reason is WaitReason.REFUSED}
+        held = self.waits.because(WaitReason.REFUSED)
         waits = self._queue.leaderless | self._patience.expired.keys() | held
         return self._epoch >= 0 and waits.issuperset(self._queue)
 
@@ -211,8 +211,11 @@ class Worker:
     def unread(self, ends: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Read position and end of each partition that is being read. A position skips control markers and
         aborted messages, so a position below the end means that records have not arrived."""
-        read = [part for part, session in self._sessions.items() if session.reads and part in ends]
-        read = [part for part in read if not self._unreadable.holds(part)]
+        read = [
+            part
+            for part, session in self._sessions.items()
+            if session.reads and part in ends and not self._unreadable.holds(part)
+        ]
         return {part: (self._consumer.position(part), ends[part]) for part in read}
 
     @property
@@ -547,9 +550,8 @@ class Worker:
         """Emit the answered messages, and commit the offsets after them.
 
         One transaction holds the messages of all partitions, except for those whose last transaction failed,
-        and those with a message that a topic refuses.
-        Each of these gets a transaction of its own, one of them in each round, so that a further failure
-        delays no other partition.
+        and those with a message that a topic refuses. Each of these gets a transaction of its own, one of
+        them in each round, so that a further failure delays no other partition.
         """
         self._outbox.see_leaders()
         blocked, failed_last = self._outbox.blocked, self._refusals.failed_last
@@ -559,9 +561,11 @@ class Worker:
             for session in self._sessions.values()
             if session.ready and session.partition not in blocked
         ]
-        parted = {part for part in self._sessions if failed_last(part) or part in self._suspects}
-        alone = [session for session in ready if session.partition in parted]
-        together = [session for session in ready if session.partition not in parted]
+        alone: list[Session] = []
+        together: list[Session] = []
+        for session in ready:
+            is_parted = failed_last(session.partition) or session.partition in self._suspects
+            (alone if is_parted else together).append(session)
         for sessions in (together, sorted(alone, key=lambda session: session.active_s)[:1]):
             partitions = [session.partition for session in sessions]
             max_rows, max_bytes = self._refusals.at_once(partitions)
@@ -632,8 +636,8 @@ class Worker:
             self._refusals.soon(partitions)
         else:
             self._refusals.again(partitions)
-        holds = {part for part, wait in self.waits.of.items() if wait.reason is WaitReason.REFUSED}
-        self.waits.wait([part for part in partitions if part not in holds], WaitReason.FAILED, str(error))
+        held = self.waits.because(WaitReason.REFUSED)
+        self.waits.wait([part for part in partitions if part not in held], WaitReason.FAILED, str(error))
         if not isinstance(error, AbortableError):
             raise error
         self._transactor.abort()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.broker.worlds import grow
 from twinsieve.pipeline.generate.stream import generate
@@ -107,7 +107,7 @@ class Growth:
                         on_delivery=lambda error, message, at_s=at_s: told(at_s, error, message),
                     )
                     break
-                except Exception:  # noqa: BLE001 - its metadata lack the partition
+                except KafkaException:  # its metadata lack the partition
                     producer.list_topics(self._topic, 10)
             producer.poll(0)
             if not partition:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,12 +10,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.broker.server import free_ports
 from tests.broker.services import settings_for, value_of
 from tests.broker.worlds import DEADLINE_S, KafkaWorld, read_all, until, until_done
-from tests.service.scraped import Series, series
+from tests.service.scraped import Pages, Series
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
@@ -29,14 +26,15 @@ from twinsieve.pipeline.settings.model import HttpSettings, Settings
 _TOO_LARGE = 48 << 20
 
 
-class Member:
+class Member(Pages):
     """One process in a thread, with pages."""
 
     def __init__(self, settings: Settings, name: str, role: Role = "both") -> None:
-        (self.port,) = free_ports(1)
+        (port,) = free_ports(1)
+        super().__init__(port)
         self.stop = threading.Event()
         self.error: Exception | None = None
-        http = HttpSettings.model_validate({"listen": f"127.0.0.1:{self.port}"})
+        http = HttpSettings.model_validate({"listen": f"127.0.0.1:{port}"})
         settings = settings.model_copy(update={"http": http})
 
         def run() -> None:
@@ -50,20 +48,10 @@ class Member:
 
     def page(self, path: str) -> tuple[int, str]:
         assert self.error is None, f"stopped: {self.error!r}"
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-                return int(answer.status), answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
-
-    def metrics(self) -> dict[str, Series]:
-        return series(text_string_to_metric_families(self.page("/metrics")[1]))
+        return super().page(path)
 
     def ready(self) -> bool:
-        return self.page("/readyz")[0] == 200
+        return self.status("/readyz") == 200
 
 
 class App:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.broker.services import POSTS, Service, wait_for, written_settings
+from tests.full_pipe import full_pipe
 from tests.hung_folder import hung
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.watch.unread_log import StreamLog
@@ -19,17 +18,11 @@ from twinsieve.pipeline.watch.unread_log import StreamLog
 @pytest.fixture
 def unread(log_as_before: None) -> Iterator[None]:
     """The log goes to a pipe that is full and that nobody reads."""
-    reads, writes = os.pipe()
-    os.set_blocking(writes, False)
-    with suppress(BlockingIOError):
-        while True:
-            os.write(writes, bytes(4096))
-    os.set_blocking(writes, True)
-    stream = open(writes, "wb", buffering=0)  # noqa: SIM115 (its thread may still wait)
-    logging.getLogger().addHandler(StreamLog(stream))
-    logging.getLogger("twinsieve").setLevel(logging.INFO)
-    yield
-    os.close(reads)  # the thread that writes gets an error, and waits no more
+    with full_pipe() as writes:
+        stream = open(writes, "wb", buffering=0)  # noqa: SIM115 (its thread may still wait)
+        logging.getLogger().addHandler(StreamLog(stream))
+        logging.getLogger("twinsieve").setLevel(logging.INFO)
+        yield
 
 
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])

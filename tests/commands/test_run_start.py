@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.calling import Run, setting
+from tests.full_pipe import full_pipe
 from tests.logfmt import last_words, read_line
 
 _DEADLINE_S = 120.0
@@ -99,13 +100,7 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
 @pytest.mark.parametrize("stderr", ["full", "closed"])
 def test_a_log_that_nobody_reads_hinders_neither_a_start_nor_a_stop(tmp_path: Path, stderr: str) -> None:
     port = _port()
-    reads, writes = os.pipe()
-    os.set_blocking(writes, False)
-    with suppress(BlockingIOError):
-        while True:
-            os.write(writes, bytes(4096))
-    os.set_blocking(writes, True)
-    with _broker("closed") as bootstrap:
+    with full_pipe() as writes, _broker("closed") as bootstrap:
         options = setting(
             f"kafka.bootstrap={bootstrap}", f"http.listen=127.0.0.1:{port}", f"state.dir={tmp_path}/state"
         )
@@ -113,6 +108,7 @@ def test_a_log_that_nobody_reads_hinders_neither_a_start_nor_a_stop(tmp_path: Pa
         if stderr == "closed":
             words = ["sh", "-c", 'exec "$@" 2>&-', "sh", *words]
         process = subprocess.Popen(words, stderr=writes)
+        os.close(writes)
         try:
             until_s = time.monotonic() + _DEADLINE_S
             while "nothing listens there" not in (page := _page(port, "/readyz"))[1]:
@@ -125,8 +121,6 @@ def test_a_log_that_nobody_reads_hinders_neither_a_start_nor_a_stop(tmp_path: Pa
         finally:
             process.kill()
             process.wait()
-            os.close(reads)
-            os.close(writes)
 
 
 _COMMANDS = {

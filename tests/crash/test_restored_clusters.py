@@ -173,6 +173,15 @@ def histories(drill: Drill, *, keep_folder: bool = True) -> tuple[Backup, Proces
     return backup, a
 
 
+def outgrowing(drill: Drill, blocks: int) -> Process:
+    """Another machine, which judged until the log had this many blocks more than the newest snapshot of `a`."""
+    b = drill.start("b")
+    drill.write(AFTER)
+    while drill.world.cluster.log(LOG).end <= drill.snapshots("a")[-1] + blocks:
+        drill.write(range(150, 155))
+    return b
+
+
 def end_of_drill(drill: Drill, *, copies: bool = False) -> None:
     """What the restored cluster never had is sent again, and something new."""
     drill.write(LOST)
@@ -192,11 +201,7 @@ def beside(drill: Drill) -> None:
     """Another machine judges until the log has outgrown the newest snapshot."""
     backup, _ = histories(drill)
     drill.restore(backup)
-    b = drill.start("b")
-    drill.write(AFTER)
-    while drill.world.cluster.log(LOG).end <= drill.snapshots("a")[-1] + 5:
-        drill.write(range(150, 155))
-    drill.take_over(b, "a")
+    drill.take_over(outgrowing(drill, 5), "a")
     end_of_drill(drill)
 
 
@@ -478,10 +483,7 @@ def retention_beside(drill: Drill) -> None:
     """The restored log was deleted up to a place behind the newest snapshot: nothing tells whose it is."""
     backup, _ = histories(drill)
     drill.restore(backup)
-    b = drill.start("b")
-    drill.write(AFTER)
-    while drill.world.cluster.log(LOG).end <= drill.snapshots("a")[-1] + 20:
-        drill.write(range(150, 155))
+    b = outgrowing(drill, 20)
     for at in (LOG, DECISIONS):
         drill.world.cluster.log(at).trim(drill.world.cluster.log(at).end - 5)
     drill.take_over(b, "a")
