@@ -12,8 +12,8 @@ from twinsieve.pipeline.broker.records import NO_EPOCH, NO_TOPIC_ID, Committed
 class Mark(NamedTuple):
     """Metadata of a committed input offset: the offsets [first, end) of this very topic were emitted.
 
-    The transaction that emits messages writes it, and `twinsieve reset` keeps it. If a crash prevented the
-    report to the index, the mark tells the index later what was emitted. The committed offset is `end`,
+    The transaction that emits messages writes it, and `twinsieve reset` keeps it. If a worker dies before it
+    reports to the index what it emitted, the next worker reads that here. The committed offset is `end`,
     except after a `reset` that no worker has seen yet.
 
     partitions, since_ms: under `input.start: latest` the topic's number of partitions when the app began with

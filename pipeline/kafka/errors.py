@@ -33,7 +33,7 @@ class Meaning(Enum):
     EPOCH_OVER = "; the transaction timed out, or another process uses this transactional id"
     FINISHED = "; this client cannot be used any more"
     MOVED_ON = "; the consumer group has rebalanced since"
-    REFUSED_RECORD = "; the topic refuses a message for what it is"
+    REFUSED_RECORD = "; the topic refuses a single message"
     FAILED = ""
     """This attempt failed; the client can be used for another attempt."""
 

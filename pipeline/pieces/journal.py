@@ -390,8 +390,8 @@ class Journal:
                 raise StateError("given up")
             watch(moved)
 
-        # Another thread writes, because the disk may hang. If it is given up it may still read the memory
-        # that the sieve changes; what it wrote by then is thrown away.
+        # Another thread writes the image, because the disk may hang. After `_IMAGE_S` the sieve goes on and
+        # changes its memory, which that thread may still read; then the image is deleted, not used.
         thread = DaemonExecutor("twinsieve-image")
         began_s = self._now_s()
         written = thread.submit(self._write_scratch, first, behind, least, look)

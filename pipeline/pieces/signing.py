@@ -47,7 +47,7 @@ class Signing:
 
     keys: those that are accepted, the first one signs; none: nothing is signed
     takes_unsigned: whether files without a signature are accepted
-    app: its name; what was signed for another app is not accepted
+    app: name of the app; files that were signed for another app are refused
     """
 
     def __init__(self, keys: Sequence[str] = (), *, takes_unsigned: bool = True, app: str = "") -> None:

@@ -94,7 +94,7 @@ class Loop(ABC):
     """Runs one role in a thread. `run` returns after `stop`, or raises the error that ends the process.
 
     error: the error that ended the loop; set before the loop closes its clients, because closing may hang
-    has_hung: whether it made no progress for so long that its process ends; the watchdog sets it
+    has_hung: set by the watchdog when the role has made no progress for so long that the process ends
     thread: identifier of the thread that runs it; None before and afterwards
     turned_s: time of its last progress: it began a round, ended a step, or read or wrote a part of a
         snapshot. Rounds count even if no broker answers

@@ -1,4 +1,4 @@
-"""A record that a topic refuses for what it is fails its transaction, and the error says that it was that."""
+"""If a topic refuses a single record, the transaction fails with `RefusedRecordError`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Faults:
         the broker refuses the transaction, which then must be aborted.
 
     refuses_record: asked for each message that is sent in a transaction, with its topic, key and value: the
-        words with which the topic refuses it for what it is; no client knows of it beforehand.
+        words with which the topic refuses this record; no client knows it beforehand.
 
     Others need no switch: `MemoryCluster.reachable`, `delete` and `create`; `PartitionLog.trim` (retention)
     and `truncate`; a hook that lets time pass, or other processes act, is a process that stalls in a call.
