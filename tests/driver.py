@@ -483,6 +483,8 @@ class Process:
             return
         except FatalError as error:
             self.notices.append(str(error))
+            if self.index is not None:
+                self.index.abandon()
             self.index = None
             self.running = not error.fenced
 
@@ -500,6 +502,7 @@ class Process:
             self.notices.append(str(error))
             if self.worker is not None:
                 self.refused = dict(self.worker.refused)
+                self.worker.close()
             self.worker = None
             self.running = self.running and not error.fenced
 
