@@ -382,6 +382,8 @@ class World:
             if done():
                 return
             tend()
+            if not any(process.running for process in self.processes):
+                break  # nobody is left who moves the clock
             self.run(1)
             left -= 1
             # One that judges slowly, or whose outputs take little at a time, is not stuck.

@@ -11,6 +11,7 @@ import pytest
 from tests.driver import DECISIONS, LOG, OUTPUT, SCHEME, Process, World, texts
 from tests.model.checker import check_settled
 from twinsieve.pipeline.broker.records import Messages
+from twinsieve.pipeline.index import follower as index_follower
 from twinsieve.pipeline.index import transaction as index_record
 from twinsieve.pipeline.wire.block import Block, encode_block
 from twinsieve.pipeline.wire.frame import ENVELOPE_BYTES, VERSION, What, seal
@@ -41,6 +42,10 @@ def newer_answer(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
 def newer_decision(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     decision, answer = encode_ruling(ruling, scheme)
     return resealed(decision, NEWER), answer
+
+
+def read_by_newer(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
+    return decode_ruling(what, resealed(data, VERSION), scheme, where)
 
 
 def writes(
@@ -134,6 +139,8 @@ def test_a_standby_that_cannot_follow_newer_decisions_ends_itself_alone(
     newer = world.start("a")
     world.run(20)
     writes(newer, monkeypatch, index_record, "encode_ruling", newer_decision)
+    # The standby leaves when it ends; the index joins again and compares its decisions, which it reads.
+    writes(newer, monkeypatch, index_follower, "decode_ruling", read_by_newer)
     standby = world.start("b", roles="index")
     world.run(10)
     world.produce("in", 0, texts(0, 10))
