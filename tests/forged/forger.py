@@ -23,7 +23,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.index.snapshot_store import _HEADER as SNAPSHOT
+from twinsieve.pipeline.index.snapshot_store import _HEADERS, _VERSION
 from twinsieve.pipeline.pieces import kept_file, mapped_file
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, messages_of, read_records, record_of
 from twinsieve.pipeline.pieces.signing import Hashes, Signing, plain
@@ -32,6 +32,9 @@ from twinsieve.stages.judge import state
 from twinsieve.stages.judge.kept_messages import KeptMessages
 
 Array = NDArray[Any]
+SNAPSHOT = _HEADERS[_VERSION]
+_LENGTHS = slice(8, 12)
+"""The lengths of the parts in the header of a snapshot; the link of the last decision follows them."""
 
 NUMBERS = (
     0, 1, -1, 2, 3, 7, 8, 24, 25, 26, 60, 61, 127, 128, 255, 256, 511, 512, 513, 4095, 4096, 65_535, 65_536, 0xFFFE,
@@ -495,7 +498,7 @@ def _page_filled(head: dict[str, Any], raw: bytes) -> bytes:
 def _snapshot_parts(raw: bytes) -> tuple[list[Any], list[Any], bytes, bytes, bytes]:
     """(numbers of the header, list of files, settings, ledger, sieve)"""
     head = list(SNAPSHOT.unpack_from(raw))
-    files_size, ledger_size, sieve_size, fixed_size = head[-4:]
+    files_size, ledger_size, sieve_size, fixed_size = head[_LENGTHS]
     at = SNAPSHOT.size
     parts = []
     for size in (fixed_size, files_size, ledger_size, sieve_size):
@@ -507,7 +510,8 @@ def _snapshot_parts(raw: bytes) -> tuple[list[Any], list[Any], bytes, bytes, byt
 
 def _snapshot(head: list[Any], listed: Any, fixed: bytes, ledger: bytes, sieve: bytes) -> bytes:
     files = json.dumps(listed).encode()
-    numbers = [*head[:-4], len(files), len(ledger), len(sieve), len(fixed)]
+    numbers = [*head]
+    numbers[_LENGTHS] = [len(files), len(ledger), len(sieve), len(fixed)]
     return _sealed(SNAPSHOT.pack(*numbers) + fixed + files + ledger + sieve)
 
 
