@@ -37,15 +37,16 @@ from tests.broker.deployment import Deployment
 from tests.broker.load import Load
 from tests.broker.server import free_ports
 from twinsieve.pipeline.broker.records import Partition, Records
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.reader import MessageReader
-from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
-from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch.drops import A_SECOND, MOST_DROPS, Drops, text_reader
-from twinsieve.pipeline.watch.log_tail import LogTail
+from twinsieve.pipeline.sizing.process_memory import MOST_DROPS
+from twinsieve.pipeline.status_pages.drops import A_SECOND, Drops, text_reader
+from twinsieve.pipeline.status_pages.figures import StatusFigures
+from twinsieve.pipeline.status_pages.log_tail import LogTail
+from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.pipeline.wire.positions import pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.stages.contract import Kind, Verdicts

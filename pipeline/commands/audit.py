@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from twinsieve.pipeline.basics.amounts import share
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, gathered, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
-from twinsieve.pipeline.pages.amounts import share
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from twinsieve.pipeline.audit.apart import Reasons
-    from twinsieve.pipeline.audit.drops import Drop
-    from twinsieve.pipeline.audit.findings import Findings
-    from twinsieve.pipeline.audit.rate import Rate
-    from twinsieve.pipeline.audit.run_stats import RunStats
-    from twinsieve.pipeline.audit.table import DropWriter
-    from twinsieve.pipeline.audit.topic import TopicDrops
-    from twinsieve.pipeline.audit.totals import Cluster, Totals
     from twinsieve.pipeline.files.write import Output
+    from twinsieve.pipeline.tools.audit.apart import Reasons
+    from twinsieve.pipeline.tools.audit.findings import Findings
+    from twinsieve.pipeline.tools.audit.rate import Rate
+    from twinsieve.pipeline.tools.audit.run_stats import RunStats
+    from twinsieve.pipeline.tools.audit.table import DropWriter
+    from twinsieve.pipeline.tools.audit.totals import Cluster, Totals
+    from twinsieve.pipeline.why.drops import Drop
+    from twinsieve.pipeline.why.duplicates_topic import TopicDrops
 
     _Read = Callable[[], Iterator[Drop]]
 
@@ -131,13 +131,13 @@ def command(
     write contain messages, so their mode is 0600. The exit code is 1 if there is no drop with this --position
     or --id.
     """
-    from twinsieve.pipeline.audit.choice import Choice
-    from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
-    from twinsieve.pipeline.audit.page import PARTS, page, page_sizes
-    from twinsieve.pipeline.audit.run_stats import check_same_run
     from twinsieve.pipeline.files.format import refuse_empty_names
     from twinsieve.pipeline.files.source import STDIN, is_stream
     from twinsieve.pipeline.files.write import STDOUT, place_all, refuse_clashes
+    from twinsieve.pipeline.tools.audit.choice import Choice
+    from twinsieve.pipeline.tools.audit.findings import Sizes, findings_json, findings_of, with_leaders
+    from twinsieve.pipeline.tools.audit.page import PARTS, page, page_sizes
+    from twinsieve.pipeline.tools.audit.run_stats import check_same_run
     from twinsieve.stages.errors import UsageError, shown
 
     choice = Choice(position, id_, leader, search)
@@ -163,7 +163,7 @@ def command(
             )
 
     with ExitStack() as stack:
-        source = stack.enter_context(_source(file, topic, flags, stats))
+        source, run = stack.enter_context(_source(file, topic, flags, stats))
 
         def chosen() -> Iterator[Drop]:
             return (drop for drop in source.read() if choice.takes(drop))
@@ -185,13 +185,13 @@ def command(
             sizes = Sizes(top) if reports.html is None else page_sizes(top)
             if as_json:
                 sizes = replace(sizes, clusters=top, parts=PARTS)
-            found = replace(findings_of(chosen, sizes, reasons), run=source.run)
-            if stats is not None and source.run is not None and choice.is_open:
-                check_same_run(source.run, found.drops, stats)
-            if source.run is not None and not choice.is_open:
-                found = replace(found, run=replace(source.run, rows=None))
+            found = replace(findings_of(chosen, sizes, reasons), run=run)
+            if stats is not None and run is not None and choice.is_open:
+                check_same_run(run, found.drops, stats)
+            if run is not None and not choice.is_open:
+                found = replace(found, run=replace(run, rows=None))
             if not as_json or reports.html is not None:
-                found = source.with_leaders(found)
+                found = with_leaders(found, source.told)
             count = found.drops
             if as_json:
                 click.echo(findings_json(found), nl=False)
@@ -217,35 +217,33 @@ class _FileDrops:
 
     missing = "(not in the file)"
 
-    def __init__(self, name: str, run: RunStats | None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.run = run
 
     def read(self) -> Iterator[Drop]:
-        from twinsieve.pipeline.audit.drops import read_drops
+        from twinsieve.pipeline.why.drops import read_drops
 
         return read_drops(self.name)
 
-    def with_leaders(self, found: Findings) -> Findings:
-        return found
-
-    def listed(self, drops: list[Drop]) -> list[Drop]:
+    def told(self, drops: list[Drop]) -> list[Drop]:
         return drops
 
 
 @contextmanager
 def _source(
     file: str | None, topic: TopicFlags, flags: SettingsFlags, stats: str | None
-) -> Iterator[_FileDrops | TopicDrops]:
-    """What to read the drops from, as long as the context lasts."""
-    from twinsieve.pipeline.audit.run_stats import read_run_stats
+) -> Iterator[tuple[_FileDrops | TopicDrops, RunStats | None]]:
+    """What to read the drops from, as long as the context lasts, and what made them."""
+    from twinsieve.pipeline.settings.show import deciding_settings
+    from twinsieve.pipeline.tools.audit.run_stats import RunStats, read_run_stats
 
     if file is not None:
-        yield _FileDrops(file, None if stats is None else read_run_stats(stats))
+        yield _FileDrops(file), None if stats is None else read_run_stats(stats)
         return
     opened = import_module(_ON_KAFKA).topic_drops(flags, topic.since, topic.limit)
     with opened as drops:
-        yield drops
+        settings = drops.settings
+        yield drops, RunStats(None, None, "", settings.input.topics, deciding_settings(settings))
 
 
 def _refuse_on_kafka(flags: SettingsFlags, kept_apart: str | None, stats: str | None) -> None:
@@ -274,7 +272,7 @@ def _output(flag: str, name: str) -> Output:
 
 
 def _writers(outputs: dict[str, Output]) -> Iterator[DropWriter]:
-    from twinsieve.pipeline.audit.table import CsvDrops, ParquetDrops
+    from twinsieve.pipeline.tools.audit.table import CsvDrops, ParquetDrops
 
     if "--csv" in outputs:
         yield CsvDrops(outputs["--csv"])
@@ -294,7 +292,7 @@ def _write(drops: Iterator[Drop], writers: list[DropWriter]) -> int:
 
 
 def _reasons(kept_apart: str | None) -> Reasons | None:
-    from twinsieve.pipeline.audit.apart import read_apart, reasons_of
+    from twinsieve.pipeline.tools.audit.apart import read_apart, reasons_of
 
     if kept_apart is None:
         return None
@@ -309,7 +307,7 @@ def _list(drops: Iterator[Drop], top: int, source: _FileDrops | TopicDrops) -> b
         found += 1
         if found <= top:
             shown.append(drop.cut(_SHOWN_CHARACTERS + 1))
-    for drop in source.listed(shown):
+    for drop in source.told(shown):
         _print_drop(drop)
     click.echo(f"{found:,} drops; {min(found, top):,} shown")
     return found > 0
@@ -370,7 +368,7 @@ def _rate(rate: Rate) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from twinsieve.pipeline.audit.table import moment
+    from twinsieve.pipeline.tools.audit.table import moment
 
     first, last = rate.rows[0].first, rate.rows[-1].last
     table = Table(title=Text(f"rows {first:,} to {last:,}, first to last drop"), title_justify="left")

@@ -8,7 +8,7 @@ import click
 
 from twinsieve.pipeline.commands.options import FILE_NAME
 from twinsieve.pipeline.commands.terminal import examples
-from twinsieve.pipeline.generate.languages import LANGUAGES
+from twinsieve.pipeline.tools.generate.languages import LANGUAGES
 
 _ROWS_A_WRITE = 1_024
 
@@ -70,8 +70,8 @@ def command(
 
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
     from twinsieve.pipeline.files.write import Output, refuse_clashes
-    from twinsieve.pipeline.generate.articles import generate_articles
-    from twinsieve.pipeline.generate.stream import generate
+    from twinsieve.pipeline.tools.generate.articles import generate_articles
+    from twinsieve.pipeline.tools.generate.stream import generate
 
     refuse_clashes([], {"-o": output})
     refuse_endings_of_reports({"-o": output})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinsieve.pipeline.basics.amounts import share
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
     FormatFlags,
@@ -16,7 +17,6 @@ from twinsieve.pipeline.commands.options import (
     settings_options,
 )
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
-from twinsieve.pipeline.pages.amounts import share
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from twinsieve.pipeline.settings.model import Settings
-    from twinsieve.pipeline.tune.advice import Advice
-    from twinsieve.pipeline.tune.sweep import Point
+    from twinsieve.pipeline.tools.tune.advice import Advice
+    from twinsieve.pipeline.tools.tune.sweep import Point
 
 _ROWS = 60_000
 _REPORT = "tune.html"
@@ -107,9 +107,6 @@ def command(
     says why. The report contains messages, so only you can read the file (mode 0600).
     """
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.judged import names_in, read_judged
-    from twinsieve.pipeline.evaluate.row_names import NamedTexts
-    from twinsieve.pipeline.evaluate.truth import read_pairs
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.files.format import (
         refuse_empty_names,
@@ -122,14 +119,17 @@ def command(
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
     from twinsieve.pipeline.settings.load import load_settings
     from twinsieve.pipeline.settings.proposal import SampledTexts, needs_no_profile, proposed
-    from twinsieve.pipeline.tune.advice import advise
-    from twinsieve.pipeline.tune.ideal import IdealDrops
-    from twinsieve.pipeline.tune.in_force import InForce
-    from twinsieve.pipeline.tune.labels import distinct_labels
-    from twinsieve.pipeline.tune.page import report_of, report_page
-    from twinsieve.pipeline.tune.points import points_json
-    from twinsieve.pipeline.tune.sample import read_sample
-    from twinsieve.pipeline.tune.sweep import SIMILARITIES, curves_of, sweep, with_keys
+    from twinsieve.pipeline.tools.evaluate.judged import names_in, read_judged
+    from twinsieve.pipeline.tools.evaluate.row_names import NamedTexts
+    from twinsieve.pipeline.tools.evaluate.truth import read_pairs
+    from twinsieve.pipeline.tools.tune.advice import advise
+    from twinsieve.pipeline.tools.tune.ideal import IdealDrops
+    from twinsieve.pipeline.tools.tune.in_force import InForce
+    from twinsieve.pipeline.tools.tune.labels import distinct_labels
+    from twinsieve.pipeline.tools.tune.page import report_of, report_page
+    from twinsieve.pipeline.tools.tune.points import points_json
+    from twinsieve.pipeline.tools.tune.sample import read_sample
+    from twinsieve.pipeline.tools.tune.sweep import SIMILARITIES, curves_of, sweep, with_keys
 
     config = path_here("-c", flags.config) if flags.config is not None else None
     overrides = flags.overrides()
@@ -291,6 +291,6 @@ def _empty_table(title: str) -> Table:
 
 
 def _similarity(point: Point, own: int) -> str:
-    from twinsieve.pipeline.tune.sweep import similarity_text
+    from twinsieve.pipeline.tools.tune.sweep import similarity_text
 
     return similarity_text(point.similarity) + (" *" if point.similarity == own else "  ")

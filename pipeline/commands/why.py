@@ -11,15 +11,15 @@ from twinsieve.pipeline.commands.explained import print_explanation
 from twinsieve.pipeline.commands.terminal import report, say_error
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.audit.drops import Drop
-    from twinsieve.pipeline.evaluate.explain import Message
     from twinsieve.pipeline.settings.model import Settings
+    from twinsieve.pipeline.why.drops import Drop
+    from twinsieve.pipeline.why.explain import Message
 
 
 def why_in_file(duplicates: str, settings: Settings, *, id_: str | None, position: int | None) -> int:
     """Print why the message with this id, or at this position, was dropped. returns: the exit code"""
-    from twinsieve.pipeline.audit.drops import find_drop
-    from twinsieve.pipeline.evaluate.explain import Message
+    from twinsieve.pipeline.why.drops import find_drop
+    from twinsieve.pipeline.why.explain import Message
     from twinsieve.stages.errors import shown
 
     drop = find_drop(duplicates, id_=id_, position=position)
@@ -60,7 +60,7 @@ def explain_pair(
     verdict: exact, near or unique; who: said so; give: what to give so that it is the same
     """
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.explain import explain
+    from twinsieve.pipeline.why.explain import explain
 
     if settings.exact.fields and verdict == "exact":
         click.echo(f"both have equal values of exact.fields: {', '.join(settings.exact.fields)}")

@@ -20,8 +20,7 @@ from twinsieve.pipeline.settings.model import (
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.state_keys import LEAST_BYTES, keys_fault
 from twinsieve.pipeline.settings.tree import Raw
-from twinsieve.pipeline.settings.values import size_text
-from twinsieve.pipeline.sizing import MAX_SEGMENTS
+from twinsieve.pipeline.settings.values import MAX_SEGMENTS, size_text
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import AUTO_HASHES
@@ -124,9 +123,8 @@ def _segments(settings: Settings) -> Iterator[Problem]:
 def _memory(settings: Settings, memory: int) -> Iterator[Problem]:
     """A memory for segments that holds less than what always lies in memory."""
     # Only where it is set, because this imports the stages, which is slow, and every command checks settings.
+    from twinsieve.pipeline.settings.segment_bytes import Texts, largest_segment, least_memory
     from twinsieve.pipeline.settings.stage_config import sieve_config
-    from twinsieve.pipeline.sizing.kept_bytes import Texts, least_memory
-    from twinsieve.pipeline.sizing.segments import largest_segment
 
     try:
         config = sieve_config(settings, "")

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Run, setting
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.audit import leaders as leader_counts
-from twinsieve.pipeline.audit.drops import Drop, Place
-from twinsieve.pipeline.audit.leaders import LeaderCounts
-from twinsieve.pipeline.audit.rate import Extent, Rate, RateCounter
-from twinsieve.pipeline.audit.totals import EvenSample
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.audit import leaders as leader_counts
+from twinsieve.pipeline.tools.audit.leaders import LeaderCounts
+from twinsieve.pipeline.tools.audit.rate import Extent, Rate, RateCounter
+from twinsieve.pipeline.tools.audit.totals import EvenSample
+from twinsieve.pipeline.tools.generate.stream import generate
+from twinsieve.pipeline.why.drops import Drop, Place
 from twinsieve.stages.differ.rules import Rule
 
 HOUR_MS = 3_600_000

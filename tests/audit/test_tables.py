@@ -20,9 +20,9 @@ from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Piped, Run
 from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.audit.table import COLUMNS, _cell
 from twinsieve.pipeline.basics.printable import acts, printable
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.audit.table import COLUMNS, _cell
+from twinsieve.pipeline.tools.generate.stream import generate
 
 NUMBERS = ("position", "line", "distance", "shared", "duplicate_of", "leader_line")
 SAME = [name for name in COLUMNS if name not in ("time", "flags")]
@@ -176,7 +176,7 @@ def test_only_chosen_drops_are_written_and_csv_may_be_packed_or_streamed(
 
 
 def test_many_blocks_make_one_table(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from twinsieve.pipeline.audit import table
+    from twinsieve.pipeline.tools.audit import table
 
     monkeypatch.setattr(table, "_BLOCK_ROWS", 3)
     monkeypatch.setattr(table, "_BLOCK_CHARACTERS", 500)

@@ -14,11 +14,11 @@ from tests.calling import Ran, Run
 from tests.memory.broker import MemoryBroker
 from tests.service.conftest import scheme as scheme
 from tests.service.stepped import edited, unlike
-from twinsieve.pipeline.audit.topic import TopicDrops
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.why.duplicates_topic import TopicDrops
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme
 

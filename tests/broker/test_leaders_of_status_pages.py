@@ -10,8 +10,8 @@ from tests.memory.broker import ManualClock
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch.drops import Drops, text_reader
-from twinsieve.pipeline.watch.leader_texts import LeaderTexts
+from twinsieve.pipeline.status_pages.drops import Drops, text_reader
+from twinsieve.pipeline.status_pages.leader_texts import LeaderTexts
 from twinsieve.pipeline.wire.positions import pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.stages.contract import Kind, Verdicts

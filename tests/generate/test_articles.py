@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 
 from tests.calling import Run
-from twinsieve.pipeline.generate.articles import (
+from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.tools.generate.articles import (
     CHUNK,
     LOOKALIKE_SHARES,
     REPRINTS,
@@ -21,7 +22,6 @@ from twinsieve.pipeline.generate.articles import (
     article_id,
     generate_articles,
 )
-from twinsieve.pipeline.messages.spelling import to_json
 
 COUNT = 1_500
 FIELDS = ["id", "title", "lead", "text", "created_at"]

@@ -19,7 +19,7 @@ from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch.drops import MAX_TEXT
+from twinsieve.pipeline.status_pages.drops import MAX_TEXT
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from tests.memory.broker import ManualClock
 from tests.service.running import wait_for
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.service import status_pages
-from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
 from twinsieve.pipeline.settings.model import HttpSettings, Settings
-from twinsieve.pipeline.watch.drops import Drop
-from twinsieve.pipeline.watch.log_tail import LogTail
+from twinsieve.pipeline.status_pages import server as status_pages
+from twinsieve.pipeline.status_pages.drops import Drop
+from twinsieve.pipeline.status_pages.figures import StatusFigures
+from twinsieve.pipeline.status_pages.log_tail import LogTail
+from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
 
 _TIMEOUT_S = 60
 

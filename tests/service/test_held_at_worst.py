@@ -21,11 +21,10 @@ from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import answer_options, consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
 from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
-from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.watch.drops import DROPS_BYTES
+from twinsieve.pipeline.sizing.process_memory import DROPS_BYTES, held_by
 from twinsieve.pipeline.wire.columns import arrays_of
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES, bytes_held
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES

@@ -15,13 +15,13 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase
 from twinsieve.pipeline.index.ledger import GivenUp
-from twinsieve.pipeline.service.cost import held_by
-from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.metrics import OPEN_STEPS, Metrics, ProcessPhase, Waiting
-from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch.log_tail import LogTail
+from twinsieve.pipeline.sizing.process_memory import held_by
+from twinsieve.pipeline.status_pages.figures import StatusFigures
+from twinsieve.pipeline.status_pages.log_tail import LogTail
+from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
 from twinsieve.pipeline.worker.waiting import WaitReason
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.differ.rules import Rule

@@ -13,8 +13,9 @@ import pytest
 
 from tests.service.status_pages import Served, ask, shown, status_json
 from twinsieve.pipeline.basics.printable import acts
-from twinsieve.pipeline.service import status_pages
-from twinsieve.pipeline.watch.drops import DROP_BYTES, MAX_TEXT
+from twinsieve.pipeline.sizing.process_memory import DROP_BYTES
+from twinsieve.pipeline.status_pages import server as status_pages
+from twinsieve.pipeline.status_pages.drops import MAX_TEXT
 from twinsieve.stages.errors import UsageError
 
 HOSTILE = [

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.tune.alone import similarities_of
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.tune.alone import similarities_of
 from twinsieve.stages.contract import NearConfig, SieveConfig
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 

@@ -23,8 +23,8 @@ from tests.row_files import read_lines, write_rows
 from tests.tune.report_page import ReportPage
 from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.commands.cli import main
-from twinsieve.pipeline.evaluate.judged import LABELS
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.evaluate.judged import LABELS
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.calling import SMALL, Run, setting
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.tools.generate.stream import generate
 
 ROWS = 5_000
 Json = dict[str, Any]

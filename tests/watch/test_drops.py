@@ -11,8 +11,9 @@ from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch import drops as watched
-from twinsieve.pipeline.watch.drops import MAX_TEXT, MOST_DROPS, NOT_READ, Drops, text_reader
+from twinsieve.pipeline.sizing.process_memory import MOST_DROPS
+from twinsieve.pipeline.status_pages import drops as watched
+from twinsieve.pipeline.status_pages.drops import MAX_TEXT, NOT_READ, Drops, text_reader
 from twinsieve.pipeline.wire.positions import pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling
 from twinsieve.stages.contract import NO_LEADER, Kind, Verdicts

@@ -14,9 +14,9 @@ from tests.watch.test_drops import Worker, leader, post
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch import leader_texts
-from twinsieve.pipeline.watch.drops import NOT_READ, text_reader
-from twinsieve.pipeline.watch.leader_texts import LeaderTexts
+from twinsieve.pipeline.status_pages import leader_texts
+from twinsieve.pipeline.status_pages.drops import NOT_READ, text_reader
+from twinsieve.pipeline.status_pages.leader_texts import LeaderTexts
 
 POSTS = Partition("posts", 1)
 

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import pytest
 
-from twinsieve.pipeline.watch import unread_log
-from twinsieve.pipeline.watch.unread_log import MAX_LINES, StreamLog, dropped_lines
+from twinsieve.pipeline.service import stream_log as unread_log
+from twinsieve.pipeline.service.stream_log import MAX_LINES, StreamLog, dropped_lines
 
 _DEADLINE_S = 60.0
 _TOLD = re.compile(r"log: (\d+) lines were dropped, because stderr was not read or failed")

@@ -16,9 +16,9 @@ from twinsieve.pipeline.commands.terminal import examples, report, say_error
 from twinsieve.pipeline.commands.why import explain_pair, print_drop, why_in_file
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.audit.drops import Drop
-    from twinsieve.pipeline.audit.verdict import Account
     from twinsieve.pipeline.settings.model import Settings
+    from twinsieve.pipeline.why.drops import Drop
+    from twinsieve.pipeline.why.verdict import Account
 
 _GIVE = "the settings of the app, by -c"
 
@@ -90,10 +90,10 @@ def _on_kafka(
     *,
     as_json: bool,
 ) -> int:
-    from twinsieve.pipeline.audit.verdict import MOST_RECORDS, Outcome, verdict_of
     from twinsieve.pipeline.broker.input_position import read_position
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.service.run import SystemClock
+    from twinsieve.pipeline.why.verdict import MOST_RECORDS, Outcome, verdict_of
 
     if number is not None or (at is None) == (id_ is None):
         raise click.UsageError(
