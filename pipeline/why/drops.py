@@ -29,7 +29,8 @@ _MAX_BYTES = 1 << 28
 class Place:
     """A message of a run. What the file does not say is None.
 
-    position: number of the row in the run, from 1; id: as text; source, line: its input, and the line there
+    position: number of the row in the run, from 1; id: as text; source, line: its input, and the line there.
+        A message of a topic has no position, its source is a partition, as posts[0], and its line an offset
     """
 
     position: int | None
@@ -39,7 +40,8 @@ class Place:
     text: str | None
 
     def __str__(self) -> str:
-        where = f"{self.source}:{self.line}" if self.source is not None else f"row {self.position}"
+        joint = "@" if self.position is None and (self.source or "").endswith("]") else ":"
+        where = f"{self.source}{joint}{self.line}" if self.source is not None else f"row {self.position}"
         return f"{where} (id {self.id})" if self.id is not None else where
 
     def cut(self, most: int) -> Place:

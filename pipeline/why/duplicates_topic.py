@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from twinsieve.pipeline.broker.excerpts import Excerpts, Reach, Row
@@ -30,15 +30,6 @@ _BACK = 1_000
 _CLOSE = 200
 """Two leaders that are no farther apart are read in one go."""
 _NO_LIMIT = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class TopicPlace(Place):
-    """A message of a topic. source: its partition, as posts[0]; line: its offset; position: None"""
-
-    def __str__(self) -> str:
-        where = f"{self.source}@{self.line}"
-        return f"{where} (id {self.id})" if self.id is not None else where
 
 
 class TopicDrops:
@@ -212,11 +203,11 @@ def _rows_at(excerpts: Excerpts, partition: Partition, offsets: list[int]) -> It
         low = high
 
 
-def _place(position: InputPosition, id_: str | None, text: str | None) -> TopicPlace:
-    return TopicPlace(None, id_, str(position.partition), position.offset, text)
+def _place(position: InputPosition, id_: str | None, text: str | None) -> Place:
+    return Place(None, id_, str(position.partition), position.offset, text)
 
 
-def _drop(headers: DuplicateHeaders, message: TopicPlace, time_ms: int | None) -> Drop:
+def _drop(headers: DuplicateHeaders, message: Place, time_ms: int | None) -> Drop:
     leader = None if headers.leader is None else _place(headers.leader, None, None)
     return Drop(message, leader, headers.stage, headers.measure, headers.likeness, headers.flags, time_ms)
 

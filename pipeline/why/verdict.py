@@ -30,7 +30,6 @@ from twinsieve.pipeline.operate.status import judge_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.why.copies import copy_of, next_copy
 from twinsieve.pipeline.why.drops import Drop, Place
-from twinsieve.pipeline.why.duplicates_topic import TopicPlace
 from twinsieve.pipeline.why.explain import Message
 from twinsieve.pipeline.why.log_search import Asked, Judged, LogSearch, Unfound, Wanted
 from twinsieve.pipeline.wire.block import RowKind
@@ -625,6 +624,6 @@ def _text(original: Original | None) -> str | None:
     return original.message.text if original is not None and original.message is not None else None
 
 
-def _place(position: InputPosition, original: Original | None) -> TopicPlace:
+def _place(position: InputPosition, original: Original | None) -> Place:
     message_id = original.id if original is not None else None
-    return TopicPlace(None, message_id, str(position.partition), position.offset, _text(original))
+    return Place(None, message_id, str(position.partition), position.offset, _text(original))

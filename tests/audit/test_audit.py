@@ -219,7 +219,6 @@ def test_a_file_of_another_kind_is_refused_with_its_line(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("audit", "-"), "twinsieve: stdin is read twice; name a file"),
         (("audit", "missing.jsonl"), "missing.jsonl: cannot be read"),
         (("why", "--duplicates", "d.jsonl"), "name the message by --id or by --position"),
         (("why", "--id", "1", "--position", "1", "--duplicates", "d"), "name the message by --id or by"),

@@ -1,120 +1,64 @@
-"""Read drops twice, and find what summaries, pages and scripts show of them."""
+"""What drops show, as JSON for scripts, and in one sentence."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
 from twinsieve.pipeline.basics.amounts import repeats
 from twinsieve.pipeline.tools.audit.apart import Reasons
-from twinsieve.pipeline.tools.audit.rate import Rate, RateCounter
 from twinsieve.pipeline.tools.audit.run_stats import RunStats
-from twinsieve.pipeline.tools.audit.totals import Cluster, Clusters, EvenSample, Totals
+from twinsieve.pipeline.tools.audit.store import Cluster, DropTable
 from twinsieve.pipeline.why.drops import Drop
 
+PARTS = 60
+"""The largest number of parts of the drop rate, in JSON and on a page."""
+_MOST_CHARACTERS = 1_000
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much to hold of drops.
-
-    clusters: number of clusters; samples: drops of each; characters: of a text of them
-    parts: number of parts of the drop rate
-    listed: number of drops to hold beside them, evenly spread; listed_characters: of a text of them
-    """
-
-    clusters: int
-    samples: int = 1
-    characters: int = 1_000
-    parts: int = 12
-    listed: int = 0
-    listed_characters: int = 240
+Tell = Callable[[list[Drop]], list[Drop]]
+"""Adds the texts of leaders to drops."""
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What drops show. Texts are cut.
-
-    listed: some drops in their order; reasons: None without a file of rows that were kept apart
-    run: what made the drops, as far as it is known
-    """
-
-    totals: Totals
-    clusters: list[Cluster]
-    rate: Rate
-    listed: list[Drop]
-    reasons: Reasons | None = None
-    run: RunStats | None = None
-
-    @property
-    def sentence(self) -> str:
-        """What the run found, in one sentence."""
-        most = self.clusters[0].drops if self.clusters else 0
-        return repeats(self.drops, self.run.rows if self.run is not None else None, most)
-
-    @property
-    def drops(self) -> int:
-        """Number of all drops."""
-        return self.totals.drops
+def sentence(drops: DropTable, run: RunStats | None) -> str:
+    """What the run found, in one sentence."""
+    most = max((size for size, _ in drops.sizes), default=0)
+    return repeats(drops.drops, run.rows if run is not None else None, most)
 
 
-def findings_of(read: Callable[[], Iterable[Drop]], sizes: Sizes, reasons: Reasons | None = None) -> Findings:
-    """What the drops show.
-
-    read: gives the drops from the first one, the same ones at each call; called twice
-    """
-    totals = Totals()
-    for drop in read():
-        totals.add(drop)
-    clusters = Clusters(totals, sizes.clusters, samples=sizes.samples, most=sizes.characters)
-    rate = RateCounter(totals.extent, sizes.parts)
-    listed = EvenSample(totals.drops, sizes.listed, sizes.listed_characters)
-    for drop in read():
-        for collector in (clusters, rate, listed):
-            collector.add(drop)
-    return Findings(totals, clusters.found(), rate.rate(), listed.drops, reasons)
+def clusters_of(drops: DropTable, most: int, samples: int, tell: Tell) -> list[Cluster]:
+    """The clusters with the most drops, with the texts of their leaders."""
+    clusters = drops.clusters(most, samples, _MOST_CHARACTERS)
+    told = iter(tell([drop for cluster in clusters for drop in cluster.samples]))
+    made = []
+    for cluster in clusters:
+        drops_ = [next(told) for _ in cluster.samples]
+        made.append(replace(cluster, leader=drops_[0].leader, samples=drops_))
+    return made
 
 
-def with_leaders(found: Findings, told: Callable[[list[Drop]], list[Drop]]) -> Findings:
-    """The findings with the texts of leaders. told: adds them to drops"""
-    samples = [drop for cluster in found.clusters for drop in cluster.samples]
-    drops = iter(told([*samples, *found.listed]))
-    clusters = []
-    for cluster in found.clusters:
-        with_texts = [next(drops) for _ in cluster.samples]
-        clusters.append(replace(cluster, leader=with_texts[0].leader, samples=with_texts))
-    return replace(found, clusters=clusters, listed=list(drops))
-
-
-def findings_json(found: Findings) -> bytes:
+def findings_json(drops: DropTable, top: int, reasons: Reasons | None, run: RunStats | None) -> bytes:
     """The counts as JSON, ASCII with a line break at its end. It holds ids and names of inputs, no texts."""
-    totals, rate = found.totals, found.rate
-    extent = totals.extent
+    times = drops.times(PARTS)
     rows = None
-    if extent.rows is not None:
-        rows = {
-            "first": extent.first,
-            "last": extent.last,
-            "rows": extent.rows,
-            "share": totals.drops / extent.rows,
-        }
+    if drops.rows is not None:
+        shares = {"rows": drops.rows, "share": drops.drops / drops.rows}
+        rows = {"first": drops.first, "last": drops.last, **shares}
     said: dict[str, Any] = {
-        "drops": totals.drops,
-        "stages": dict(totals.stages),
-        "flags": dict(totals.flags),
-        "near": list(_near(totals)),
-        "leaders": len(totals.leaders),
-        "without_leader": totals.unled,
+        "drops": drops.drops,
+        "stages": drops.stages,
+        "flags": drops.flags,
+        "near": [
+            {measure: unit / 100 if measure == "similarity" else unit, "drops": count}
+            for measure, unit, count in drops.near
+        ],
+        "leaders": drops.leaders,
+        "without_leader": drops.unled,
         "rows": rows,
-        "rate": [asdict(part) | {"rows": part.rows, "share": part.share} for part in rate.rows],
-        "times": {
-            "span_ms": rate.span_ms,
-            "parts": [asdict(part) for part in rate.times],
-            "before": rate.before,
-            "after": rate.after,
-            "untimed": rate.untimed,
-        },
+        "rate": [asdict(part) for part in drops.row_parts(PARTS)],
+        "times": asdict(times)
+        | {"parts": [{"start_ms": start, "drops": count} for start, count in times.parts]},
         "clusters": [
             {
                 "position": cluster.leader.position,
@@ -122,16 +66,11 @@ def findings_json(found: Findings) -> bytes:
                 "source": cluster.leader.source,
                 "line": cluster.leader.line,
                 "drops": cluster.drops,
-                "share": cluster.drops / totals.drops,
+                "share": cluster.drops / drops.drops,
             }
-            for cluster in found.clusters
+            for cluster in drops.clusters(top, 1, 0)
         ],
-        "kept_apart": None if found.reasons is None else dict(found.reasons.counts),
-        "run": None if found.run is None else asdict(found.run),
+        "kept_apart": None if reasons is None else dict(reasons.counts),
+        "run": None if run is None else asdict(run),
     }
     return json.dumps(said, indent=1).encode() + b"\n"
-
-
-def _near(totals: Totals) -> Iterator[dict[str, Any]]:
-    for (measure, unit), count in sorted(totals.likeness.items()):
-        yield {measure: unit / 100 if measure == "similarity" else unit, "drops": count}

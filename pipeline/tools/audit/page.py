@@ -8,75 +8,77 @@ from twinsieve.pipeline.basics.amounts import step
 from twinsieve.pipeline.messages.columns import LIKENESS_WORDS, MEANINGS
 from twinsieve.pipeline.pages.plots import COLOURS, figure, style, svg_of
 from twinsieve.pipeline.pages.render import render, svg_image
-from twinsieve.pipeline.tools.audit.findings import Findings, Sizes
-from twinsieve.pipeline.tools.audit.rate import RowPart
-from twinsieve.pipeline.tools.audit.table import moment
-from twinsieve.pipeline.tools.audit.totals import HUNDREDTHS
+from twinsieve.pipeline.tools.audit.apart import Reasons
+from twinsieve.pipeline.tools.audit.findings import PARTS, Tell, clusters_of, sentence
+from twinsieve.pipeline.tools.audit.run_stats import RunStats
+from twinsieve.pipeline.tools.audit.store import HUNDREDTHS, DropTable, RowPart, TimeParts
+from twinsieve.pipeline.tools.audit.tables import moment
 from twinsieve.pipeline.why.drops import Drop
 
 MOST_CLUSTERS = 200
 """So many clusters a page shows at most, whatever is asked: each may hold five texts."""
-_LISTED = 1_000
+_LISTED, _LISTED_CHARACTERS = 1_000, 240
 _SAMPLES = 4
-PARTS = 60
-"""The largest number of parts of the drop rate."""
 _WIDTH, _HEIGHT = 7.0, 2.4
 _LABELS = 7
 
 
-def page_sizes(clusters: int) -> Sizes:
-    """What the page needs. clusters: how many were asked for"""
-    return Sizes(min(clusters, MOST_CLUSTERS), samples=_SAMPLES, parts=PARTS, listed=_LISTED)
-
-
-def page(found: Findings, *, name: str, asked: str, kept_apart: str | None) -> bytes:
+def page(
+    drops: DropTable,
+    *,
+    top: int,
+    tell: Tell,
+    name: str,
+    asked: str,
+    kept_apart: str | None,
+    reasons: Reasons | None,
+    run: RunStats | None,
+) -> bytes:
     """The page as HTML, which needs no other file.
 
-    name: of the file of drops, as shown; asked: how the drops were chosen, in words, empty for all
+    top: number of clusters; name: of the file of drops, as shown
+    asked: how the drops were chosen, in words, empty for all
     kept_apart: name of the file that the reasons come from
     """
-    totals, rate = found.totals, found.rate
-    rows = totals.extent.rows
-    clusters = found.clusters[:MOST_CLUSTERS]
+    clusters = clusters_of(drops, min(top, MOST_CLUSTERS), _SAMPLES, tell)
+    rows, times = drops.row_parts(PARTS), drops.times(PARTS)
     return render(
         "audit.html",
         script="audit.js",
         name=name,
         asked=asked,
         kept_apart=kept_apart,
-        drops=totals.drops,
-        stages=totals.stages.most_common(),
-        flags=totals.flags.most_common(),
-        bands=totals.bands(),
-        leaders=len(totals.leaders),
-        unled=totals.unled,
-        sizes=_size_bands(totals.leaders.sizes()),
-        extent=totals.extent,
-        share=None if rows is None else totals.drops / rows,
-        sentence=found.sentence,
-        run=found.run,
-        row_parts=[_row_part(part) for part in rate.rows],
-        time_parts=[(_short(part.start_ms, rate.span_ms), part.drops) for part in rate.times],
-        span=step(rate.span_ms),
-        rate=rate,
-        near_plot=_near_plot(found),
-        rate_plot=_rate_plot(found),
-        time_plot=_time_plot(found),
-        reasons=_reasons(found),
-        clusters=[_cluster(cluster, totals.drops) for cluster in clusters],
+        drops=drops.drops,
+        stages=drops.stages.items(),
+        flags=drops.flags.items(),
+        bands=drops.bands,
+        leaders=drops.leaders,
+        unled=drops.unled,
+        sizes=_size_bands(drops.sizes),
+        extent=drops,
+        share=None if drops.rows is None else drops.drops / drops.rows,
+        sentence=sentence(drops, run),
+        run=run,
+        row_parts=[{"part": part, "times": _times(part)} for part in rows],
+        time_parts=[(_short(start, times.span_ms), count) for start, count in times.parts],
+        span=step(times.span_ms),
+        rate=times,
+        near_plot=_near_plot(drops),
+        rate_plot=_rate_plot(rows),
+        time_plot=_time_plot(times),
+        reasons=_reasons(reasons),
+        clusters=[
+            {
+                "leader": str(cluster.leader),
+                "drops": cluster.drops,
+                "share": cluster.drops / drops.drops,
+                "samples": [_drop(sample) for sample in cluster.samples],
+            }
+            for cluster in clusters
+        ],
         clustered=sum(cluster.drops for cluster in clusters),
-        listed=[_drop(drop) for drop in found.listed],
+        listed=[_drop(drop) for drop in tell(drops.spread(_LISTED, _LISTED_CHARACTERS))],
     ).html
-
-
-def _cluster(cluster: Any, drops: int) -> dict[str, Any]:
-    return {
-        "leader": str(cluster.leader),
-        "text": cluster.leader.text,
-        "drops": cluster.drops,
-        "share": cluster.drops / drops,
-        "samples": [_drop(sample) for sample in cluster.samples],
-    }
 
 
 def _drop(drop: Drop) -> dict[str, Any]:
@@ -92,8 +94,8 @@ def _drop(drop: Drop) -> dict[str, Any]:
     }
 
 
-def _reasons(found: Findings) -> list[dict[str, Any]]:
-    if found.reasons is None:
+def _reasons(reasons: Reasons | None) -> list[dict[str, Any]]:
+    if reasons is None:
         return []
     return [
         {
@@ -108,18 +110,18 @@ def _reasons(found: Findings) -> list[dict[str, Any]]:
                     "kept": one.other.text,
                     "apart": one.message.text or "",
                 }
-                for one in found.reasons.examples[reason]
+                for one in reasons.examples[reason]
             ],
         }
-        for reason, count in found.reasons.counts.most_common()
+        for reason, count in reasons.counts.most_common()
     ]
 
 
-def _size_bands(sizes: dict[int, int]) -> list[tuple[str, int, int]]:
-    """Clusters by their size: in words, number of clusters, and drops in them. sizes: clusters by drops"""
+def _size_bands(sizes: list[tuple[int, int]]) -> list[tuple[str, int, int]]:
+    """Clusters by their size: in words, number of clusters, and drops in them. sizes: (drops, clusters)"""
     found = []
     for first, last in ((1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None)):
-        inside = {size: count for size, count in sizes.items() if size >= first and size <= (last or size)}
+        inside = {size: count for size, count in sizes if first <= size <= (last or size)}
         if inside:
             words = (
                 f"{first:,} or more"
@@ -133,11 +135,10 @@ def _size_bands(sizes: dict[int, int]) -> list[tuple[str, int, int]]:
     return found
 
 
-def _row_part(part: RowPart) -> dict[str, Any]:
-    times = None
-    if part.from_ms is not None and part.to_ms is not None:
-        times = f"{moment(part.from_ms):%Y-%m-%d %H:%M} to {moment(part.to_ms):%Y-%m-%d %H:%M}"
-    return {"part": part, "times": times}
+def _times(part: RowPart) -> str | None:
+    if part.from_ms is None or part.to_ms is None:
+        return None
+    return f"{moment(part.from_ms):%Y-%m-%d %H:%M} to {moment(part.to_ms):%Y-%m-%d %H:%M}"
 
 
 def _short(time_ms: int, span_ms: int) -> str:
@@ -147,10 +148,10 @@ def _short(time_ms: int, span_ms: int) -> str:
     return f"{moment(time_ms):%Y-%m-%d %H:%M:%S}" if span_ms < 60_000 else f"{moment(time_ms):%Y-%m-%d %H:%M}"
 
 
-def _near_plot(found: Findings) -> str | None:
+def _near_plot(drops: DropTable) -> str | None:
     """A histogram of how alike near drops and their leaders are; None without near drops."""
-    likeness = found.totals.likeness
-    measures = sorted({measure for measure, _ in likeness})
+    likeness = drops.near
+    measures = sorted({measure for measure, *_ in likeness})
     if not measures:
         return None
     with style():
@@ -158,9 +159,9 @@ def _near_plot(found: Findings) -> str | None:
 
         made = figure(_WIDTH, _HEIGHT * len(measures), rows=len(measures))
         for axes, measure in zip(made.axes, measures, strict=True):
-            units = sorted(unit for name, unit in likeness if name == measure)
+            units = [unit for name, unit, _ in likeness if name == measure]
             scale = HUNDREDTHS if measure == "similarity" else 1
-            counts = [likeness[measure, unit] for unit in units]
+            counts = [count for name, _, count in likeness if name == measure]
             axes.bar([unit / scale for unit in units], counts, width=0.9 / scale, align="edge")
             axes.set_xlabel(LIKENESS_WORDS[measure])
             axes.set_ylabel("near drops")
@@ -172,9 +173,8 @@ def _near_plot(found: Findings) -> str | None:
     return svg_image(svg_of(made))
 
 
-def _rate_plot(found: Findings) -> str | None:
+def _rate_plot(parts: list[RowPart]) -> str | None:
     """The share of dropped rows over the run; None if positions do not tell."""
-    parts = found.rate.rows
     if not parts:
         return None
     with style():
@@ -194,18 +194,18 @@ def _rate_plot(found: Findings) -> str | None:
     return svg_image(svg_of(made))
 
 
-def _time_plot(found: Findings) -> str | None:
+def _time_plot(times: TimeParts) -> str | None:
     """Drops over time; None if no drop has a time."""
-    parts, span_ms = found.rate.times, found.rate.span_ms
+    parts, span_ms = times.parts, times.span_ms
     if not parts:
         return None
     with style():
         made = figure(_WIDTH, _HEIGHT)
         (axes,) = made.axes
-        axes.bar(range(len(parts)), [part.drops for part in parts], width=0.9)
+        axes.bar(range(len(parts)), [count for _, count in parts], width=0.9)
         every = -(-len(parts) // _LABELS)
         labelled = range(0, len(parts), every)
-        labels = [_short(parts[number].start_ms, span_ms).replace(" ", "\n") for number in labelled]
+        labels = [_short(parts[number][0], span_ms).replace(" ", "\n") for number in labelled]
         axes.set_xticks(list(labelled), labels)
         axes.set_ylabel(f"drops each {step(span_ms)}")
         axes.grid(visible=False, axis="x")
