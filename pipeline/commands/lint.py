@@ -332,7 +332,6 @@ def _print_held(console: Console, settings: Settings, partitions: int) -> None:
         ("texts while they are read (input.max_bytes)", held.reading, 0),
         ("fetch buffers", held.worker_fetched, held.index_fetched),
         ("producer queues", 2 * held.producer, held.producer),
-        *([("latest drops for status pages (http.texts)", held.drops, 0)] if held.drops else []),
         ("all", held.worker, held.index),
     ):
         table.add_row(part, *(f"{size / 2**20:,.1f}" if size else "" for size in (worker, index)))

@@ -82,14 +82,6 @@ def render(template: str, *, script: str | None = None, **values: Any) -> Page:
     return Page(html.encode("utf-8", "backslashreplace"), policy)
 
 
-def fragment(template: str, **values: Any) -> str:
-    """A part of a page, with all values escaped, so that another template may mark it as safe.
-
-    values, raises: as for `render`
-    """
-    return _environment().get_template(template).render(**values)
-
-
 def svg_image(svg: bytes) -> str:
     """The address of an image that a template can name: an image runs no script, whatever it holds."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"

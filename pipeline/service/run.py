@@ -21,7 +21,7 @@ from typing import Literal
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
-from twinsieve.pipeline.broker.records import BrokerError, Records
+from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
@@ -39,7 +39,6 @@ from twinsieve.pipeline.settings.checks import shadow
 from twinsieve.pipeline.settings.common import common_settings, settings_id
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config
-from twinsieve.pipeline.wire.ruling import Ruling
 
 _log = logging.getLogger("twinsieve")
 _END_S = 30.0
@@ -111,20 +110,15 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a process tells its status pages.
-
-    named: takes the name of the process; tick: called a few times a second
-    on_emitted: takes each block that was emitted; None: nobody wants them
-    """
+    """What a process tells its status pages. named: its name; tick: called a few times a second"""
 
     named: Callable[[str], None] = lambda _: None
     tick: Callable[[], None] = lambda: None
-    on_emitted: Callable[[Records, Ruling], None] | None = None
 
 
 Connect = Callable[[Settings], Broker]
 """Makes a broker client for settings."""
-Pages = Callable[[Settings, Metrics, Clock, Status, Connect], AbstractContextManager[Watch]]
+Pages = Callable[[Settings, Metrics, Clock, Status], AbstractContextManager[Watch]]
 """Serves the status pages of a process as long as the context lasts."""
 
 
@@ -180,7 +174,7 @@ def run_service(
                 status.remark,
             )
             stack.callback(server.close)
-        watch = stack.enter_context(pages(settings, metrics, clock, status, connect))
+        watch = stack.enter_context(pages(settings, metrics, clock, status))
         slot, background = stack.enter_context(process(settings, member))
         watch.named(slot)
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
@@ -224,7 +218,6 @@ def run_service(
             background=background,
             needs_snapshots=not without_snapshots,
             has_text=has_text,
-            on_emitted=watch.on_emitted,
             who_had=foreign.who_had,
         )
         stack.callback(builder.queries.shutdown, wait=False)

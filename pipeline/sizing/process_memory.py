@@ -17,14 +17,6 @@ from twinsieve.pipeline.worker.session import SPARE_PART
 from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 
-MOST_DROPS = 1_000
-"""The most drops that the status pages hold."""
-WAITING_BYTES = 16 << 20
-"""The most bytes of messages whose texts were not read yet; beyond, the oldest drops are forgotten."""
-DROP_BYTES = 96 << 10
-"""The most memory of a drop: two texts, and two forms of both, in which one character may become twelve."""
-DROPS_BYTES = WAITING_BYTES + MOST_DROPS * DROP_BYTES
-"""The most memory of all drops of a process."""
 FORGOTTEN_BYTES = 24
 """Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
 exact window, so that the next copy of the message is kept (`stages/exact/forgotten.py`)."""
@@ -42,7 +34,6 @@ class Held:
     saving: records of kept messages that wait to be written, and copies of what is small of the sieve
     worker_fetched, index_fetched: records that the clients of a role have fetched
     producer: queue of one producer
-    drops: the latest drops, with their texts, for the status pages
     """
 
     sieve: int
@@ -54,12 +45,11 @@ class Held:
     worker_fetched: int
     index_fetched: int
     producer: int
-    drops: int
 
     @property
     def worker(self) -> int:
         """Memory of a worker. It has two producers: one for blocks, one for transactions."""
-        return self.waiting + self.reading + self.worker_fetched + 2 * self.producer + self.drops
+        return self.waiting + self.reading + self.worker_fetched + 2 * self.producer
 
     @property
     def writing(self) -> int:
@@ -107,7 +97,6 @@ def held_by(settings: Settings, partitions: int) -> Held:
         # One reader for the log, and one for log and decisions together, which follows another index.
         index_fetched=fetched_bytes(kafka, 1, own=True) + fetched_bytes(kafka, 2, own=True) + 2 * POLL_BYTES,
         producer=queue_bytes(kafka),
-        drops=DROPS_BYTES if settings.http.texts else 0,
     )
 
 

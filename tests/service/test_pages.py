@@ -173,7 +173,7 @@ def socket_of(request: pytest.FixtureRequest, pages: _Pages) -> Iterator[tuple[i
         return
     metrics = Metrics(SystemClock())
     figures = StatusFigures(Settings(), metrics, SystemClock(), str, str)
-    server = StatusServer(("127.0.0.1", 0), StatusPages(figures, LogTail(), None))
+    server = StatusServer(("127.0.0.1", 0), StatusPages(figures, LogTail()))
     yield server.port, "/"
     server.close()
 

@@ -146,7 +146,7 @@ class Process:
         )
         self.tail = LogTail()
         health = HealthServer(("127.0.0.1", 0), self.metrics.registry, str, str)
-        status = StatusServer(("127.0.0.1", 0), StatusPages(self.figures, self.tail, None))
+        status = StatusServer(("127.0.0.1", 0), StatusPages(self.figures, self.tail))
         self._servers = health, status
         self.port = status.port
         self._health = Pages(health.port)
