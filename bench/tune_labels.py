@@ -97,7 +97,7 @@ def curves() -> list[Curve]:
 def verdicts_on(name: str, curve: int, similarity: int) -> list[JudgedVerdict]:
     """The verdicts on all pairs of a set at one point of the sweep. Each pair is judged alone, so they do not
     depend on which pairs were drawn."""
-    return verdicts_of(pairs_of(name), _batch(name, curve), config_at(curves()[curve], similarity, ""))
+    return verdicts_of(pairs_of(name), _batch(name, curve), config_at(curves()[curve], similarity))
 
 
 @cache

@@ -47,7 +47,7 @@ class LabelledPairs:
         scheme = scheme_config(point.curve.settings)
         if scheme not in self._batches:
             self._batches[scheme] = batch_of_pairs(self.pairs, self.texts, scheme)
-        config = config_at(point.curve, point.similarity, "")
+        config = config_at(point.curve, point.similarity)
         differences = config.near.differences._replace(**limits)
         verdicts = verdicts_of(
             self.pairs,
@@ -65,7 +65,7 @@ def better_limits(
 
     One limit is changed at a time, the one that brings most, until no change brings enough.
     """
-    own = config_at(point.curve, point.similarity, "").near.differences
+    own = config_at(point.curve, point.similarity).near.differences
     chosen: dict[str, int] = {}
     best = labelled.judged(point, chosen)
     while own.level == FULL:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from twinsieve.pipeline.basics.amounts import repeats, share, span
+from twinsieve.pipeline.basics.amounts import repeats, share
 from twinsieve.pipeline.pages.render import render, svg_image
 from twinsieve.pipeline.settings.show import deciding_settings
 from twinsieve.pipeline.tools.evaluate.judged import LABELS
 from twinsieve.pipeline.tools.tune import plots
 from twinsieve.pipeline.tools.tune.advice import Advice
-from twinsieve.pipeline.tools.tune.costs import CurveCost, costs_of
-from twinsieve.pipeline.tools.tune.ideal import IdealDrops
-from twinsieve.pipeline.tools.tune.in_force import SIZES, Clusters, InForce
+from twinsieve.pipeline.tools.tune.in_force import InForce
 from twinsieve.pipeline.tools.tune.label_pairs import BANDS, draw
 from twinsieve.pipeline.tools.tune.labels import Labels
 from twinsieve.pipeline.tools.tune.sample import Sample
@@ -23,7 +20,6 @@ from twinsieve.pipeline.tools.tune.sweep import Point, similarity_text
 from twinsieve.stages.contract import SIMILARITY_SCALE
 from twinsieve.stages.differ.rules import Rule
 
-_MAX_BEGINNING = 240
 _SEEN = 0.02
 """Lines that are nearer than this share of the height of a plot lie on one another."""
 
@@ -34,19 +30,16 @@ class Report:
 
     inputs: names of the inputs; draw: `name_of_draw`; other_labels: labels of pairs that are not shown
     labelled: number of labelled pairs by label
-    true_pairs: number of messages that the true pairs cover; 0 without them
     """
 
     inputs: Sequence[str]
     sample: Sample
     points: Sequence[Point]
     in_force: InForce
-    costs: Sequence[CurveCost]
     pairs: Sequence[ShownPair]
     draw: str
     labelled: Mapping[str, int] = field(default_factory=dict)
     other_labels: int = 0
-    true_pairs: int = 0
     advice: Advice | None = None
     proposed: str | None = None
 
@@ -58,7 +51,6 @@ def report_of(
     inputs: Sequence[str],
     labels: Labels,
     pairs_shown: int,
-    ideal: IdealDrops | None,
     advice: Advice | None,
     proposed: str | None,
 ) -> Report:
@@ -77,12 +69,10 @@ def report_of(
         sample=sample,
         points=points,
         in_force=in_force,
-        costs=costs_of(points, similarity),
         pairs=pairs,
         draw=name_of_draw(sample, drawn),
         labelled={label: labels.count(label) for label in LABELS if labels.count(label)},
         other_labels=len(known.keys() - {frozenset((pair.later, pair.earlier)) for pair in pairs}),
-        true_pairs=ideal.messages if ideal is not None else 0,
         advice=advice,
         proposed=proposed,
     )
@@ -98,7 +88,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Quality:
-    """Precision and recall by one standard: a plot and its figures."""
+    """Precision and recall by labels: a plot and its figures."""
 
     plot: str
     tables: list[_Table]
@@ -109,13 +99,7 @@ def report_page(report: Report) -> bytes:
     points, in_force = report.points, report.in_force
     own = in_force.settings.near.similarity
     judged = [(point, point.judged) for point in points if point.judged is not None]
-    scored = [(point, point.scored) for point in points if point.scored is not None]
-    by_truth = _quality(scored, own)
-    if by_truth is not None:
-        by_truth.tables.append(_table("F1", [(point, f"{score.f1:.3f}") for point, score in scored], own))
     curves = list({point.curve.name: point.curve for point in points}.values())
-    edges = [f"{edge / SIMILARITY_SCALE:.2f}" for edge in in_force.histogram.edges]
-    sizes = size_names(in_force.clusters)
     return render(
         "tune.html",
         script="tune.js",
@@ -131,41 +115,14 @@ def report_page(report: Report) -> bytes:
         sentence=repeats(
             in_force.exact + in_force.near,
             in_force.messages,
-            max((count for _, count in in_force.clusters.biggest), default=0),
+            in_force.most,
         ),
         settings=deciding_settings(in_force.settings),
         by_labels=_quality(judged, own),
-        by_truth=by_truth,
-        histogram_plot=svg_image(plots.similarities(in_force.histogram, own)),
-        histogram=list(zip(edges, in_force.histogram.dropped, in_force.histogram.apart, strict=True)),
         reasons=_reasons(points, in_force),
-        clusters_plot=svg_image(plots.cluster_sizes(in_force.clusters, sizes)),
-        clusters=[
-            (name, count, dropped)
-            for name, (_, count, dropped) in zip(sizes, in_force.clusters.sizes, strict=True)
-        ],
-        biggest=[
-            (report.sample.text(position)[:_MAX_BEGINNING], position, count)
-            for position, count in in_force.clusters.biggest
-        ],
-        windows_plot=svg_image(plots.windows(in_force.windows)),
-        span=span(in_force.time_span_ms / 1000) if in_force.time_span_ms is not None else None,
-        by_age=in_force.by_age,
         bands=_bands(report.pairs),
         labels=LABELS,
     ).html
-
-
-def size_names(clusters: Clusters) -> list[str]:
-    """Names of the classes of clusters that occur, as `4–5`."""
-    after = dict(pairwise(SIZES))
-    return [_size_name(first, after.get(first)) for first, _, _ in clusters.sizes]
-
-
-def _size_name(first: int, after: int | None) -> str:
-    if after is None:
-        return f"{first:,}+"
-    return f"{first}" if after == first + 1 else f"{first}–{after - 1:,}"
 
 
 def _quality(measured: Sequence[plots.Measured], own: int) -> _Quality | None:

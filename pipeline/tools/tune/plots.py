@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from twinsieve.pipeline.pages.plots import COLOURS, figure, style, svg_of
-from twinsieve.pipeline.tools.tune.ideal import Scored
-from twinsieve.pipeline.tools.tune.in_force import Clusters, Histogram, WindowDrops
 from twinsieve.pipeline.tools.tune.sweep import Judged, Point
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
@@ -20,11 +18,11 @@ _BETWEEN_MARKS = 7
 """Points between two marks of a line. Each line has its own places for them, so that of lines that lie on one
 another the marks of each are seen."""
 _MARK = "#5b6876"
-_WIDE, _SMALL = (10.0, 3.6), (6.0, 3.0)
+_WIDE = 10.0, 3.6
 _FROM = "similarity from which a message is dropped"
 
-Measured = tuple[Point, Judged | Scored]
-"""A point with its precision and recall, by labels or by true pairs."""
+Measured = tuple[Point, Judged]
+"""A point with its precision and recall."""
 
 
 def drop_shares(points: Sequence[Point], own: int) -> bytes:
@@ -63,47 +61,6 @@ def precision_and_recall(measured: Sequence[Measured], own: int) -> bytes:
             axes.set(title=name, xlabel=_FROM)
             _mark(axes, own)
         _legend_beside(made.axes[1])
-    return svg_of(made)
-
-
-def similarities(histogram: Histogram, own: int) -> bytes:
-    """Pairs by similarity: dropped ones, and above them those that a rule keeps apart."""
-    left = [edge / SIMILARITY_SCALE for edge in histogram.edges]
-    with style():
-        made = figure(*_WIDE)
-        (axes,) = made.axes
-        axes.bar(left, histogram.dropped, 0.009, align="edge", label="dropped from 0.70 on")
-        axes.bar(
-            left, histogram.apart, 0.009, align="edge", bottom=histogram.dropped, label="kept apart by a rule"
-        )
-        axes.set(xlabel="similarity of the pair", ylabel="messages")
-        _mark(axes, own)
-        axes.legend(loc="upper left")
-    return svg_of(made)
-
-
-def cluster_sizes(clusters: Clusters, names: Sequence[str]) -> bytes:
-    """Messages dropped by size of cluster. names: of the classes"""
-    with style():
-        made = figure(*_SMALL)
-        (axes,) = made.axes
-        axes.bar(names, [dropped for _, _, dropped in clusters.sizes], 0.7)
-        axes.grid(visible=False, axis="x")
-        axes.set(xlabel="messages in the cluster", ylabel="messages dropped")
-    return svg_of(made)
-
-
-def windows(drops: Sequence[WindowDrops]) -> bytes:
-    """Share of the duplicates that each window catches; the last window catches all."""
-    most = max(1, drops[-1].dropped)
-    with style():
-        made = figure(*_SMALL)
-        (axes,) = made.axes
-        names = [window.name for window in drops]
-        bars = axes.bar(names, [100 * window.dropped / most for window in drops], 0.6)
-        axes.bar_label(bars, fmt="%.1f", padding=2)
-        axes.grid(visible=False, axis="x")
-        axes.set(xlabel="window", ylabel="duplicates caught, %", ylim=(0, 112))
     return svg_of(made)
 
 

@@ -13,7 +13,7 @@ from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns, make_batch
 from twinsieve.pipeline.tools.evaluate.row_names import NamedTexts, fits_labels, row_name
-from twinsieve.stages.contract import NO_TIME, Batch
+from twinsieve.stages.contract import Batch
 from twinsieve.stages.errors import UsageError, shown
 from twinsieve.stages.judge.scheme import Scheme
 
@@ -75,12 +75,6 @@ class Sample:
         """The text of the message at this position."""
         before, columns = self.parts[bisect_left(self.parts, position, key=lambda part: part[0]) - 1]
         return columns.texts[bisect_left(columns.rows, position - before - 1)]
-
-    def time_span_ms(self) -> int | None:
-        """Time between the earliest and the latest message; None unless at least half of them have a time."""
-        times = np.concatenate([columns.times_ms for _, columns in self.parts])
-        timed = times[times != NO_TIME]
-        return int(timed.max() - timed.min()) if len(timed) and 2 * len(timed) >= len(times) else None
 
 
 def read_sample(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from time import thread_time
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from twinsieve.pipeline.tools.evaluate.judged import (
     recall,
     verdicts_of,
 )
-from twinsieve.pipeline.tools.tune.ideal import IdealDrops, Scored
 from twinsieve.pipeline.tools.tune.sample import Sample
 from twinsieve.stages.contract import LEVELS, SIMILARITY_SCALE, Batch, Kind, SieveConfig, Verdicts
 from twinsieve.stages.differ.rules import counts_by_name
@@ -66,9 +64,7 @@ class Point:
     similarity: out of SIMILARITY_SCALE
     messages, exact, near: number of judged messages, and how many each stage dropped
     kept_apart: number of messages kept though alike to a kept one, by the name of the rule
-    read_s, judge_s: CPU seconds of one thread, to make fingerprints of the sample and to judge them
-    bytes_used: memory of the sieve after the sample
-    judged: None without labels; scored: None without true pairs
+    judged: None without labels
     """
 
     curve: Curve
@@ -78,10 +74,6 @@ class Point:
     near: int
     kept_apart: dict[str, int] = field(default_factory=dict)
     judged: Judged | None = None
-    scored: Scored | None = None
-    read_s: float = 0.0
-    judge_s: float = 0.0
-    bytes_used: int = 0
 
     @property
     def drop_share(self) -> float:
@@ -115,7 +107,7 @@ def curves_of(settings: WithKeys) -> list[Curve]:
     wanted += [Curve(f"profile {name}", keys, settings(keys), name) for name, keys in profiles.items()]
     found: dict[tuple[SchemeConfig, SieveConfig], Curve] = {}
     for curve in wanted:
-        judges_as = (scheme_config(curve.settings), config_at(curve, SIMILARITIES[0], ""))
+        judges_as = (scheme_config(curve.settings), config_at(curve, SIMILARITIES[0]))
         known = found.get(judges_as)
         if known is not None:
             curve = replace(
@@ -128,9 +120,9 @@ def curves_of(settings: WithKeys) -> list[Curve]:
     return list(found.values())
 
 
-def config_at(curve: Curve, similarity: int, scheme_id: str) -> SieveConfig:
+def config_at(curve: Curve, similarity: int) -> SieveConfig:
     """The sieve of a curve at a similarity. It judges in one thread: points are judged side by side."""
-    config = sieve_config(curve.settings, scheme_id)
+    config = sieve_config(curve.settings, "")
     return replace(config, near=replace(config.near, similarity=similarity, shards=1))
 
 
@@ -142,38 +134,10 @@ def by_scheme(curves: Sequence[Curve]) -> dict[SchemeConfig, list[Curve]]:
     return schemes
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The verdicts of a sieve that was empty at first.
-
-    cpu_s: CPU seconds of its thread; bytes_used: memory of the sieve at the end
-    """
-
-    verdicts: Verdicts
-    cpu_s: float
-    bytes_used: int
-
-
-def judge(batches: Sequence[Batch], config: SieveConfig) -> Judgement:
-    """Judge the batches, in order."""
-    began = thread_time()
+def judge(batches: Sequence[Batch], config: SieveConfig) -> Verdicts:
+    """The verdicts on the batches, in order, of a sieve that is empty at first."""
     sieve = BatchSieve(config)
-    verdicts = Verdicts.concat([sieve.judge(batch) for batch in batches])
-    return Judgement(verdicts, thread_time() - began, sieve.stats().bytes_used)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The sample with the fingerprints of one scheme, and the curves that use them.
-
-    read_s: CPU seconds that the fingerprints took
-    """
-
-    config: SchemeConfig
-    scheme_id: str
-    curves: Sequence[Curve]
-    batches: Sequence[Batch]
-    read_s: float
+    return Verdicts.concat([sieve.judge(batch) for batch in batches])
 
 
 def sweep(
@@ -181,26 +145,21 @@ def sweep(
     curves: Sequence[Curve],
     arrivals_ms: int,
     threads: int,
-    pairs: Sequence[JudgedPair] = (),
-    texts: dict[str, str] | None = None,
-    *,
-    ideal: IdealDrops | None = None,
-    look: Callable[[Prepared, ThreadPoolExecutor], None] | None = None,
+    pairs: Sequence[JudgedPair],
+    texts: dict[str, str],
+    look: Callable[[Sequence[Batch], ThreadPoolExecutor], None],
 ) -> Iterator[Point]:
     """The points of all curves at all similarities. Fingerprints are made once a scheme.
 
     arrivals_ms: time at which the messages arrive, ms since 1970
     threads: how many points are judged side by side
     pairs, texts: labelled pairs and the text of each name, to measure precision and recall
-    ideal: what an ideal filter drops, to measure the same of all drops
-    look: called with each scheme before its points, while its fingerprints are in memory
+    look: called with the messages as the user's settings read them, while these are in memory
     raises: UsageError if a pair has no text
     """
     for configured, using in by_scheme(curves).items():
         # A function of its own, so that the fingerprints of a scheme are gone before those of the next.
-        yield from _points_of(
-            configured, using, sample, arrivals_ms, threads, pairs, texts or {}, ideal, look
-        )
+        yield from _points_of(configured, using, sample, arrivals_ms, threads, pairs, texts, look)
 
 
 def _points_of(
@@ -211,52 +170,28 @@ def _points_of(
     threads: int,
     pairs: Sequence[JudgedPair],
     texts: dict[str, str],
-    ideal: IdealDrops | None,
-    look: Callable[[Prepared, ThreadPoolExecutor], None] | None,
+    look: Callable[[Sequence[Batch], ThreadPoolExecutor], None],
 ) -> Iterator[Point]:
     both = batch_of_pairs(pairs, texts, configured) if pairs else None
-    began = thread_time()
-    scheme = Scheme(configured)
-    batches = sample.batches(scheme, arrivals_ms)
-    prepared = Prepared(configured, scheme.scheme_id, curves, batches, thread_time() - began)
+    batches = sample.batches(Scheme(configured), arrivals_ms)
 
     def point(asked: tuple[Curve, int]) -> Point:
         curve, similarity = asked
-        config = config_at(curve, similarity, prepared.scheme_id)
+        config = config_at(curve, similarity)
         judged = None
         if both is not None:
-            verdicts = verdicts_of(pairs, both, config)
-            judged = Judged(precision(verdicts), recall(verdicts))
-        return _point(asked, judge(prepared.batches, config), prepared.read_s, judged, ideal)
+            of_pairs = verdicts_of(pairs, both, config)
+            judged = Judged(precision(of_pairs), recall(of_pairs))
+        verdicts = judge(batches, config)
+        kinds = verdicts.kinds
+        exact, near = (int(np.count_nonzero(kinds == kind)) for kind in (Kind.EXACT, Kind.NEAR))
+        apart = counts_by_name(verdicts.reasons[kinds == Kind.UNIQUE])
+        return Point(curve, similarity, len(kinds), exact, near, apart, judged)
 
     with ThreadPoolExecutor(threads) as pool:
-        if look is not None:
-            look(prepared, pool)
+        if any(curve.is_own for curve in curves):
+            look(batches, pool)
         yield from pool.map(point, [(curve, at) for curve in curves for at in SIMILARITIES])
-
-
-def _point(
-    asked: tuple[Curve, int],
-    judgement: Judgement,
-    read_s: float,
-    judged: Judged | None,
-    ideal: IdealDrops | None,
-) -> Point:
-    curve, similarity = asked
-    kinds, reasons = judgement.verdicts.kinds, judgement.verdicts.reasons
-    return Point(
-        curve,
-        similarity,
-        len(kinds),
-        int(np.count_nonzero(kinds == Kind.EXACT)),
-        int(np.count_nonzero(kinds == Kind.NEAR)),
-        counts_by_name(reasons[kinds == Kind.UNIQUE]),
-        judged,
-        None if ideal is None else ideal.score(kinds != Kind.UNIQUE, similarity),
-        read_s,
-        judgement.cpu_s,
-        judgement.bytes_used,
-    )
 
 
 def similarity_text(similarity: int) -> str:
