@@ -16,6 +16,7 @@ import orjson
 import pytest
 from rapidfuzz.distance import Indel, LCSseq
 
+from bench.articles import generate_articles
 from tests.generated import (
     LANGUAGES,
     Stream,
@@ -37,7 +38,6 @@ from twinsieve.pipeline.tools.evaluate.evaluate import (
 from twinsieve.pipeline.tools.evaluate.judged import JudgedPair, JudgedVerdict, judge_pairs, precision
 from twinsieve.pipeline.tools.evaluate.scores import Counts
 from twinsieve.pipeline.tools.evaluate.truth import HEADER
-from twinsieve.pipeline.tools.generate.articles import generate_articles
 from twinsieve.stages.contract import (
     SIMILARITY_SCALE,
     STORED_LENGTH,

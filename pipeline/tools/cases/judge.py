@@ -13,9 +13,9 @@ from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader, ma
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.load import Override, check_tree
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.overlay import overlay
+from twinsieve.pipeline.settings.schema import schema
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
-from twinsieve.pipeline.settings.tree import Finding, Tree
+from twinsieve.pipeline.settings.tree import Finding, KeyPath, Raw, Tree, dotted
 from twinsieve.pipeline.tools.cases.case import Case, Message, Said
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Kind, Verdicts
 from twinsieve.stages.differ.rules import Rule
@@ -117,3 +117,35 @@ def _said(count: int, columns: MessageColumns, verdicts: Verdicts) -> list[Said]
             differing_words(verdicts, index) if rule else None,
         )
     return said
+
+
+def overlay(tree: Tree, other: Tree, at: KeyPath) -> None:
+    """Put the mapping that stands at `at` in `other` on top of the settings in `tree`, with its places.
+
+    Sections are merged key by key; every other value replaces the one below it, also lists and mappings.
+    """
+    values: object = other.values
+    for part in at:
+        values = values.get(part) if isinstance(values, dict) else _item(values, part)
+    if isinstance(values, dict):
+        _merge(tree, tree.values, values, ())
+    for found, taken in ((tree.places, other.places), (tree.key_places, other.key_places)):
+        for path, place in taken.items():
+            if path[: len(at)] == at and len(path) > len(at):
+                found[path[len(at) :]] = place
+
+
+def _item(values: object, part: str | int) -> object:
+    return values[part] if isinstance(values, list) and isinstance(part, int) else None
+
+
+def _merge(tree: Tree, below: dict[str, Raw], above: dict[str, Raw], path: KeyPath) -> None:
+    for name, value in above.items():
+        here, before = (*path, name), below.get(name)
+        if isinstance(value, dict) and isinstance(before, dict) and schema().get(dotted(here)) == "section":
+            _merge(tree, before, value, here)
+            continue
+        for places in (tree.places, tree.key_places):
+            for known in [known for known in places if known[: len(here)] == here]:
+                del places[known]
+        below[name] = value

@@ -1,1 +1,1 @@
-"""Generates streams of made-up posts and of made-up news articles, whose duplicates are known."""
+"""Generates streams of made-up posts, whose duplicates are known."""

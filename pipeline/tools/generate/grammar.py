@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+_DATA = files("twinsieve.pipeline.tools.generate") / "data"
 _SPACED = frozenset({"en", "es", "ru"})
 
 
@@ -18,16 +20,17 @@ class Grammar:
     The slot NUM (numbers from 2 to 399) exists in every language. Words at the beginning of a slot are chosen
     more often.
 
-    form: `generate` (sentences of posts), `tweet`, `article` or `title`; the last three also use the slots of
-        `generate`
+    form: `generate` (sentences of posts) or another one, as `tweet`, which also uses the slots of `generate`
+    folder: where the file of another form is
     slots: words by name of the slot; glue: what is put between two words
     """
 
-    def __init__(self, language: str, form: str = "generate") -> None:
+    def __init__(self, language: str, form: str = "generate", folder: Traversable = _DATA) -> None:
         slots = {"NUM": [str(number) for number in range(2, 400)]}
         patterns: list[list[str]] = []
         for name in dict.fromkeys(("generate", form)):
-            more_slots, patterns = _read(f"{name}_{language}.txt")
+            place = _DATA if name == "generate" else folder
+            more_slots, patterns = _read(place.joinpath(f"{name}_{language}.txt"))
             slots |= more_slots
         self.slots = slots
         self.glue = " " if language in _SPACED else ""
@@ -69,9 +72,9 @@ class Grammar:
         return [_closed_up(text) for text in texts] if glue else texts
 
 
-def _read(name: str) -> tuple[dict[str, list[str]], list[list[str]]]:
+def _read(file: Traversable) -> tuple[dict[str, list[str]], list[list[str]]]:
     """Slots and patterns of one data file."""
-    source = files("twinsieve.pipeline.tools.generate").joinpath(f"data/{name}").read_text(encoding="utf-8")
+    source = file.read_text(encoding="utf-8")
     slots: dict[str, list[str]] = {}
     patterns: list[list[str]] = []
     for line in source.splitlines():

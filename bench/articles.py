@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import IntEnum
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ CHUNK = 256
 SOURCES = 4_096
 """The source of a reprint is one of this many of the latest new articles."""
 
+_DATA = Path(__file__).parent / "data"
 _START_MS = 1_704_067_200_000
 _ZONE = timezone(timedelta(hours=8))
 _MEAN_GAP_MS = 60_000
@@ -148,8 +150,8 @@ class _Writer:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self.sentences = Grammar(language, "article")
-        self.titles = Grammar(language, "title")
+        self.sentences = Grammar(language, "article", _DATA)
+        self.titles = Grammar(language, "title", _DATA)
         slots = self.sentences.slots
         self._slots = slots
         self._topics = [words for name, words in slots.items() if name.startswith("ABOUT_")]
