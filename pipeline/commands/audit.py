@@ -142,7 +142,7 @@ def command(
         refuse_packed_endings,
     )
     from twinsieve.pipeline.files.write import STDOUT, Output, place_all, refuse_clashes
-    from twinsieve.pipeline.pages.render import require_reports
+    from twinsieve.pipeline.pages.extra import require_reports
     from twinsieve.pipeline.tools.audit.apart import read_apart, reasons_of
     from twinsieve.pipeline.tools.audit.choice import Choice
     from twinsieve.pipeline.tools.audit.findings import findings_json
@@ -277,8 +277,8 @@ def _summarise(
         console.print(printable(line), soft_wrap=True)
     if drops.drops:
         counts = [*drops.stages.items(), *drops.bands, *drops.flags.items()]
-        rows = [(printable(name), f"{count:,}") for name, count in counts]
-        console.print(_table(f"{drops.drops:,} dropped", {"": "left", " ": "right"}, rows, head=False))
+        cells: list[tuple[str, ...]] = [(printable(name), f"{count:,}") for name, count in counts]
+        console.print(_table(f"{drops.drops:,} dropped", {"": "left", " ": "right"}, cells, head=False))
         if drops.rows is not None:
             console.print(_rate(drops))
         clusters = clusters_of(drops, top, 1, source.tell)
@@ -303,12 +303,12 @@ def _summarise(
             columns |= {"its text, and its least similar drop": "left"}
             console.print(_table(title, columns, cells, lines=True))
     if reasons is not None:
-        rows = [
+        cells = [
             (printable(reason), f"{count:,}", MEANINGS.get(reason, ""))
             for reason, count in reasons.counts.most_common()
         ]
         title = f"{reasons.counts.total():,} kept apart"
-        console.print(_table(title, {"": "left", " ": "right", "  ": "left"}, rows, head=False))
+        console.print(_table(title, {"": "left", " ": "right", "  ": "left"}, cells, head=False))
         for reason, (row, *_) in reasons.examples.items():
             says = "" if row.says is None else f": {row.other_says} → {row.says}"
             click.echo(printable(f"{row.message}, {reason}{says}"))

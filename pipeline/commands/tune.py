@@ -109,7 +109,7 @@ def command(
     from twinsieve.pipeline.files.messages import InputReader
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
-    from twinsieve.pipeline.pages.render import require_reports
+    from twinsieve.pipeline.pages.extra import require_reports
     from twinsieve.pipeline.settings.load import load_settings
     from twinsieve.pipeline.settings.proposal import SampledTexts, needs_no_profile, proposed
     from twinsieve.pipeline.tools.evaluate.judged import names_in, read_judged

@@ -6,7 +6,6 @@ import base64
 import hashlib
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,28 +13,12 @@ from twinsieve.pipeline.basics.amounts import moment, rate, share, size, span
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.pages.differing import parts_of
-from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _DATA = Path(__file__).parent / "data"
 _MOST_SHOWN = 2_000
-_REPORTS = ("duckdb", "jinja2", "matplotlib")
-"""Packages of the extra `reports`."""
-
-
-def require_reports(asker: str) -> None:
-    """Refuse to begin without the extra `reports`. asker: the command or setting that needs it
-
-    raises: UsageError, which says what to install
-    """
-    missing = [name for name in _REPORTS if find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"{asker} needs {', '.join(missing)}: pip install {' '.join(missing)}, or in a checkout "
-            "pip install '.[reports]'"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from dataclasses import asdict
 from twinsieve.pipeline.basics.amounts import repeats
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.messages.columns import MEANINGS
-from twinsieve.pipeline.pages.render import render, require_reports
+from twinsieve.pipeline.pages.extra import require_reports
+from twinsieve.pipeline.pages.render import render
 from twinsieve.pipeline.service.http import HTML, Answer, PageServer, Request
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import Status, Watch

@@ -20,7 +20,7 @@ from tests.calling import SMALL, Piped, Run
 from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.basics.printable import acts, printable
-from twinsieve.pipeline.pages import render
+from twinsieve.pipeline.pages import extra
 from twinsieve.pipeline.tools.audit.tables import COLUMNS, _cell
 from twinsieve.pipeline.tools.generate.stream import generate
 
@@ -178,7 +178,7 @@ def test_only_chosen_drops_are_written_and_csv_may_be_packed_or_streamed(
 def test_without_the_extra_the_packages_are_named(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(render, "find_spec", lambda name: None if name == "duckdb" else True)
+    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "duckdb" else True)
     found = run("audit", write_rows(tmp_path / "d.jsonl", [row(2, 1)]))
     assert (found.code, found.out) == (2, "")
     assert "audit needs duckdb: pip install duckdb" in found.err

@@ -92,6 +92,13 @@ _KEPT_FROM: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] = 
         frozenset({"twinsieve.pipeline.commands"}),
         frozenset({"pipeline/commands/", "twinsieve/__main__.py"}),
     ),
+    "nothing below knows the reports, and nothing else draws, renders or asks a database": (
+        _PROGRAM,
+        frozenset(
+            {"twinsieve.pipeline.tools", "twinsieve.pipeline.status_pages", "duckdb", "jinja2", "matplotlib"}
+        ),
+        frozenset({"pipeline/tools/", "pipeline/status_pages/", "pipeline/pages/", "pipeline/commands/"}),
+    ),
     "the program needs no tests and no benchmarks": (
         _PROGRAM,
         frozenset({"tests", "bench", "hypothesis", "pytest", "rapidfuzz", "rensa"}),

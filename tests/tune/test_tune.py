@@ -11,7 +11,7 @@ import pytest
 from tests.calling import SMALL, Run, setting
 from tests.row_files import read_lines
 from twinsieve.pipeline.messages.spelling import to_json
-from twinsieve.pipeline.pages import render
+from twinsieve.pipeline.pages import extra
 from twinsieve.pipeline.tools.generate.stream import generate
 
 ROWS = 5_000
@@ -183,7 +183,7 @@ def test_what_cannot_be_tried_is_said(
 def test_without_the_extra_the_packages_are_named(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(render, "find_spec", lambda name: None if name == "jinja2" else True)
+    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "jinja2" else True)
     found = run("tune", tmp_path / "posts.jsonl")
     assert (found.code, found.out) == (2, "")
     assert "tune needs jinja2: pip install jinja2" in found.err

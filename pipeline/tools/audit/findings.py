@@ -33,8 +33,8 @@ def clusters_of(drops: DropTable, most: int, samples: int, tell: Tell) -> list[C
     told = iter(tell([drop for cluster in clusters for drop in cluster.samples]))
     made = []
     for cluster in clusters:
-        drops_ = [next(told) for _ in cluster.samples]
-        made.append(replace(cluster, leader=drops_[0].leader, samples=drops_))
+        samples_ = [next(told) for _ in cluster.samples]
+        made.append(replace(cluster, leader=samples_[0].leader or cluster.leader, samples=samples_))
     return made
 
 

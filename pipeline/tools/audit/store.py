@@ -263,8 +263,14 @@ def drop_table(drops: Iterable[Drop]) -> Iterator[DropTable]:
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="twinsieve-") as folder:
-        config = {"memory_limit": _MEMORY, "temp_directory": str(Path(folder) / "spilled")}
-        with duckdb.connect(config=config | {"autoinstall_known_extensions": "false"}) as connection:
+        spilled = str(Path(folder) / "spilled")
+        with duckdb.connect(
+            config={
+                "memory_limit": _MEMORY,
+                "temp_directory": spilled,
+                "autoinstall_known_extensions": "false",
+            }
+        ) as connection:
             connection.execute("SET TimeZone = 'UTC'; SET pandas_analyze_sample = 0")
             connection.execute(f"CREATE TABLE drops ({_TABLE})")
             rows = map(_row_of, drops)
@@ -303,9 +309,10 @@ def _row_of(drop: Drop) -> tuple[Any, ...]:
         leader_text = _in_utf8(leader.text)
         is_placed = leader.position is None and leader.source is not None and leader.line is not None
         place = f"{led[2]}:{leader.line}" if is_placed else ""
+    flags = "\n".join(flag.replace("\n", " ") for flag in drop.flags)
     return (
         *(message.position, _in_utf8(message.id), _in_utf8(message.source), message.line, drop.time_ms),
-        *(drop.stage, drop.measure, drop.likeness, _in_utf8("\n".join(drop.flags)), *led),
+        *(drop.stage, drop.measure, drop.likeness, _in_utf8(flags), *led),
         *(_in_utf8(message.text), leader_text, place),
     )
 
@@ -319,7 +326,9 @@ def _drop(row: Sequence[Any]) -> Drop:
     return Drop(
         Place(*(one[name] for name in ("position", "id", "source", "line", "text"))),
         leader,
-        *(one[name] for name in ("stage", "measure", "likeness")),
+        one["stage"],
+        one["measure"],
+        one["likeness"],
         tuple(one["flags"].split("\n")) if one["flags"] else (),
         one["time_ms"],
     )
