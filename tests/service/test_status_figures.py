@@ -292,7 +292,7 @@ def test_words_of_the_page_are_the_states_of_the_metrics(
 ) -> None:
     _fill(process.metrics, monkeypatch)
     process.why_not_ready = "index: retrying, not ready"
-    process.figures.member = "one"
+    process.figures.named("one")
     found = status_json(process.port)
     words = [found[name] for name in ("app", "role", "member", "scheme")]
     assert words == ["weibo", "both", "one", "scheme-1"]
