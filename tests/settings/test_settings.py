@@ -574,5 +574,5 @@ def test_status_pages_on_another_host_than_loopback_are_refused_at_their_line(
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
 def test_status_pages_may_listen_on_loopback(tmp_path: Path, host: str) -> None:
     path = tmp_path / "my.yaml"
-    path.write_text(f"http: {{pages: '{host}:9000', texts: true}}\n")
+    path.write_text(f"http: {{pages: '{host}:9000'}}\n")
     assert load_settings(path).http.pages_address == (host.strip("[]"), 9000)
