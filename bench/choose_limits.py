@@ -18,7 +18,7 @@ from rich.table import Table
 from bench.machine import machine_line
 from tests.accuracy.label_counts import counts_of
 from tests.accuracy.left_out import CHOICES, chosen_on_others
-from twinsieve.pipeline.tune.limits import VALUES
+from twinsieve.pipeline.tools.tune.limits import VALUES
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 

@@ -26,8 +26,11 @@ from bench.classics_sets import AT, Rows, every_set
 from bench.machine import machine_line
 from tests.accuracy.data_sets import named_dir
 from tests.accuracy.labels import judged_pairs, texts_of
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.evaluate.judged import (
+from twinsieve.pipeline.settings.load import Override, check_tree, tree_of, tree_of_file
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.evaluate.judged import (
     JudgedPair,
     JudgedVerdict,
     batch_of_pairs,
@@ -36,11 +39,8 @@ from twinsieve.pipeline.evaluate.judged import (
     recall,
     verdicts_of,
 )
-from twinsieve.pipeline.evaluate.scores import Scores, score
-from twinsieve.pipeline.evaluate.truth import Truth, ideal_pass
-from twinsieve.pipeline.settings.load import Override, check_tree, tree_of, tree_of_file
-from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.tools.evaluate.scores import Scores, score
+from twinsieve.pipeline.tools.evaluate.truth import Truth, ideal_pass
 from twinsieve.stages.contract import SIMILARITY_SCALE, Batch, Kind, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.pipeline.tools.generate.stream import generate_columns
 
 PAIR = ("你妈妈喊你回家吃饭哦，回家罗回家罗", "你妈妈叫你回家吃饭啦，回家罗回家罗")
 """The pair that S1 compares."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bench.machine import machine_line
 from twinsieve.api.fingerprints import find_all
-from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import (
     NO_TIME,
     BandLayout,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from bench.articles import generate_articles
 from bench.classics_data import posts
 from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, data_dir, named_dir
 from tests.accuracy.labels import PROFILES
 from tests.generated import plain_bodies, true_pairs
-from twinsieve.pipeline.evaluate.evaluate import read_texts
-from twinsieve.pipeline.evaluate.truth import Pair, read_pairs
-from twinsieve.pipeline.generate.articles import generate_articles
+from twinsieve.pipeline.tools.evaluate.evaluate import read_texts
+from twinsieve.pipeline.tools.evaluate.truth import Pair, read_pairs
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 AT = 8_500

@@ -18,8 +18,8 @@ from statistics import median
 from time import perf_counter
 
 from bench.machine import machine_line
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import (
     OFF,
     Batch,

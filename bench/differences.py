@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bench.machine import machine_line
 from tests.accuracy.data_sets import POOLED, WEIBO, DataSet
-from twinsieve.pipeline.evaluate.evaluate import read_texts
+from twinsieve.pipeline.tools.evaluate.evaluate import read_texts
 from twinsieve.stages.contract import LEVELS, STORED_LENGTH, Differences
 from twinsieve.stages.differ.align import align
 from twinsieve.stages.differ.difference import difference

@@ -29,10 +29,10 @@ from typing import Literal
 from bench.machine import machine_line
 from tests.accuracy.data_sets import ALPHABETS, POOLED, WEIBO, DataSet
 from tests.accuracy.quality import NO_GUARD, scheme_of
-from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts, variant_config
-from twinsieve.pipeline.evaluate.scores import Counts, length_class, score
-from twinsieve.pipeline.evaluate.truth import Truth, ideal_pass, read_pairs
 from twinsieve.pipeline.settings.model import LOW_FLOOR_LAYOUT
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of, read_texts, variant_config
+from twinsieve.pipeline.tools.evaluate.scores import Counts, length_class, score
+from twinsieve.pipeline.tools.evaluate.truth import Truth, ideal_pass, read_pairs
 from twinsieve.stages.contract import (
     SIMILARITY_SCALE,
     STORED_LENGTH,

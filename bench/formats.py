@@ -26,7 +26,7 @@ from rich.table import Table
 
 from bench.command import stats_of
 from bench.machine import machine_line
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _FILES = 100
 Posts = list[dict[str, Any]]

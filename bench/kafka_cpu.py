@@ -25,7 +25,7 @@ from bench.machine import cpu_seconds, machine_line
 from bench.peers.programs import fill
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _LIMIT_S = 300.0
 _WORKERS = ("a", "b")

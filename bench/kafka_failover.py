@@ -31,8 +31,8 @@ from tests.broker.server import free_ports
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import MAX_SEGMENT
 
 _TRICKLE = 200.0

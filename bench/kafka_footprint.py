@@ -29,9 +29,9 @@ from tests.broker.load import PARTITIONS
 from tests.broker.server import free_ports
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _LIMIT_S = 600.0
 _SEED = 1

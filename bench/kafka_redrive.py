@@ -35,7 +35,7 @@ from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, in_thread, poll_until
 from tests.broker.load import PARTITIONS
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _READY = 400
 """Messages that the wrong settings can read: a start that reads none at all may be refused."""

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from bench.machine import machine_line
 from bench.recall_by_age import layout_of
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.generate.stream import CHUNK, generate_columns
 from twinsieve.pipeline.pieces.segment_files import ScratchSegments
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.generate.stream import CHUNK, generate_columns
 from twinsieve.stages.contract import (
     MAX_SEGMENT,
     OFF,

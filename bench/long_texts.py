@@ -20,7 +20,7 @@ from bench.machine import machine_line
 from tests.accuracy.data_sets import named_dir
 from tests.accuracy.quality import article_pairs
 from tests.twins import batch_of
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import (
     LEVELS,
     STORED_LENGTH,

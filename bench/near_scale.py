@@ -13,8 +13,8 @@ from statistics import median
 from time import perf_counter
 
 from bench.machine import machine_line
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import MAX_SEGMENT, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

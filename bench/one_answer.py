@@ -26,8 +26,8 @@ from tests.broker.cluster import Cluster
 from twinsieve import Sieve
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import KafkaSettings
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parents[1]
 _TWINSIEVE = [sys.executable, "-m", "twinsieve"]

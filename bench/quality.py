@@ -15,10 +15,10 @@ from rich.console import Console
 from bench.machine import machine_line
 from tests.accuracy.data_sets import POOLED, WEIBO
 from tests.accuracy.quality import article_pairs, evaluate, pooled_near
-from twinsieve.pipeline.evaluate.evaluate import (
+from twinsieve.pipeline.tools.evaluate.evaluate import (
     VARIANTS,
 )
-from twinsieve.pipeline.evaluate.tables import report_tables
+from twinsieve.pipeline.tools.evaluate.tables import report_tables
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from bench.machine import machine_line
 from tests.accuracy.label_counts import counts_of
 from tests.accuracy.labels import GUARDS, hard_labels, judged_alone
-from twinsieve.pipeline.evaluate.judged import JudgedVerdict, judged_tables
+from twinsieve.pipeline.tools.evaluate.judged import JudgedVerdict, judged_tables
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from rapidfuzz.distance import Indel
 
 from bench.machine import machine_line
 from tests.accuracy.quality import NO_GUARD
-from twinsieve.pipeline.evaluate.evaluate import batch_of, variant_config
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of, variant_config
 from twinsieve.stages.contract import SIMILARITY_SCALE, BandLayout, Kind, SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig

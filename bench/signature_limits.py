@@ -27,7 +27,7 @@ from rich.table import Table
 from bench.machine import machine_line
 from tests.accuracy.data_sets import ALPHABETS, POOLED, WEIBO, DataSet
 from tests.accuracy.quality import scheme_of
-from twinsieve.pipeline.evaluate.truth import read_pairs
+from twinsieve.pipeline.tools.evaluate.truth import read_pairs
 from twinsieve.stages.contract import PARITY_BELOW, BandLayout, Fingerprints
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.window.buckets import SIGNATURE_MASK

@@ -28,12 +28,12 @@ import numpy as np
 from fsspec.implementations.local import LocalFileSystem
 
 from bench.machine import machine_line
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.generate.stream import generate_columns
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

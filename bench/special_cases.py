@@ -27,7 +27,7 @@ from bench.machine import machine_line
 from tests.accuracy.data_sets import data_dir
 from tests.accuracy.labels import PROFILES, configured, judged_pairs, texts_of
 from tests.stages.differ import plain_differences as plain
-from twinsieve.pipeline.evaluate.judged import JudgedPair, judge_pairs
+from twinsieve.pipeline.tools.evaluate.judged import JudgedPair, judge_pairs
 from twinsieve.stages.contract import OFF, Differences
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.scheme import Scheme

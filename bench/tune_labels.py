@@ -29,7 +29,10 @@ from rich.table import Table
 
 from bench.machine import machine_line
 from tests.accuracy.labels import PROFILES, configured, judged_pairs, texts_of
-from twinsieve.pipeline.evaluate.judged import (
+from twinsieve.pipeline.settings.load import load_settings
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.tools.evaluate.judged import (
     JudgedPair,
     JudgedVerdict,
     batch_of_pairs,
@@ -38,12 +41,9 @@ from twinsieve.pipeline.evaluate.judged import (
     recall,
     verdicts_of,
 )
-from twinsieve.pipeline.settings.load import load_settings
-from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
-from twinsieve.pipeline.tune.advice import LIMITS_FROM, RULE, Rule, advise
-from twinsieve.pipeline.tune.labels import Labels, distinct_labels
-from twinsieve.pipeline.tune.sweep import (
+from twinsieve.pipeline.tools.tune.advice import LIMITS_FROM, RULE, Rule, advise
+from twinsieve.pipeline.tools.tune.labels import Labels, distinct_labels
+from twinsieve.pipeline.tools.tune.sweep import (
     SIMILARITIES,
     Curve,
     Judged,
@@ -97,7 +97,7 @@ def curves() -> list[Curve]:
 def verdicts_on(name: str, curve: int, similarity: int) -> list[JudgedVerdict]:
     """The verdicts on all pairs of a set at one point of the sweep. Each pair is judged alone, so they do not
     depend on which pairs were drawn."""
-    return verdicts_of(pairs_of(name), _batch(name, curve), config_at(curves()[curve], similarity, ""))
+    return verdicts_of(pairs_of(name), _batch(name, curve), config_at(curves()[curve], similarity))
 
 
 @cache

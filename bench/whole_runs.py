@@ -22,7 +22,7 @@ from rich.table import Table
 from bench.machine import machine_line
 from tests.accuracy.label_counts import whole_run_counts
 from tests.accuracy.whole_runs import RUN_PROFILES, still_dropped, write_sheet
-from twinsieve.pipeline.evaluate.judged import read_judged
+from twinsieve.pipeline.tools.evaluate.judged import read_judged
 from twinsieve.stages.errors import SieveError, UsageError
 
 

@@ -20,7 +20,7 @@ import orjson
 from bench.machine import machine_line
 from tests.accuracy.data_sets import named_dir
 from twinsieve import Sieve, Verdicts
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _DEFAULT = 1_000_000
 

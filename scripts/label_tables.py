@@ -8,7 +8,7 @@ from functools import partial
 from tests.accuracy.label_counts import GUARD, NONE, OTHERS, PROFILE, WHOLE_RUN, Counts, stored
 from tests.accuracy.labels import configured
 from tests.accuracy.whole_runs import RUN_PROFILES
-from twinsieve.pipeline.evaluate.judged import Share
+from twinsieve.pipeline.tools.evaluate.judged import Share
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 _TEXTS = {

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from scripts import label_tables
 from scripts.settings_text import all_keys, example
-from twinsieve.pipeline.service.cost import held_by
-from twinsieve.pipeline.service.cost_lines import proposal_lines
-from twinsieve.pipeline.service.cover import Asked, settings_to_cover
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.sizing.cost_lines import proposal_lines
+from twinsieve.pipeline.sizing.cover import Asked, settings_to_cover
+from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.stages.differ.rules import Rule
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -19,9 +19,9 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from tests.stages.text import twin as text_twin
-from twinsieve.pipeline.evaluate.truth import Pair
-from twinsieve.pipeline.generate.grammar import Grammar
-from twinsieve.pipeline.generate.languages import LANGUAGES as LANGUAGES
+from twinsieve.pipeline.tools.evaluate.truth import Pair
+from twinsieve.pipeline.tools.generate.grammar import Grammar
+from twinsieve.pipeline.tools.generate.languages import LANGUAGES as LANGUAGES
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE
 
 Origin = Literal["new", "copy", "dressed", "edited", "number", "answer"]

@@ -23,8 +23,8 @@ from bench.peers.installation import Installation, installed
 from bench.peers.latency import Latency, latencies
 from bench.peers.programs import WORKERS, medians
 from bench.peers.throughput import Result, results
-from twinsieve.pipeline.evaluate.judged import Share
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.evaluate.judged import Share
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LATENCY_S = 20.0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import orjson
 
 from bench.peers.installation import Installation
-from twinsieve.pipeline.evaluate.judged import Share
+from twinsieve.pipeline.tools.evaluate.judged import Share
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = (sys.executable, "-m", "twinsieve", "dedup", "-q")

@@ -17,7 +17,7 @@ from bench.peers.installation import Installation
 from bench.peers.programs import NAMES, in_turn, make_topic, program, reader_of, send
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import in_thread, poll_until
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _SKIP_S = 15.0
 """What comes in the first seconds, with the start of the program, does not count."""

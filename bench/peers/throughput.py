@@ -14,7 +14,7 @@ from bench.peers.programs import NAMES, OWN, Program, fill, in_turn, make_topic,
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import poll_until
 from tests.broker.load import PARTITIONS
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _INPUT = "peers.in"
 _LIMIT_S = 300.0

@@ -10,29 +10,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from twinsieve.pipeline.basics.amounts import share
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, gathered, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
-from twinsieve.pipeline.pages.amounts import share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.table import Table
 
-    from twinsieve.pipeline.audit.apart import Reasons
-    from twinsieve.pipeline.audit.drops import Drop
-    from twinsieve.pipeline.audit.findings import Findings
-    from twinsieve.pipeline.audit.rate import Rate
-    from twinsieve.pipeline.audit.run_stats import RunStats
-    from twinsieve.pipeline.audit.table import DropWriter
-    from twinsieve.pipeline.audit.topic import TopicDrops
-    from twinsieve.pipeline.audit.totals import Cluster, Totals
-    from twinsieve.pipeline.files.write import Output
-
-    _Read = Callable[[], Iterator[Drop]]
+    from twinsieve.pipeline.tools.audit.apart import Reasons
+    from twinsieve.pipeline.tools.audit.run_stats import RunStats
+    from twinsieve.pipeline.tools.audit.store import DropTable
+    from twinsieve.pipeline.why.drops import Drop
 
 _SHOWN_CHARACTERS = 120
 _EXAMPLES = 3
-_POSTS_MODE = 0o600
+_PARTS = 12
 _ON_KAFKA = "twinsieve.pipeline.commands.kafka.topic_drops"
 """Imported when it is needed: the commands for Kafka stand above the others."""
 
@@ -44,16 +39,26 @@ class Reports(NamedTuple):
     parquet: str | None
     html: str | None
 
-    def by_flag(self) -> dict[str, str | None]:
-        """Name of each file, by its flag."""
-        return {"--csv": self.csv, "--parquet": self.parquet, "--html": self.html}
-
 
 class TopicFlags(NamedTuple):
     """Which drops of a topic to read; None if not given."""
 
     since: str | None
     limit: int | None
+
+
+class _Source(NamedTuple):
+    """Where drops come from.
+
+    read: gives them; tell: adds the texts of leaders; run: what made them, if that is known
+    missing: stands for the text of a leader that is not known
+    """
+
+    name: str
+    read: Callable[[], Iterable[Drop]]
+    tell: Callable[[list[Drop]], list[Drop]]
+    run: RunStats | None
+    missing: str
 
 
 @click.command(
@@ -131,295 +136,220 @@ def command(
     write contain messages, so their mode is 0600. The exit code is 1 if there is no drop with this --position
     or --id.
     """
-    from twinsieve.pipeline.audit.choice import Choice
-    from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
-    from twinsieve.pipeline.audit.page import PARTS, page, page_sizes
-    from twinsieve.pipeline.audit.run_stats import check_same_run
-    from twinsieve.pipeline.files.format import refuse_empty_names
-    from twinsieve.pipeline.files.source import STDIN, is_stream
-    from twinsieve.pipeline.files.write import STDOUT, place_all, refuse_clashes
-    from twinsieve.stages.errors import UsageError, shown
+    from twinsieve.pipeline.files.format import (
+        refuse_empty_names,
+        refuse_other_endings,
+        refuse_packed_endings,
+    )
+    from twinsieve.pipeline.files.write import STDOUT, Output, place_all, refuse_clashes
+    from twinsieve.pipeline.pages.extra import require_reports
+    from twinsieve.pipeline.tools.audit.apart import read_apart, reasons_of
+    from twinsieve.pipeline.tools.audit.choice import Choice
+    from twinsieve.pipeline.tools.audit.findings import findings_json
+    from twinsieve.pipeline.tools.audit.run_stats import check_same_run
+    from twinsieve.pipeline.tools.audit.store import drop_table
+    from twinsieve.pipeline.tools.audit.tables import write_csv, write_parquet
+    from twinsieve.stages.errors import shown
 
     choice = Choice(position, id_, leader, search)
-    if file is None:
-        _refuse_on_kafka(flags, kept_apart, stats)
-    elif topic.since is not None or topic.limit is not None or flags.any_given:
+    of_file = {"--kept-apart": kept_apart, "--stats": stats}
+    if file is not None and (topic != TopicFlags(None, None) or flags.any_given):
         raise click.UsageError("FILE is read without settings, --since and --limit; these are for Kafka")
+    if file is None and not flags.names_app:
+        raise click.UsageError("name FILE, or an app on Kafka by its settings: -c FILE")
     inputs = [name for name in (file, kept_apart, stats) if name is not None]
     refuse_empty_names(inputs)
-    written = reports.by_flag()
+    written = {f"--{kind}": name for kind, name in reports._asdict().items()}
     refuse_clashes(inputs, ({"--json": STDOUT} if as_json else {}) | written, config=flags.config)
-    _refuse_endings(reports)
+    for kind, endings in (("CSV", "csv"), ("Parquet", "parquet"), ("HTML", "HTML")):
+        refuse_other_endings(kind, (endings,), {f"--{kind.lower()}": written[f"--{kind.lower()}"]})
+    refuse_packed_endings({"--parquet": reports.parquet, "--html": reports.html})
     lists = not choice.is_open and not as_json and not any(written.values())
-    summarises = not any(written.values()) and not lists
-    counts = summarises or as_json or reports.html is not None
-    if file is not None and counts and is_stream(file):
-        named = "stdin" if file == STDIN else shown(file)
-        raise UsageError(f"{named} is read twice; name a file")
-    for flag, name in {"--kept-apart": kept_apart, "--stats": stats}.items():
-        if name is not None and not counts:
+    summarises = not lists and not as_json and not any(written.values())
+    for flag, name in of_file.items():
+        if name is not None and file is None:
+            raise click.UsageError(f"{flag} goes with a file of duplicates, not with a topic")
+        if name is not None and not (summarises or as_json or reports.html is not None):
             raise click.UsageError(
                 f"{flag} adds to the summary, --html and --json; ask for one of these, or leave it out"
             )
+    require_reports("audit")
 
     with ExitStack() as stack:
         source = stack.enter_context(_source(file, topic, flags, stats))
-
-        def chosen() -> Iterator[Drop]:
-            return (drop for drop in source.read() if choice.takes(drop))
-
+        outputs = {
+            flag: stack.enter_context(Output(name, mode=0o600, packed=flag == "--csv"))
+            for flag, name in written.items()
+            if name is not None
+        }
+        drops = stack.enter_context(drop_table(drop for drop in source.read() if choice.takes(drop)))
         if lists:
-            found_any = _list(chosen(), top, source)
-            if not found_any and (position is not None or id_ is not None):
+            _list(drops, top, source)
+            if not drops.drops and (position is not None or id_ is not None):
                 say_error(
                     f"{shown(source.name)}: has no such drop: the message was kept, not readable, or not "
                     "seen; --leader lists what was dropped for a kept one"
                 )
                 return 1
             return 0
-        outputs = {flag: stack.enter_context(_output(flag, name)) for flag, name in written.items() if name}
-        writers = [stack.enter_context(writer) for writer in _writers(outputs)]
-        reasons = _reasons(kept_apart)
-        count = None
-        if counts:
-            sizes = Sizes(top) if reports.html is None else page_sizes(top)
-            if as_json:
-                sizes = replace(sizes, clusters=top, parts=PARTS)
-            found = replace(findings_of(chosen, sizes, reasons), run=source.run)
-            if stats is not None and source.run is not None and choice.is_open:
-                check_same_run(source.run, found.drops, stats)
-            if source.run is not None and not choice.is_open:
-                found = replace(found, run=replace(source.run, rows=None))
-            if not as_json or reports.html is not None:
-                found = source.with_leaders(found)
-            count = found.drops
-            if as_json:
-                click.echo(findings_json(found), nl=False)
-            elif summarises:
-                _summarise(found, source.missing)
-            if "--html" in outputs:
-                name = None if kept_apart is None else shown(kept_apart)
-                html = page(found, name=shown(source.name), asked=str(choice), kept_apart=name)
-                outputs["--html"].write(html)
-        if writers:
-            count = _write(chosen(), writers)
-        for output in outputs.values():
+        reasons = None if kept_apart is None else reasons_of(read_apart(kept_apart), _EXAMPLES, 1_000)
+        run = source.run
+        if run is not None and stats is not None and choice.is_open:
+            check_same_run(run, drops.drops, stats)
+        if run is not None and not choice.is_open:
+            run = replace(run, rows=None)
+        if as_json:
+            click.echo(findings_json(drops, top, reasons, run), nl=False)
+        if summarises:
+            _summarise(drops, top, source, reasons, run)
+        for flag, output in outputs.items():
+            if flag == "--csv":
+                write_csv(drops, output)
+            elif flag == "--parquet":
+                write_parquet(drops, output)
+            else:
+                from twinsieve.pipeline.tools.audit.page import page
+
+                html = page(
+                    drops,
+                    top=top,
+                    tell=source.tell,
+                    name=shown(source.name),
+                    asked=str(choice),
+                    kept_apart=None if kept_apart is None else shown(kept_apart),
+                    reasons=reasons,
+                    run=run,
+                )
+                output.write(html)
             output.sync()
         place_all(list(outputs.values()))
-    for flag, name in written.items():
-        if name is not None and not outputs[flag].is_stream:
-            say_error(f"{name}: {count:,} drops; it contains messages, so its mode is 0600")
+    for flag, output in outputs.items():
+        if not output.is_stream:
+            count = f"{drops.drops:,} drops"
+            say_error(f"{written[flag]}: {count}; it contains messages, so its mode is 0600")
     return 0
-
-
-class _FileDrops:
-    """The drops of a file. `TopicDrops` has the same methods; in a file the texts of leaders are there."""
-
-    missing = "(not in the file)"
-
-    def __init__(self, name: str, run: RunStats | None) -> None:
-        self.name = name
-        self.run = run
-
-    def read(self) -> Iterator[Drop]:
-        from twinsieve.pipeline.audit.drops import read_drops
-
-        return read_drops(self.name)
-
-    def with_leaders(self, found: Findings) -> Findings:
-        return found
-
-    def listed(self, drops: list[Drop]) -> list[Drop]:
-        return drops
 
 
 @contextmanager
 def _source(
     file: str | None, topic: TopicFlags, flags: SettingsFlags, stats: str | None
-) -> Iterator[_FileDrops | TopicDrops]:
+) -> Iterator[_Source]:
     """What to read the drops from, as long as the context lasts."""
-    from twinsieve.pipeline.audit.run_stats import read_run_stats
+    from twinsieve.pipeline.settings.show import deciding_settings
+    from twinsieve.pipeline.tools.audit.run_stats import RunStats, read_run_stats
+    from twinsieve.pipeline.why.drops import read_drops
 
     if file is not None:
-        yield _FileDrops(file, None if stats is None else read_run_stats(stats))
+        run = None if stats is None else read_run_stats(stats)
+        yield _Source(file, lambda: read_drops(file), lambda drops: drops, run, "(not in the file)")
         return
-    opened = import_module(_ON_KAFKA).topic_drops(flags, topic.since, topic.limit)
-    with opened as drops:
-        yield drops
+    with import_module(_ON_KAFKA).topic_drops(flags, topic.since, topic.limit) as found:
+        settings = found.settings
+        run = RunStats(None, None, "", settings.input.topics, deciding_settings(settings))
+        yield _Source(found.name, found.read, found.told, run, "(not in the input any more)")
 
 
-def _refuse_on_kafka(flags: SettingsFlags, kept_apart: str | None, stats: str | None) -> None:
-    """raises: click.UsageError"""
-    if not flags.names_app:
-        raise click.UsageError("name FILE, or an app on Kafka by its settings: -c FILE")
-    for flag, name in {"--kept-apart": kept_apart, "--stats": stats}.items():
-        if name is not None:
-            raise click.UsageError(f"{flag} goes with a file of duplicates, not with a topic")
+def _list(drops: DropTable, top: int, source: _Source) -> None:
+    """Print the first drops, and the number of all."""
+    shown = source.tell(drops.beginning(top, _SHOWN_CHARACTERS + 1))
+    for drop in shown:
+        flags = f" ({', '.join(drop.flags)})" if drop.flags else ""
+        leader = f"to {drop.leader}" if drop.leader is not None else "to a message that only the filter knows"
+        click.echo(printable(f"{drop.message}: {drop.degree} {leader}{flags}"))
+        if drop.leader is not None and drop.leader.text is not None:
+            click.echo(printable(f"  kept     {_shortened(drop.leader.text)}"))
+        click.echo(printable(f"  dropped  {_shortened(drop.message.text or '')}"))
+    click.echo(f"{drops.drops:,} drops; {len(shown):,} shown")
 
 
-def _refuse_endings(reports: Reports) -> None:
-    """Refuse names that promise another content. raises: UsageError"""
-    from twinsieve.pipeline.files.format import refuse_other_endings, refuse_packed_endings
-
-    refuse_other_endings("CSV", ("csv",), {"--csv": reports.csv})
-    refuse_other_endings("Parquet", ("parquet",), {"--parquet": reports.parquet})
-    refuse_other_endings("HTML", ("HTML",), {"--html": reports.html})
-    refuse_packed_endings({"--parquet": reports.parquet, "--html": reports.html})
-
-
-def _output(flag: str, name: str) -> Output:
-    from twinsieve.pipeline.files.write import Output
-
-    return Output(name, mode=_POSTS_MODE, packed=flag == "--csv")
-
-
-def _writers(outputs: dict[str, Output]) -> Iterator[DropWriter]:
-    from twinsieve.pipeline.audit.table import CsvDrops, ParquetDrops
-
-    if "--csv" in outputs:
-        yield CsvDrops(outputs["--csv"])
-    if "--parquet" in outputs:
-        yield ParquetDrops(outputs["--parquet"])
-
-
-def _write(drops: Iterator[Drop], writers: list[DropWriter]) -> int:
-    """Write all drops to each writer. returns: their number"""
-    count = 0
-    for count, drop in enumerate(drops, start=1):  # noqa: B007
-        for writer in writers:
-            writer.write(drop)
-    for writer in writers:
-        writer.end()
-    return count
-
-
-def _reasons(kept_apart: str | None) -> Reasons | None:
-    from twinsieve.pipeline.audit.apart import read_apart, reasons_of
-
-    if kept_apart is None:
-        return None
-    return reasons_of(read_apart(kept_apart), _EXAMPLES, 1_000)
-
-
-def _list(drops: Iterator[Drop], top: int, source: _FileDrops | TopicDrops) -> bool:
-    """Print the drops, `top` at most, and their number. returns: whether there are any"""
-    found = 0
-    shown: list[Drop] = []
-    for drop in drops:
-        found += 1
-        if found <= top:
-            shown.append(drop.cut(_SHOWN_CHARACTERS + 1))
-    for drop in source.listed(shown):
-        _print_drop(drop)
-    click.echo(f"{found:,} drops; {min(found, top):,} shown")
-    return found > 0
-
-
-def _print_drop(drop: Drop) -> None:
-    flags = f" ({', '.join(drop.flags)})" if drop.flags else ""
-    leader = f"to {drop.leader}" if drop.leader is not None else "to a message that only the filter knows"
-    click.echo(printable(f"{drop.message}: {drop.degree} {leader}{flags}"))
-    if drop.leader is not None and drop.leader.text is not None:
-        click.echo(printable(f"  kept     {_shortened(drop.leader.text)}"))
-    click.echo(printable(f"  dropped  {_shortened(drop.message.text or '')}"))
-
-
-def _summarise(found: Findings, missing: str) -> None:
-    """missing: stands for the text of a leader that is not known"""
-    console = report()
-    console.print(found.sentence, soft_wrap=True)
-    if found.run is not None:
-        console.print(printable(_run_line(found.run)), soft_wrap=True)
-    if found.drops:
-        console.print(_counts(found.totals))
-    if found.rate.rows:
-        console.print(_rate(found.rate))
-    if found.clusters:
-        console.print(_clusters(found.clusters, found.totals, missing))
-    if found.reasons is not None:
-        console.print(_reasons_table(found.reasons))
-        for reason, rows in found.reasons.examples.items():
-            for row in rows[:1]:
-                says = "" if row.says is None else f": {row.other_says} → {row.says}"
-                click.echo(printable(f"{row.message}, {reason}{says}"))
-                click.echo(printable(f"  earlier  {_shortened(row.other.text or '(not in the file)')}"))
-                click.echo(printable(f"  kept     {_shortened(row.message.text or '')}"))
-
-
-def _run_line(run: RunStats) -> str:
-    """What made the drops, in one line."""
-    settings = ", ".join(f"{key} {value}" for key, value in run.settings.items())
-    version = f"; twinsieve {run.version}" if run.version else ""
-    return f"inputs: {', '.join(run.inputs)}; settings: {settings}{version}"
-
-
-def _counts(totals: Totals) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(f"{totals.drops:,} dropped"), title_justify="left", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    rows = [*totals.stages.most_common(), *totals.bands(), *totals.flags.most_common()]
-    for name, count in rows:
-        table.add_row(Text(printable(name)), f"{count:,}")
-    return table
-
-
-def _rate(rate: Rate) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    from twinsieve.pipeline.audit.table import moment
-
-    first, last = rate.rows[0].first, rate.rows[-1].last
-    table = Table(title=Text(f"rows {first:,} to {last:,}, first to last drop"), title_justify="left")
-    for name in ("from row", "to row", "drops", "share"):
-        table.add_column(name, justify="right")
-    timed = any(part.from_ms is not None for part in rate.rows)
-    if timed:
-        table.add_column("first time, UTC")
-    for part in rate.rows:
-        cells = [f"{part.first:,}", f"{part.last:,}", f"{part.drops:,}", share(part.share)]
-        time = "" if part.from_ms is None else f"{moment(part.from_ms):%Y-%m-%d %H:%M}"
-        table.add_row(*cells, *([time] if timed else []))
-    return table
-
-
-def _clusters(clusters: list[Cluster], totals: Totals, missing: str) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    title = f"{len(totals.leaders):,} kept messages have drops; those with the most"
-    table = Table(title=Text(title), title_justify="left", show_lines=True)
-    for name in ("drops", "share"):
-        table.add_column(name, justify="right")
-    for name in ("kept message", "its text, and its least similar drop"):
-        table.add_column(name, overflow="fold")
-    for cluster in clusters:
-        texts = [cluster.leader.text or missing, cluster.samples[0].message.text or ""]
-        table.add_row(
-            f"{cluster.drops:,}",
-            share(cluster.drops / totals.drops),
-            Text(printable(str(cluster.leader))),
-            Text("\n".join(printable(_shortened(text)) for text in texts)),
-        )
-    return table
-
-
-def _reasons_table(reasons: Reasons) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
+def _summarise(
+    drops: DropTable, top: int, source: _Source, reasons: Reasons | None, run: RunStats | None
+) -> None:
     from twinsieve.pipeline.messages.columns import MEANINGS
+    from twinsieve.pipeline.tools.audit.findings import clusters_of, sentence
 
-    title = f"{reasons.counts.total():,} kept apart"
-    table = Table(title=Text(title), title_justify="left", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column()
-    for reason, count in reasons.counts.most_common():
-        table.add_row(Text(printable(reason)), f"{count:,}", MEANINGS.get(reason, ""))
+    console = report()
+    console.print(sentence(drops, run), soft_wrap=True)
+    if run is not None:
+        settings = ", ".join(f"{key} {value}" for key, value in run.settings.items())
+        version = f"; twinsieve {run.version}" if run.version else ""
+        line = f"inputs: {', '.join(run.inputs)}; settings: {settings}{version}"
+        console.print(printable(line), soft_wrap=True)
+    if drops.drops:
+        counts = [*drops.stages.items(), *drops.bands, *drops.flags.items()]
+        cells: list[tuple[str, ...]] = [(printable(name), f"{count:,}") for name, count in counts]
+        console.print(_table(f"{drops.drops:,} dropped", {"": "left", " ": "right"}, cells, head=False))
+        if drops.rows is not None:
+            console.print(_rate(drops))
+        clusters = clusters_of(drops, top, 1, source.tell)
+        cells = [
+            (
+                f"{cluster.drops:,}",
+                share(cluster.drops / drops.drops),
+                printable(str(cluster.leader)),
+                "\n".join(
+                    printable(_shortened(text))
+                    for text in (
+                        cluster.leader.text or source.missing,
+                        cluster.samples[0].message.text or "",
+                    )
+                ),
+            )
+            for cluster in clusters
+        ]
+        if cells:
+            title = f"{drops.leaders:,} kept messages have drops; those with the most"
+            columns = {"drops": "right", "share": "right", "kept message": "left"}
+            columns |= {"its text, and its least similar drop": "left"}
+            console.print(_table(title, columns, cells, lines=True))
+    if reasons is not None:
+        cells = [
+            (printable(reason), f"{count:,}", MEANINGS.get(reason, ""))
+            for reason, count in reasons.counts.most_common()
+        ]
+        title = f"{reasons.counts.total():,} kept apart"
+        console.print(_table(title, {"": "left", " ": "right", "  ": "left"}, cells, head=False))
+        for reason, (row, *_) in reasons.examples.items():
+            says = "" if row.says is None else f": {row.other_says} → {row.says}"
+            click.echo(printable(f"{row.message}, {reason}{says}"))
+            click.echo(printable(f"  earlier  {_shortened(row.other.text or '(not in the file)')}"))
+            click.echo(printable(f"  kept     {_shortened(row.message.text or '')}"))
+
+
+def _rate(drops: DropTable) -> Table:
+    from twinsieve.pipeline.tools.audit.tables import moment
+
+    parts = drops.row_parts(_PARTS)
+    columns = dict.fromkeys(("from row", "to row", "drops", "share"), "right")
+    if any(part.from_ms is not None for part in parts):
+        columns["first time, UTC"] = "left"
+    rows = [
+        (
+            *(f"{part.first:,}", f"{part.last:,}", f"{part.drops:,}", share(part.share)),
+            "" if part.from_ms is None else f"{moment(part.from_ms):%Y-%m-%d %H:%M}",
+        )[: len(columns)]
+        for part in parts
+    ]
+    return _table(f"rows {drops.first:,} to {drops.last:,}, first to last drop", columns, rows)
+
+
+def _table(
+    title: str,
+    columns: dict[str, str],
+    rows: Iterable[tuple[str, ...]],
+    *,
+    head: bool = True,
+    lines: bool = False,
+) -> Table:
+    """A table of cells whose texts act on no terminal. columns: name and side; head: whether names show"""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", show_header=head, show_lines=lines)
+    for name, side in columns.items():
+        table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 

@@ -31,12 +31,12 @@ def command(files: tuple[str, ...], flags: SettingsFlags) -> int:
     A case that fails shows what was expected and what was found, with the line. The exit code is 0 if all
     hold, 1 if one fails, 2 if a file has a problem.
     """
-    from twinsieve.pipeline.cases.case import read_cases
-    from twinsieve.pipeline.cases.judge import settings_of, wrong_verdicts
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.settings import ConfigError
     from twinsieve.pipeline.settings.load import tree_of_file
+    from twinsieve.pipeline.tools.cases.case import read_cases
+    from twinsieve.pipeline.tools.cases.judge import settings_of, wrong_verdicts
 
     config = path_here("-c", flags.config) if flags.config is not None else None
     overrides = flags.overrides()

@@ -77,14 +77,14 @@ def command(
     similarity, and the labels of the pairs that were kept apart, by reason.
     """
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.evaluate import run_evaluate
-    from twinsieve.pipeline.evaluate.tables import report_tables
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
     from twinsieve.pipeline.files.source import STDIN
     from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
     from twinsieve.pipeline.settings.values import read_similarity
+    from twinsieve.pipeline.tools.evaluate.evaluate import run_evaluate
+    from twinsieve.pipeline.tools.evaluate.tables import report_tables
 
     if (pairs_file is None) == (judged is None):
         raise click.UsageError("name PAIRS, or labels with --judged")
@@ -133,10 +133,10 @@ def command(
 
 def _show_judged(input_: str, judged: str, settings: Settings, dialect: Dialect) -> None:
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.evaluate import read_named_texts
-    from twinsieve.pipeline.evaluate.judged import judge_pairs, judged_tables, names_in, read_judged
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+    from twinsieve.pipeline.tools.evaluate.evaluate import read_named_texts
+    from twinsieve.pipeline.tools.evaluate.judged import judge_pairs, judged_tables, names_in, read_judged
     from twinsieve.stages.errors import UsageError, shown
 
     pairs = read_judged(path_here("--judged", judged))

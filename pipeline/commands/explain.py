@@ -60,14 +60,14 @@ def command(
 ) -> None:
     """Show what each step finds for two texts: is LATER dropped if EARLIER was kept?"""
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.explain import (
+    from twinsieve.pipeline.files.messages import InputReader
+    from twinsieve.pipeline.why.explain import (
         Message,
         explain,
         explain_features,
         messages_by_id,
         messages_by_position,
     )
-    from twinsieve.pipeline.files.messages import InputReader
 
     settings = flags.settings(on_files=True)
     if source is not None:

@@ -10,7 +10,7 @@ from twinsieve.pipeline.commands.terminal import diff
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from twinsieve.pipeline.evaluate.explain import Explanation
+    from twinsieve.pipeline.why.explain import Explanation
 
 
 _MOST_SHOWN = 2_000

@@ -8,7 +8,7 @@ import click
 
 from twinsieve.pipeline.commands.options import FILE_NAME
 from twinsieve.pipeline.commands.terminal import examples
-from twinsieve.pipeline.generate.languages import LANGUAGES
+from twinsieve.pipeline.tools.generate.languages import LANGUAGES
 
 _ROWS_A_WRITE = 1_024
 
@@ -19,11 +19,7 @@ _ROWS_A_WRITE = 1_024
         "twinsieve generate --messages 1000 -o posts.jsonl.gz",
         "twinsieve generate --messages 200 --truth --seed 7 > posts.jsonl",
         "twinsieve generate --language en --truth -o posts.jsonl",
-        "twinsieve generate --articles --messages 100 --truth -o articles.jsonl",
     ),
-)
-@click.option(
-    "--articles", is_flag=True, help="Generate news articles of 500 to 3000 characters instead of posts."
 )
 @click.option(
     "--messages", default=20_000, type=click.IntRange(0, 10**10), help="Number of messages (20000)."
@@ -52,7 +48,6 @@ _ROWS_A_WRITE = 1_024
     help="JSON lines, compressed if the name ends in .gz or .zst (stdout).",
 )
 def command(
-    articles: bool,
     messages: int,
     seed: int,
     repeats: float,
@@ -60,27 +55,16 @@ def command(
     truth: bool,
     output: str,
 ) -> None:
-    """Generate a stream of microblog posts with reposts, edits, chains, polls and reports.
-
-    With --articles: news with title, lead and text, mainly Chinese, some English. With --truth, the kinds of
-    duplicates are: whole, cut, new_title, moved (a paragraph), agency (the name of an agency is added). Kinds
-    that are similar but not duplicates: numbers (a later report), topic (other sentences on the same topic).
-    """
+    """Generate a stream of microblog posts with reposts, edits, chains, polls and reports."""
     import orjson
 
     from twinsieve.pipeline.files.format import refuse_endings_of_reports
     from twinsieve.pipeline.files.write import Output, refuse_clashes
-    from twinsieve.pipeline.generate.articles import generate_articles
-    from twinsieve.pipeline.generate.stream import generate
+    from twinsieve.pipeline.tools.generate.stream import generate
 
     refuse_clashes([], {"-o": output})
     refuse_endings_of_reports({"-o": output})
-    if articles and language is not None:
-        raise click.UsageError("--articles come in Chinese and English; leave --language out")
-    if articles:
-        rows = generate_articles(messages, seed, repeats=repeats, truth=truth)
-    else:
-        rows = generate(messages, seed, repeats=repeats, truth=truth, language=language)
+    rows = generate(messages, seed, repeats=repeats, truth=truth, language=language)
     with Output(output) as out:
         while chunk := list(islice(rows, _ROWS_A_WRITE)):
             out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in chunk))

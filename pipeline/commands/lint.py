@@ -14,18 +14,17 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
 from twinsieve.pipeline.settings import ConfigError
-from twinsieve.pipeline.settings.values import read_duration_ms, read_size_bytes
-from twinsieve.pipeline.sizing import MEAN_CHARACTERS
+from twinsieve.pipeline.settings.values import MEAN_CHARACTERS, read_duration_ms, read_size_bytes
 from twinsieve.stages.errors import SieveError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from twinsieve.pipeline.service.cost import Cost
-    from twinsieve.pipeline.service.cover import Asked
     from twinsieve.pipeline.settings.model import Settings
     from twinsieve.pipeline.settings.show import Shown
     from twinsieve.pipeline.settings.tree import Tree
+    from twinsieve.pipeline.sizing.cost import Cost
+    from twinsieve.pipeline.sizing.cover import Asked
 
 
 def _amount(read: Callable[[object], int]) -> Callable[..., int | None]:
@@ -140,9 +139,6 @@ def command(
     """
     from twinsieve.pipeline.commands.terminal import report
     from twinsieve.pipeline.files.address import path_here
-    from twinsieve.pipeline.service.cost import cost_of
-    from twinsieve.pipeline.service.cost_lines import cost_lines
-    from twinsieve.pipeline.service.cover import Asked, machine_bytes
     from twinsieve.pipeline.settings.checks import (
         missing_secrets,
         open_doors,
@@ -150,8 +146,9 @@ def command(
         refused_on_kafka,
     )
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
+    from twinsieve.pipeline.settings.segment_bytes import Texts
     from twinsieve.pipeline.settings.show import settings_in_force, unlike_profile
-    from twinsieve.pipeline.sizing.kept_bytes import Texts
+    from twinsieve.pipeline.sizing.cost import cost_of
 
     if file is not None and flags.config is not None:
         raise click.UsageError("name the file once: lint FILE, or -c FILE")
@@ -181,6 +178,8 @@ def command(
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
     if cover is not None:
+        from twinsieve.pipeline.sizing.cover import Asked, machine_bytes
+
         _print_proposal(settings, Asked(rate, cover, machine or machine_bytes(), repeats, texts, partitions))
         return
     for name, option in (("repeats", "--repeats"), ("machine", "--memory")):
@@ -192,6 +191,8 @@ def command(
     if _names_kafka(tree) or given:
         _print_on_kafka(console, cost, settings, rate, partitions)
         if cost.estimates:
+            from twinsieve.pipeline.sizing.cost_lines import cost_lines
+
             click.echo("\n".join(cost_lines(cost.estimates, rate, texts)))
     else:
         console.print("for what they cost on Kafka add --rate N, in messages a second")
@@ -212,8 +213,8 @@ def command(
 
 def _print_proposal(settings: Settings, asked: Asked) -> None:
     """Print settings that cover the time, as a settings file; raises: UsageError if there are none."""
-    from twinsieve.pipeline.service.cost_lines import proposal_lines
-    from twinsieve.pipeline.service.cover import settings_to_cover
+    from twinsieve.pipeline.sizing.cost_lines import proposal_lines
+    from twinsieve.pipeline.sizing.cover import settings_to_cover
 
     for line in proposal_lines(settings_to_cover(settings, asked), asked):
         click.echo(line)
@@ -221,10 +222,12 @@ def _print_proposal(settings: Settings, asked: Asked) -> None:
 
 def _problems_in_use(settings: Settings, name: str) -> list[str]:
     """Problems that only the use of the settings shows: in word lists, layouts, variants, paths of fields."""
-    from twinsieve.pipeline.service.build import make_scheme
+    from twinsieve.pipeline.messages.reader import MessageReader
+    from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 
     try:
-        make_scheme(settings)
+        MessageReader(settings)
+        judging_scheme_of(settings)
     except ConfigError as error:
         return error.findings
     except SieveError as error:
@@ -277,7 +280,7 @@ def _print_on_files(console: Console, cost: Cost, settings: Settings) -> None:
 def _print_searches(settings: Settings, kept: int) -> None:
     """Print what each search by Hamming distance costs (look-ups, candidates, bytes of a kept message), and
     below how many kept messages a scan is faster."""
-    from twinsieve.pipeline.service.searches import searches_at
+    from twinsieve.pipeline.sizing.searches import searches_at
 
     searches = searches_at(settings, kept)
     click.echo(f"a message against {kept:,} kept ones, k {searches.distance}, random fingerprints:")
@@ -313,7 +316,7 @@ def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: floa
 def _print_held(console: Console, settings: Settings, partitions: int) -> None:
     from rich.table import Table
 
-    from twinsieve.pipeline.service.cost import held_by
+    from twinsieve.pipeline.sizing.process_memory import held_by
 
     held = held_by(settings, partitions)
     title = f"memory of one `run` with {partitions:,} input partitions, at worst (--partitions)"
@@ -329,7 +332,6 @@ def _print_held(console: Console, settings: Settings, partitions: int) -> None:
         ("texts while they are read (input.max_bytes)", held.reading, 0),
         ("fetch buffers", held.worker_fetched, held.index_fetched),
         ("producer queues", 2 * held.producer, held.producer),
-        *([("latest drops for status pages (http.texts)", held.drops, 0)] if held.drops else []),
         ("all", held.worker, held.index),
     ):
         table.add_row(part, *(f"{size / 2**20:,.1f}" if size else "" for size in (worker, index)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinsieve.pipeline.basics.amounts import share
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
     FormatFlags,
@@ -16,7 +17,6 @@ from twinsieve.pipeline.commands.options import (
     settings_options,
 )
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
-from twinsieve.pipeline.pages.amounts import share
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from twinsieve.pipeline.settings.model import Settings
-    from twinsieve.pipeline.tune.advice import Advice
-    from twinsieve.pipeline.tune.sweep import Point
+    from twinsieve.pipeline.tools.tune.advice import Advice
+    from twinsieve.pipeline.tools.tune.sweep import Point
 
 _ROWS = 60_000
 _REPORT = "tune.html"
@@ -59,13 +59,6 @@ _MOST_THREADS = 4
     help="Labels that you gave to pairs in the report: adds precision, recall and a recommendation.",
 )
 @click.option(
-    "--pairs",
-    "pairs_file",
-    type=FILE_NAME,
-    metavar="PAIRS",
-    help="True pairs of INPUT, as `evaluate` reads them: adds precision and recall of all drops.",
-)
-@click.option(
     "--report",
     "report_file",
     default=_REPORT,
@@ -88,7 +81,6 @@ def command(
     inputs: tuple[str, ...],
     rows: int,
     judged: str | None,
-    pairs_file: str | None,
     report_file: str,
     label_pairs: int,
     stats: str | None,
@@ -107,9 +99,6 @@ def command(
     says why. The report contains messages, so only you can read the file (mode 0600).
     """
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.evaluate.judged import names_in, read_judged
-    from twinsieve.pipeline.evaluate.row_names import NamedTexts
-    from twinsieve.pipeline.evaluate.truth import read_pairs
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.files.format import (
         refuse_empty_names,
@@ -120,17 +109,20 @@ def command(
     from twinsieve.pipeline.files.messages import InputReader
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
+    from twinsieve.pipeline.pages.extra import require_reports
     from twinsieve.pipeline.settings.load import load_settings
     from twinsieve.pipeline.settings.proposal import SampledTexts, needs_no_profile, proposed
-    from twinsieve.pipeline.tune.advice import advise
-    from twinsieve.pipeline.tune.ideal import IdealDrops
-    from twinsieve.pipeline.tune.in_force import InForce
-    from twinsieve.pipeline.tune.labels import distinct_labels
-    from twinsieve.pipeline.tune.page import report_of, report_page
-    from twinsieve.pipeline.tune.points import points_json
-    from twinsieve.pipeline.tune.sample import read_sample
-    from twinsieve.pipeline.tune.sweep import SIMILARITIES, curves_of, sweep, with_keys
+    from twinsieve.pipeline.tools.evaluate.judged import names_in, read_judged
+    from twinsieve.pipeline.tools.evaluate.row_names import NamedTexts
+    from twinsieve.pipeline.tools.tune.advice import advise
+    from twinsieve.pipeline.tools.tune.in_force import InForce
+    from twinsieve.pipeline.tools.tune.labels import distinct_labels
+    from twinsieve.pipeline.tools.tune.page import report_of, report_page
+    from twinsieve.pipeline.tools.tune.points import points_json
+    from twinsieve.pipeline.tools.tune.sample import read_sample
+    from twinsieve.pipeline.tools.tune.sweep import SIMILARITIES, curves_of, sweep, with_keys
 
+    require_reports("tune")
     config = path_here("-c", flags.config) if flags.config is not None else None
     overrides = flags.overrides()
 
@@ -142,14 +134,13 @@ def command(
     refuse_empty_names(list(inputs))
     names = expand(list(inputs) or ["-"], [stats, report_file]).names
     dialect = spelt.dialect_of(names, settings)
-    read = [*names, *(name for name in (judged, pairs_file) if name is not None)]
+    read = [*names, *([judged] if judged is not None else [])]
     written = {"the table": STDOUT, "--report": report_file, "--stats": stats}
     refuse_clashes(read, written, settings=settings, config=flags.config)
     refuse_endings_of_reports({"--stats": stats})
     refuse_other_endings("HTML", ("HTML",), {"--report": report_file})
     refuse_packed_endings({"--report": report_file})
     labels = distinct_labels(read_judged(path_here("--judged", judged)) if judged is not None else [])
-    pairs = read_pairs(path_here("--pairs", pairs_file)) if pairs_file is not None else None
     named = NamedTexts(names_in(labels.pairs))
     # Opened before the work, so that a folder that cannot be written is said at once.
     with Output(report_file, mode=0o600, packed=False) as output:
@@ -162,10 +153,7 @@ def command(
         for _, columns in sample.parts:
             sampled.add(columns.texts)
         proposal = None if needs_no_profile(settings) else proposed(sampled)
-        ideal = None
-        if pairs is not None and pairs_file is not None:
-            ideal = IdealDrops(sample, pairs, SIMILARITIES, pairs_file)
-        in_force = InForce(settings, settings_with, sample.time_span_ms())
+        in_force = InForce(settings)
         with loading():
             swept = sweep(
                 sample,
@@ -174,15 +162,14 @@ def command(
                 settings.near.shards or min(os.cpu_count() or 1, _MOST_THREADS),
                 labels.pairs,
                 named.texts,
-                ideal=ideal,
-                look=in_force.look,
+                in_force.look,
             )
             points = _told(swept, len(curves) * len(SIMILARITIES))
         advice = None
         if judged is not None:
             own = settings != load_settings(None, {}, on_files=True)
             advice = advise(points, labels, named.texts, settings, own=own, sampled=sampled.texts)
-        made = report_of(sample, points, in_force, names, labels, label_pairs, ideal, advice, proposal)
+        made = report_of(sample, points, in_force, names, labels, label_pairs, advice, proposal)
         output.write(report_page(made))
         output.finish()
     if stats is not None:
@@ -291,6 +278,6 @@ def _empty_table(title: str) -> Table:
 
 
 def _similarity(point: Point, own: int) -> str:
-    from twinsieve.pipeline.tune.sweep import similarity_text
+    from twinsieve.pipeline.tools.tune.sweep import similarity_text
 
     return similarity_text(point.similarity) + (" *" if point.similarity == own else "  ")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.committed_offsets import read_recorded
+from twinsieve.pipeline.broker.excerpts import Excerpts, Row
 from twinsieve.pipeline.broker.mark import Mark, read_mark
 from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Committed, Partition
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, input_id
 from twinsieve.pipeline.messages.reader import MessageReader
-from twinsieve.pipeline.operate.excerpts import Excerpts, Row
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.headers import reason_of
 from twinsieve.stages.errors import UsageError

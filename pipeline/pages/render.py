@@ -7,14 +7,15 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from twinsieve.pipeline.basics.amounts import moment, rate, share, size, span
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.basics.program import program_version
-from twinsieve.pipeline.pages.amounts import moment, rate, share, size, span
 from twinsieve.pipeline.pages.differing import parts_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _DATA = Path(__file__).parent / "data"
 _MOST_SHOWN = 2_000
@@ -64,14 +65,6 @@ def render(template: str, *, script: str | None = None, **values: Any) -> Page:
     return Page(html.encode("utf-8", "backslashreplace"), policy)
 
 
-def fragment(template: str, **values: Any) -> str:
-    """A part of a page, with all values escaped, so that another template may mark it as safe.
-
-    values, raises: as for `render`
-    """
-    return _environment().get_template(template).render(**values)
-
-
 def svg_image(svg: bytes) -> str:
     """The address of an image that a template can name: an image runs no script, whatever it holds."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
@@ -83,6 +76,8 @@ def _hashed(text: str) -> str:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     made = Environment(
         loader=FileSystemLoader(_DATA),
         autoescape=True,

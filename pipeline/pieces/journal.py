@@ -30,13 +30,13 @@ from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, 
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
 from twinsieve.pipeline.pieces.merging import similar_pieces
 from twinsieve.pipeline.pieces.patience import RecordRoom
+from twinsieve.pipeline.pieces.piece_bytes import largest_piece
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.segment_files import ignore, is_in_memory, scratch_file, scratch_folder
 from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage, advice_on
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
-from twinsieve.pipeline.sizing.piece_bytes import largest_piece
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.key_notes import joined_keys, run_to_join
 from twinsieve.stages.exact.sections import Sections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
-from twinsieve.pipeline.sizing.piece_bytes import FAN_IN
+from twinsieve.pipeline.pieces.piece_bytes import FAN_IN
 
 
 def similar_pieces(files: Sequence[StateFile]) -> Sequence[StateFile] | None:

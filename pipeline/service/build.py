@@ -54,7 +54,7 @@ from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
 from twinsieve.pipeline.worker.records import RecordReader
-from twinsieve.pipeline.worker.worker import OnEmitted, WhoHad, Worker, no_one
+from twinsieve.pipeline.worker.worker import WhoHad, Worker, no_one
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, is_address
 from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
@@ -82,7 +82,7 @@ class Builder:
     group: consumer group of the worker; empty for that of all workers
     inputs: as in `EmitConfig`
     needs_snapshots, has_text: as in `IndexConfig`; its worker, too, sets `has_text`
-    on_emitted, who_had: as for `Worker`
+    who_had: as for `Worker`
     calls: those to the folder of the snapshots that have not returned
     """
 
@@ -98,7 +98,6 @@ class Builder:
     inputs: tuple[str, ...] = ()
     needs_snapshots: bool = True
     has_text: Event = field(default_factory=Event)
-    on_emitted: OnEmitted | None = None
     who_had: WhoHad = no_one
     calls: StoreCalls = field(default_factory=StoreCalls)
     queries: Executor = field(default_factory=lambda: DaemonExecutor("queries"))
@@ -189,9 +188,7 @@ class Builder:
         with ExitStack() as stack:
             broker = self.connect(settings)
             stack.callback(broker.close)
-            worker = Worker(
-                broker, self.clock, config, reader, new_session, hook, self.on_emitted, self.who_had
-            )
+            worker = Worker(broker, self.clock, config, reader, new_session, hook, self.who_had)
             stack.pop_all()
         return worker
 

@@ -36,7 +36,7 @@ from twinsieve.pipeline.service.collectors import (
     OptionalGauge,
     PhaseGauge,
 )
-from twinsieve.pipeline.watch.unread_log import dropped_lines
+from twinsieve.pipeline.service.stream_log import dropped_lines
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission

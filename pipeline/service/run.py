@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Literal
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
@@ -22,7 +23,6 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import BrokerError
 from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
-from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.input_watch import watching_input
@@ -31,7 +31,6 @@ from twinsieve.pipeline.service.member_watch import ForeignMembers, watched_memb
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import Command, check_topics, until_answered
-from twinsieve.pipeline.service.status_pages import watched
 from twinsieve.pipeline.service.text_check import require_texts
 from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
 from twinsieve.pipeline.service.watchdog import Watchdog
@@ -67,10 +66,73 @@ class SystemClock:
         time.sleep(seconds)
 
 
+class Status:
+    """The state of the process, for its HTTP pages and its metric."""
+
+    def __init__(self, metrics: Metrics, bootstrap: str) -> None:
+        self._metrics = metrics
+        self._loops: list[Loop] = []
+        self.foreign: ForeignMembers | None = None
+        self.go(ProcessPhase.WAITING, bootstrap)
+
+    def go(self, phase: ProcessPhase, why: str = "") -> None:
+        self._start_line = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
+        self._metrics.process.enter(phase)
+
+    def runs(self, loops: list[Loop]) -> None:
+        self._loops = loops
+        self.go(ProcessPhase.RUNNING)
+
+    def why_not_healthy(self) -> str:
+        """The roles without progress, or an empty line. A process that is still starting counts as healthy,
+        because a silent broker or a slow CPU may make the start long."""
+        return ", ".join(f"{loop.name}: no step for minutes" for loop in self._loops if not loop.alive)
+
+    def why_not_ready(self) -> str:
+        if not self._loops:
+            return self._start_line
+        behind = [loop for loop in self._loops if not loop.ready]
+        lines = [
+            f"{loop.name}: {loop.phase.now}, not ready"
+            + (f" ({loop.why_not_ready})" if loop.why_not_ready else "")
+            for loop in behind
+        ]
+        return ", ".join([*lines, *self._of_foreign()] if lines else lines)
+
+    def remark(self) -> str:
+        """What an operator should know although the process is ready; empty if nothing."""
+        remarks = [f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark]
+        return ", ".join([*remarks, *self._of_foreign()])
+
+    def _of_foreign(self) -> list[str]:
+        return [self.foreign.remark] if self.foreign is not None and self.foreign.remark else []
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What a process tells its status pages. named: its name; tick: called a few times a second"""
+
+    named: Callable[[str], None] = lambda _: None
+    tick: Callable[[], None] = lambda: None
+
+
+Connect = Callable[[Settings], Broker]
+"""Makes a broker client for settings."""
+Pages = Callable[[Settings, Metrics, Clock, Status], AbstractContextManager[Watch]]
+"""Serves the status pages of a process as long as the context lasts."""
+
+
+@contextmanager
+def no_pages(*_: object) -> Iterator[Watch]:
+    """Serve no status pages."""
+    yield Watch()
+
+
 def run_service(
     settings: Settings,
-    connect: Callable[[Settings], Broker],
+    connect: Connect,
     *,
+    pages: Pages = no_pages,
     role: Role = "both",
     member: str | None = None,
     dry_run: bool = False,
@@ -81,7 +143,7 @@ def run_service(
 ) -> None:
     """Run the service until `stop` is set; then finish the open work and report the progress.
 
-    connect: makes a broker client for settings
+    pages: serves the status pages, which stand above this package
     member: a stable name of this process, unique in the deployment; if None, `slot_of` chooses one
     dry_run: shadow mode: judge and count, but emit nothing; with groups, internal topics and state of its own
         (app `<app>-shadow`)
@@ -96,7 +158,7 @@ def run_service(
     stop = stop or threading.Event()
     scheme_config(settings)  # raises for problems of the settings before the slow steps begin
     metrics = Metrics(clock)
-    status = _Status(metrics, settings.kafka.bootstrap)
+    status = Status(metrics, settings.kafka.bootstrap)
     own = settings_id(common_settings(settings))
     metrics.set_info(settings.app, role, settings=own)
     with ExitStack() as stack:
@@ -112,10 +174,9 @@ def run_service(
                 status.remark,
             )
             stack.callback(server.close)
-        figures = StatusFigures(settings, metrics, clock, status.why_not_ready, status.remark)
-        watch = stack.enter_context(watched(settings, figures, clock, connect))
+        watch = stack.enter_context(pages(settings, metrics, clock, status))
         slot, background = stack.enter_context(process(settings, member))
-        figures.member = slot
+        watch.named(slot)
         _log.info("run: connecting to broker %s", settings.kafka.bootstrap)
         foreign = ForeignMembers(settings.app, metrics.set_foreign_members)
         status.foreign = foreign
@@ -157,7 +218,6 @@ def run_service(
             background=background,
             needs_snapshots=not without_snapshots,
             has_text=has_text,
-            on_emitted=watch.drops.take if watch.drops is not None else None,
             who_had=foreign.who_had,
         )
         stack.callback(builder.queries.shutdown, wait=False)
@@ -171,49 +231,7 @@ def run_service(
         ids = (scheme.scheme_id, own)
         _log.info("run: app=%s role=%s member=%s scheme=%s settings=%s", settings.app, role, slot, *ids)
         stack.enter_context(watching_input(settings, connect, clock, metrics))
-        drive(workers, indexes, stop, tick=figures.tick)
-
-
-class _Status:
-    """The state of the process, for its HTTP pages and its metric."""
-
-    def __init__(self, metrics: Metrics, bootstrap: str) -> None:
-        self._metrics = metrics
-        self._loops: list[Loop] = []
-        self.foreign: ForeignMembers | None = None
-        self.go(ProcessPhase.WAITING, bootstrap)
-
-    def go(self, phase: ProcessPhase, why: str = "") -> None:
-        self._start_line = f"{phase.replace('_', ' ')}: {why}" if why else phase.replace("_", " ")
-        self._metrics.process.enter(phase)
-
-    def runs(self, loops: list[Loop]) -> None:
-        self._loops = loops
-        self.go(ProcessPhase.RUNNING)
-
-    def why_not_healthy(self) -> str:
-        """The roles without progress, or an empty line. A process that is still starting counts as healthy,
-        because a silent broker or a slow CPU may make the start long."""
-        return ", ".join(f"{loop.name}: no step for minutes" for loop in self._loops if not loop.alive)
-
-    def why_not_ready(self) -> str:
-        if not self._loops:
-            return self._start_line
-        behind = [loop for loop in self._loops if not loop.ready]
-        lines = [
-            f"{loop.name}: {loop.phase.now}, not ready"
-            + (f" ({loop.why_not_ready})" if loop.why_not_ready else "")
-            for loop in behind
-        ]
-        return ", ".join([*lines, *self._of_foreign()] if lines else lines)
-
-    def remark(self) -> str:
-        """What an operator should know although the process is ready; empty if nothing."""
-        remarks = [f"{loop.name}: {loop.remark}" for loop in self._loops if loop.remark]
-        return ", ".join([*remarks, *self._of_foreign()])
-
-    def _of_foreign(self) -> list[str]:
-        return [self.foreign.remark] if self.foreign is not None and self.foreign.remark else []
+        drive(workers, indexes, stop, tick=watch.tick)
 
 
 @contextmanager

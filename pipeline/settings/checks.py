@@ -20,8 +20,7 @@ from twinsieve.pipeline.settings.model import (
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.state_keys import LEAST_BYTES, keys_fault
 from twinsieve.pipeline.settings.tree import Raw
-from twinsieve.pipeline.settings.values import size_text
-from twinsieve.pipeline.sizing import MAX_SEGMENTS
+from twinsieve.pipeline.settings.values import MAX_SEGMENTS, size_text
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import AUTO_HASHES
@@ -124,9 +123,8 @@ def _segments(settings: Settings) -> Iterator[Problem]:
 def _memory(settings: Settings, memory: int) -> Iterator[Problem]:
     """A memory for segments that holds less than what always lies in memory."""
     # Only where it is set, because this imports the stages, which is slow, and every command checks settings.
+    from twinsieve.pipeline.settings.segment_bytes import Texts, largest_segment, least_memory
     from twinsieve.pipeline.settings.stage_config import sieve_config
-    from twinsieve.pipeline.sizing.kept_bytes import Texts, least_memory
-    from twinsieve.pipeline.sizing.segments import largest_segment
 
     try:
         config = sieve_config(settings, "")
@@ -367,24 +365,12 @@ def open_doors(settings: Settings) -> list[Problem]:
 
 def open_pages(settings: Settings) -> list[Problem]:
     """The same for the pages of a process. Shown by lint and by `run`, which alone has pages."""
-    said = []
-    if settings.http.address is not None and settings.http.address[0] in _ALL_ADDRESSES:
-        advice = "without login; let the monitoring alone reach it"
-        said.append(
-            (
-                "http.listen",
-                f"is {settings.http.listen}: whoever reaches this machine reads the pages {advice}",
-            )
-        )
-    if settings.http.texts:
-        said.append(
-            (
-                "http.texts",
-                f"is true: every user of this machine can read posts at http://{settings.http.pages}; "
-                "if that is too much, set it to false",
-            )
-        )
-    return said
+    if settings.http.address is None or settings.http.address[0] not in _ALL_ADDRESSES:
+        return []
+    advice = "without login; let the monitoring alone reach it"
+    return [
+        ("http.listen", f"is {settings.http.listen}: whoever reaches this machine reads the pages {advice}")
+    ]
 
 
 def refused_on_kafka(settings: Settings) -> list[Problem]:
@@ -445,13 +431,11 @@ def _others(settings: Settings) -> Iterator[Problem]:
 
 
 def _status_pages(http: HttpSettings) -> Iterator[Problem]:
-    """Problems of the status pages, which show what the metrics do not: errors, and texts of messages."""
+    """Problems of the status pages, which show what the metrics do not: errors."""
     address = http.pages_address
     if http.pages is None:
-        if http.texts:
-            advice = "set http.pages: 127.0.0.1:8081, or http.texts: false"
-            yield "http.texts", f"is true, but http.pages is none, so no page would show texts; {advice}"
-    elif address is None:
+        return
+    if address is None:
         yield "http.pages", f"is {http.pages!r}; write 127.0.0.1:8081, or none"
     elif address[0].lower() not in LOOPBACK:
         port = address[1]

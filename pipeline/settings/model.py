@@ -489,9 +489,6 @@ class HttpSettings(Section):
     pages: OptionalText = setting(
         None, "status pages for a browser on this machine, as 127.0.0.1:8081; no other host; none: off"
     )
-    texts: Flag = setting(
-        False, "status pages show texts of the latest drops and their leaders to every user of this machine"
-    )
 
     @property
     def address(self) -> tuple[str, int] | None:

@@ -21,6 +21,11 @@ MAX_DURATION_MS = 10 * 365 * 86_400_000
 _SIZES = {"B": 1, "kB": 1_000, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s?([A-Za-z]{1,3})")
 PER_MILLE = 1000
+MAX_SEGMENTS = 1_000
+"""Most segments of a near window. Each sealed one takes a map and an open file of the process, and time for
+every message."""
+MEAN_CHARACTERS = 60
+"""Mean characters of a body if nobody says it: those of microblog posts."""
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9_]{0,18})")
 _SECONDS_BELOW = 10**11
 _MILLISECONDS_BELOW = 10**14

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from twinsieve.pipeline.sizing.kept_bytes import Texts, segment_messages
+from twinsieve.pipeline.settings.segment_bytes import Texts, segment_messages
 from twinsieve.pipeline.sizing.measured import (
     CHARACTERS,
     FIXED_SHARE,

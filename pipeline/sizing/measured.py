@@ -6,19 +6,6 @@ Generated posts (`twinsieve generate`, mainly Chinese), with ids and times as Ka
 
 from __future__ import annotations
 
-PACKED_COLUMNS = 18.2
-"""Bytes of a kept message in a piece, after LZ4, of the columns whose size no text changes: id 8, position 4,
-time, length and start of the text 2 each (`python -m bench.cost_model`: 17.7 to 18.6)."""
-
-PACKED_CHARACTER = 2.0
-"""Bytes of a stored character in a piece, after LZ4: two bytes and one for word starts before it
-(`python -m bench.cost_model`: 1.94 with 58 characters, 2.08 with 108, 1.92 with 216). Texts in alphabets take
-less."""
-
-BAG_CHARACTERS = 35.0
-"""Characters with which 63 % of the 32 bytes of a char bag are left after LZ4 (`python -m bench.cost_model`:
-26.2 bytes with 58 characters, 31.0 with 108)."""
-
 SMALL_BYTES = 1 << 16
 """Bytes of a snapshot beside kept messages and filters: its manifest, counters, what is open."""
 

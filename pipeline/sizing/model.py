@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.sizing.judging_time import judging_us
-from twinsieve.pipeline.sizing.kept_bytes import Texts, hot_bytes, segment_messages, segment_parts
-from twinsieve.pipeline.sizing.measured import SMALL_BYTES
-from twinsieve.pipeline.sizing.piece_bytes import (
+from twinsieve.pipeline.pieces.piece_bytes import (
     WINDOW_PARTS,
     largest_piece_bytes,
     piece_bytes,
     piece_messages,
     times_merged,
 )
+from twinsieve.pipeline.settings.segment_bytes import Texts, hot_bytes, segment_messages, segment_parts
+from twinsieve.pipeline.sizing.judging_time import judging_us
+from twinsieve.pipeline.sizing.measured import SMALL_BYTES
 from twinsieve.stages.contract import SieveConfig, Window
 from twinsieve.stages.exact.bloom import notes_limit
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing

@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice
 
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.admin import TopicInfo
@@ -46,7 +45,6 @@ from twinsieve.pipeline.broker.records import (
     TruncatedError,
     UnreadableError,
 )
-from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.answers import (
     Answered,
     Answers,
@@ -73,8 +71,6 @@ from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
 from twinsieve.pipeline.worker.unreadable import UnreadableBatches
 from twinsieve.pipeline.worker.waiting import WaitReason, Waits
 
-OnEmitted = Callable[[Records, Ruling], None]
-"""Called for each block that was emitted, with its originals; must return soon and raise nothing."""
 WhoHad = Callable[[Partition], str]
 """Returns, for the log, which client other than twinsieve's has had the partition; empty if none is known."""
 
@@ -92,7 +88,6 @@ class Worker:
     """One worker. `step` does one round; it handles AbortableError itself, any other error ends the worker.
 
     broker: used by this worker alone, and closed with it
-    on_emitted: None if nobody wants to see what was emitted
     """
 
     def __init__(
@@ -103,14 +98,12 @@ class Worker:
         reader: RecordReader,
         new_session: NewSession,
         hook: Hook = no_hook,
-        on_emitted: OnEmitted | None = None,
         who_had: WhoHad = no_one,
     ) -> None:
         self._broker = broker
         self._clock = clock
         self._config = config
         self._hook = hook
-        self._on_emitted = on_emitted
         self._who_had = who_had
         self._transactor = broker.transactor(config.transactional_id, config.emit.topics)
         self._consumer = broker.group_consumer(config.group, config.topics, config.member)
@@ -594,9 +587,6 @@ class Worker:
         self._emitted.count(outgoing.emission)
         self.notices += outgoing.emission.losses
         for session, count in outgoing.sent:
-            if self._on_emitted is not None:
-                for block, ruling in islice(session.ready, count):
-                    self._on_emitted(block.records, ruling)
             self._let_go(session, count)
         for partition, held in outgoing.held.items():
             self._hold(partition, held)

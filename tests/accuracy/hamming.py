@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.accuracy.data_sets import WEIBO
-from twinsieve.pipeline.evaluate.evaluate import batch_of, read_texts
-from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of, read_texts
+from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import MAX_DISTANCE as MAX_DISTANCE
 from twinsieve.stages.contract import NO_LEADER, Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve

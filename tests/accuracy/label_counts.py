@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tests.accuracy.data_sets import data_dir
 from tests.accuracy.labels import GUARDS, judged_alone
 from tests.accuracy.left_out import chosen_on_others
-from twinsieve.pipeline.evaluate.judged import JudgedVerdict, Share, read_judged
+from twinsieve.pipeline.tools.evaluate.judged import JudgedVerdict, Share, read_judged
 
 PROFILE = "profile of the set"
 OTHERS = "limits of other sets"

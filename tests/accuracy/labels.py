@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import orjson
 
 from tests.accuracy.data_sets import data_dir
-from twinsieve.pipeline.evaluate.judged import JudgedPair, JudgedVerdict, judge_pairs, read_judged
 from twinsieve.pipeline.settings.load import check_tree, tree_of
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
+from twinsieve.pipeline.tools.evaluate.judged import JudgedPair, JudgedVerdict, judge_pairs, read_judged
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.judge.scheme import SchemeConfig
 

@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple
 
 from tests.accuracy.labels import PROFILES, configured, judged_pairs, texts_of
-from twinsieve.pipeline.evaluate.judged import (
+from twinsieve.pipeline.tools.evaluate.judged import (
     JudgedPair,
     JudgedVerdict,
     batch_of_pairs,
@@ -20,7 +20,7 @@ from twinsieve.pipeline.evaluate.judged import (
     recall,
     verdicts_of,
 )
-from twinsieve.pipeline.tune.limits import VALUES
+from twinsieve.pipeline.tools.tune.limits import VALUES
 from twinsieve.stages.contract import FULL, Differences
 
 CHOICES = 150

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.accuracy.data_sets import ARTICLES, DataSet, data_dir
-from twinsieve.pipeline.evaluate.evaluate import (
+from twinsieve.pipeline.tools.evaluate.evaluate import (
     VARIANTS,
     EvaluationReport,
     Variant,
@@ -15,7 +15,7 @@ from twinsieve.pipeline.evaluate.evaluate import (
     run_evaluate,
     variant_config,
 )
-from twinsieve.pipeline.evaluate.scores import Counts
+from twinsieve.pipeline.tools.evaluate.scores import Counts
 from twinsieve.stages.contract import MAX_SEGMENT, BandLayout, Kind, NearConfig, SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

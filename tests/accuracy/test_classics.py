@@ -11,7 +11,7 @@ from tests.stages.fingerprint.test_keywords import plain_keywords
 from tests.stages.fingerprint.test_punctuation import check_texts
 from tests.stages.fingerprint.test_signatures import CONFIGS, check_signatures
 from twinsieve import Sieve
-from twinsieve.pipeline.evaluate.evaluate import read_texts
+from twinsieve.pipeline.tools.evaluate.evaluate import read_texts
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.keywords import Keywords
 from twinsieve.stages.text.normalizer import Normalizer

@@ -16,6 +16,7 @@ import orjson
 import pytest
 from rapidfuzz.distance import Indel, LCSseq
 
+from bench.articles import generate_articles
 from tests.generated import (
     LANGUAGES,
     Stream,
@@ -27,17 +28,16 @@ from tests.generated import (
     true_pairs,
 )
 from tests.property.streams import table, told_by_oracle
-from twinsieve.pipeline.evaluate.evaluate import (
+from twinsieve.pipeline.tools.evaluate.evaluate import (
     EvaluationReport,
     Variant,
     batch_of,
     run_evaluate,
     variant_config,
 )
-from twinsieve.pipeline.evaluate.judged import JudgedPair, JudgedVerdict, judge_pairs, precision
-from twinsieve.pipeline.evaluate.scores import Counts
-from twinsieve.pipeline.evaluate.truth import HEADER
-from twinsieve.pipeline.generate.articles import generate_articles
+from twinsieve.pipeline.tools.evaluate.judged import JudgedPair, JudgedVerdict, judge_pairs, precision
+from twinsieve.pipeline.tools.evaluate.scores import Counts
+from twinsieve.pipeline.tools.evaluate.truth import HEADER
 from twinsieve.stages.contract import (
     SIMILARITY_SCALE,
     STORED_LENGTH,

@@ -10,11 +10,11 @@ import pytest
 from tests.accuracy.data_sets import POOLED, WEIBO
 from tests.accuracy.quality import NO_GUARD, evaluate, pooled_near
 from tests.generated import LANGUAGES, plain_bodies, profile_of, stream, true_pairs
-from twinsieve.pipeline.evaluate.evaluate import batch_of, variant_config
-from twinsieve.pipeline.evaluate.scores import Counts, score
-from twinsieve.pipeline.evaluate.truth import Pair, Truth, ideal_pass
 from twinsieve.pipeline.settings.load import check_tree, tree_of
 from twinsieve.pipeline.settings.stage_config import band_layout
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of, variant_config
+from twinsieve.pipeline.tools.evaluate.scores import Counts, score
+from twinsieve.pipeline.tools.evaluate.truth import Pair, Truth, ideal_pass
 from twinsieve.stages.contract import BandLayout, Bodies, Kind, SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

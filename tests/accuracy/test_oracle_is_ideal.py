@@ -11,7 +11,7 @@ import pytest
 from tests.accuracy.data_sets import POOLED, WEIBO, DataSet, truth_body
 from tests.generated import LANGUAGES, plain_bodies, stream, true_pairs
 from tests.oracle import Oracle, Row
-from twinsieve.pipeline.evaluate.truth import Truth, ideal_pass, read_pairs
+from twinsieve.pipeline.tools.evaluate.truth import Truth, ideal_pass, read_pairs
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     OFF,

@@ -16,7 +16,7 @@ from tests.accuracy.quality import (
     evaluate,
     pooled_near,
 )
-from twinsieve.pipeline.evaluate.evaluate import (
+from twinsieve.pipeline.tools.evaluate.evaluate import (
     EvaluationReport,
     Variant,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.accuracy.hamming import MAX_DISTANCE, layouts, random_batch, real_batch, wrong_rows
 from tests.generated import LANGUAGES, stream
-from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import Batch
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 

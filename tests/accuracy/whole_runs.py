@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tests.accuracy.labels import MORE_PROFILES, PROFILES, configured, texts_of
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.evaluate.judged import JudgedPair
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.evaluate.judged import JudgedPair
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import BatchSieve

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from twinsieve import Sieve, simhash
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.stage_config import scheme_of
+from twinsieve.pipeline.tools.generate.stream import generate
 
 K = 3
 

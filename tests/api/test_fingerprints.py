@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from twinsieve import ConfigError, UsageError, find_all, simhash
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.judge.scheme import DigestConfig, FeatureConfig, Scheme, SchemeConfig
 from twinsieve.stages.pairs import found as pairs_found
 from twinsieve.stages.pairs.all_pairs import Search

@@ -15,7 +15,7 @@ import pytest
 
 from twinsieve import Sieve, UsageError
 from twinsieve.api import frames
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _POSTS = [
     {"n": number, "text": None if number % 100 == 7 else post["text"], "forum": "ab"[number % 2]}

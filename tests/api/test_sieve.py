@@ -29,10 +29,10 @@ from twinsieve.api import saved_sieve
 from twinsieve.api import sieve as sieve_module
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.files.write import Output
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
 from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 

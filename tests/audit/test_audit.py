@@ -10,7 +10,7 @@ import pytest
 
 from tests.calling import SMALL, Ran, Run, setting
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 HOSTILE = "\x1b[2J<script>alert(1)</script>\u202eevil\r\n " + "word" * 300
 FERRY = "The ferry to the island leaves the old harbour at nine today, take a coat"
@@ -219,7 +219,6 @@ def test_a_file_of_another_kind_is_refused_with_its_line(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("audit", "-"), "twinsieve: stdin is read twice; name a file"),
         (("audit", "missing.jsonl"), "missing.jsonl: cannot be read"),
         (("why", "--duplicates", "d.jsonl"), "name the message by --id or by --position"),
         (("why", "--id", "1", "--position", "1", "--duplicates", "d"), "name the message by --id or by"),

@@ -7,11 +7,11 @@ import random
 import pytest
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
-from twinsieve.pipeline.audit.copies import copy_of
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.excerpts import Excerpts
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import Messages, Partition
-from twinsieve.pipeline.operate.excerpts import Excerpts
+from twinsieve.pipeline.why.copies import copy_of
 
 INPUTS = [Partition("posts", 0), Partition("posts", 1), Partition("news", 0)]
 

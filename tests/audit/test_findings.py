@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Run, setting
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.audit import leaders as leader_counts
-from twinsieve.pipeline.audit.drops import Drop, Place
-from twinsieve.pipeline.audit.leaders import LeaderCounts
-from twinsieve.pipeline.audit.rate import Extent, Rate, RateCounter
-from twinsieve.pipeline.audit.totals import EvenSample
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.audit.store import drop_table
+from twinsieve.pipeline.tools.generate.stream import generate
+from twinsieve.pipeline.why.drops import Drop, Place
 from twinsieve.stages.differ.rules import Rule
 
 HOUR_MS = 3_600_000
@@ -34,16 +32,6 @@ def counts(run: Run, path: Path, *words: str | Path) -> Any:
 
 def drop(position: int | None, time_ms: int | None = None) -> Drop:
     return Drop(Place(position, None, None, None, None), None, "near", "similarity", 0.9, (), time_ms)
-
-
-def rate_of(drops: list[Drop], parts: int) -> Rate:
-    extent = Extent()
-    for one in drops:
-        extent.add(one)
-    counter = RateCounter(extent, parts)
-    for one in drops:
-        counter.add(one)
-    return counter.rate()
 
 
 def test_json_equals_a_plain_count_of_the_file(run: Run, tmp_path: Path) -> None:
@@ -111,23 +99,24 @@ def test_similarity_belongs_to_its_own_hundredth(run: Run, tmp_path: Path) -> No
     ]
 
 
-@given(st.lists(st.integers(-5, 20)), st.integers(1, 30), st.integers(1, 7))
-def test_leader_counts_equal_a_counter(positions: list[int], wanted: int, block: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leader_counts, "_MOST_NEW", block)
-        counted = LeaderCounts()
-        for position in positions:
-            counted.add(position)
-        plain = Counter(positions)
-        assert len(counted) == len(plain)
-        assert counted.most(wanted) == sorted(plain.items(), key=lambda one: (-one[1], one[0]))[:wanted]
-        assert counted.sizes() == Counter(plain.values())
+@given(st.lists(st.integers(0, 20), min_size=1), st.integers(1, 30))
+@settings(deadline=None, max_examples=20)
+def test_leaders_are_counted_as_a_counter_does(positions: list[int], wanted: int) -> None:
+    drops = [replace(drop(n), leader=Place(at, None, None, None, None)) for n, at in enumerate(positions)]
+    plain = Counter(positions)
+    with drop_table(drops) as found:
+        assert (found.leaders, found.unled) == (len(plain), 0)
+        assert dict(found.sizes) == Counter(plain.values())
+        shown = [(one.leader.position, one.drops) for one in found.clusters(wanted, 1, 10)]
+    assert shown == sorted(plain.items(), key=lambda one: (-one[1], one[0]))[:wanted]
 
 
 @given(st.sets(st.integers(1, 400), min_size=1), st.integers(2, 12))
+@settings(deadline=None, max_examples=20)
 def test_parts_of_the_run_hold_each_row_once(positions: set[int], parts: int) -> None:
     ordered = sorted(positions)
-    found = rate_of([drop(position) for position in ordered], parts).rows
+    with drop_table(drop(position) for position in ordered) as table:
+        found = table.row_parts(parts)
     assert 1 <= len(found) <= parts
     rows = [number for part in found for number in range(part.first, part.last + 1)]
     assert rows == list(range(ordered[0], ordered[-1] + 1))
@@ -139,44 +128,37 @@ def test_parts_of_the_run_hold_each_row_once(positions: set[int], parts: int) ->
 def test_no_share_is_claimed_where_positions_do_not_ascend(
     run: Run, tmp_path: Path, positions: list[int | None]
 ) -> None:
-    assert rate_of([drop(position) for position in positions], 5).rows == []
     rows = [row(1, 9, position=position) for position in positions]
     said = counts(run, write_rows(tmp_path / "d.jsonl", rows))
     assert (said["rows"], said["rate"]) == (None, [])
 
 
 @given(st.lists(st.integers(-10 * HOUR_MS, 10_000 * HOUR_MS), min_size=1, max_size=60), st.integers(3, 20))
+@settings(deadline=None, max_examples=20)
 def test_parts_of_the_time_hold_each_drop_once(times: list[int], parts: int) -> None:
-    rate = rate_of([drop(1, time_ms) for time_ms in times], parts)
-    assert 1 <= len(rate.times) <= parts
-    assert sum(part.drops for part in rate.times) + rate.before + rate.after == len(times)
-    for part in rate.times:
-        assert part.start_ms % rate.span_ms == 0
-        assert part.drops == sum(part.start_ms <= time_ms < part.start_ms + rate.span_ms for time_ms in times)
+    with drop_table(drop(1, time_ms) for time_ms in times) as table:
+        found = table.times(parts)
+    assert 1 <= len(found.parts) <= parts
+    assert sum(drops for _, drops in found.parts) + found.before + found.after == len(times)
+    for start_ms, drops in found.parts:
+        assert start_ms % found.span_ms == 0
+        assert drops == sum(start_ms <= time_ms < start_ms + found.span_ms for time_ms in times)
 
 
 def test_few_wrong_years_do_not_make_all_others_one_part() -> None:
     times = [n * HOUR_MS for n in range(1_000)]
-    rate = rate_of([drop(1, time_ms) for time_ms in [*times, 200_000_000_000_000, -9 * 10**12]], 60)
-    assert (rate.before, rate.after) == (1, 1)
-    assert len(rate.times) > 20
-    assert sum(part.drops for part in rate.times) == 1_000
-
-
-def test_times_of_many_drops_are_sampled() -> None:
-    extent = Extent()
-    for n in range(100_000):
-        extent.add(drop(n + 1, n * 1_000))
-    assert extent.times() == (0, 99_999_000)
-    assert len(extent._times) < 1 << 14
+    with drop_table(drop(1, time_ms) for time_ms in [*times, 200_000_000_000_000, -9 * 10**12]) as table:
+        found = table.times(60)
+    assert (found.before, found.after) == (1, 1)
+    assert len(found.parts) > 20
+    assert sum(drops for _, drops in found.parts) == 1_000
 
 
 @given(st.integers(0, 300), st.integers(0, 40))
+@settings(deadline=None, max_examples=20)
 def test_sample_is_evenly_spread(total: int, wanted: int) -> None:
-    sample = EvenSample(total, wanted, 10)
-    for n in range(total):
-        sample.add(drop(n))
-    positions = [one.message.position or 0 for one in sample.drops]
+    with drop_table(drop(n) for n in range(total)) as table:
+        positions = [one.message.position or 0 for one in table.spread(wanted, 10)]
     assert len(positions) == min(total, wanted)
     gaps = {after - before for before, after in pairwise(positions)} or {0}
     assert max(gaps) - min(gaps) <= 1

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import stat
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,10 @@ from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Piped, Run
 from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.audit.table import COLUMNS, _cell
 from twinsieve.pipeline.basics.printable import acts, printable
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.pages import extra
+from twinsieve.pipeline.tools.audit.tables import COLUMNS, _cell
+from twinsieve.pipeline.tools.generate.stream import generate
 
 NUMBERS = ("position", "line", "distance", "shared", "duplicate_of", "leader_line")
 SAME = [name for name in COLUMNS if name not in ("time", "flags")]
@@ -175,30 +175,13 @@ def test_only_chosen_drops_are_written_and_csv_may_be_packed_or_streamed(
     assert from_pipe.stdout.decode() == streamed.out
 
 
-def test_many_blocks_make_one_table(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from twinsieve.pipeline.audit import table
-
-    monkeypatch.setattr(table, "_BLOCK_ROWS", 3)
-    monkeypatch.setattr(table, "_BLOCK_CHARACTERS", 500)
-    rows = [row(n, 1) for n in range(2, 102)]
-    path = write_rows(tmp_path / "d.jsonl", rows)
-    assert run("audit", path, "--csv", tmp_path / "d.csv", "--parquet", tmp_path / "d.parquet").code == 0
-    assert read_csv(tmp_path / "d.csv") == [expected(one) for one in rows]
-    assert [one["position"] for one in parquet.read_table(tmp_path / "d.parquet").to_pylist()] == list(
-        range(2, 102)
-    )
-
-
-def test_parquet_without_pyarrow_is_refused_with_the_package(
+def test_without_the_extra_the_packages_are_named(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    path = write_rows(tmp_path / "d.jsonl", [row(2, 1)])
-    found = run("audit", path, "--parquet", tmp_path / "d.parquet")
-    assert found.code == 2
-    assert "pyarrow" in found.err
-    assert "pip install" in found.err
-    assert not (tmp_path / "d.parquet").exists()
+    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "duckdb" else True)
+    found = run("audit", write_rows(tmp_path / "d.jsonl", [row(2, 1)]))
+    assert (found.code, found.out) == (2, "")
+    assert "audit needs duckdb: pip install duckdb" in found.err
 
 
 @pytest.mark.parametrize(
@@ -254,12 +237,6 @@ def test_the_settings_of_an_app_are_not_written_over(run: Run, tmp_path: Path) -
     assert found.code == 2
     assert "is also the settings file" in found.err
     assert (tmp_path / "app").read_text() == "app: mine\n"
-
-
-@pytest.mark.parametrize("words", [("--json",), ("--html", "x.html"), ("--csv", "x.csv", "--json")])
-def test_a_stream_is_refused_where_it_is_read_twice(run: Run, words: tuple[str, ...]) -> None:
-    found = run("audit", "-", *words)
-    assert (found.code, found.err) == (2, "twinsieve: stdin is read twice; name a file\n")
 
 
 def test_drops_are_found_by_place_id_leader_and_text(run: Run, tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from tests.calling import Ran, Run
 from tests.memory.broker import MemoryBroker
 from tests.service.conftest import scheme as scheme
 from tests.service.stepped import edited, unlike
-from twinsieve.pipeline.audit.topic import TopicDrops
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.why.duplicates_topic import TopicDrops
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme
 
@@ -146,7 +146,7 @@ def test_the_command_shows_clusters_with_texts_from_the_input(on_memory: Asking,
     assert str(leader) in found.out
     assert unlike(11) in found.out
     assert unlike(3) not in found.out
-    assert found.err.startswith("read 132 records of posts.duplicates: [0] 0 to ")
+    assert found.err.startswith("read 66 records of posts.duplicates: [0] 0 to ")
 
 
 def test_what_retention_took_is_said(on_memory: Asking, run: Run) -> None:
@@ -184,7 +184,7 @@ def test_the_command_counts_what_it_leaves_out(on_memory: Asking, run: Run) -> N
     found = audit(run, "--limit", "10", "--since", "2020-09-13T12:26:40")
     assert found.out.startswith("4 messages are repeats")
     assert found.err == (
-        "read 8 records of posts.duplicates: [0] 56 to 58, [1] 68 to 70; 122 older offsets left out: a higher limit "
+        "read 4 records of posts.duplicates: [0] 56 to 58, [1] 68 to 70; 122 older offsets left out: a higher limit "
         "reads more\n"
     )
     assert "older offsets left out: a higher limit reads more" in found.err

@@ -13,15 +13,15 @@ from tests.calling import Run
 from tests.memory.broker import MemoryBroker
 from tests.service.conftest import scheme as scheme
 from tests.service.stepped import Stepped, edited, unlike
-from twinsieve.pipeline.audit import verdict
-from twinsieve.pipeline.audit.drops import Drop
-from twinsieve.pipeline.audit.verdict import Account, Outcome, verdict_of
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.input_position import InputPosition, read_position
 from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.records import BrokerError, Committed, Messages, Partition
 from twinsieve.pipeline.commands.kafka import connect
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.why import verdict
+from twinsieve.pipeline.why.drops import Drop
+from twinsieve.pipeline.why.verdict import Account, Outcome, verdict_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme
 

@@ -14,7 +14,7 @@ import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from tests.broker.worlds import grow
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _ORIGIN = re.compile(rb".*\[(\d+)\]@(\d+)")
 _PAUSE_S = 0.02

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 PARTITIONS = 4
 _LOOK_S = 20.0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.held_memory import CASES, measure, settings_of
-from twinsieve.pipeline.service.cost import held_by
+from twinsieve.pipeline.sizing.process_memory import held_by
 
 pytestmark = pytest.mark.needs("broker", "minutes")
 

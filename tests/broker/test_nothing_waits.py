@@ -11,8 +11,8 @@ import pytest
 from tests.broker.services import POSTS, Service, wait_for, written_settings
 from tests.full_pipe import full_pipe
 from tests.hung_folder import hung
+from twinsieve.pipeline.service.stream_log import StreamLog
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch.unread_log import StreamLog
 
 
 @pytest.fixture

@@ -7,13 +7,12 @@ import time
 import pytest
 
 from tests.broker.services import POSTS, Service, wait_for
-from twinsieve.pipeline.audit import copies
-from twinsieve.pipeline.audit.topic import TopicDrops
-from twinsieve.pipeline.audit.verdict import Account, Outcome, verdict_of
 from twinsieve.pipeline.broker.input_position import InputPosition
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.operate import log_search
 from twinsieve.pipeline.service.run import SystemClock
+from twinsieve.pipeline.why import copies, log_search
+from twinsieve.pipeline.why.duplicates_topic import TopicDrops
+from twinsieve.pipeline.why.verdict import Account, Outcome, verdict_of
 
 
 def test_what_became_of_messages_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

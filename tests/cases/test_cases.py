@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from tests.calling import Run
 from tests.docs.documents import DOCUMENTS, blocks
-from twinsieve.pipeline.cases.case import Message
-from twinsieve.pipeline.cases.judge import verdicts_on
 from twinsieve.pipeline.settings.load import check_tree, load_settings
-from twinsieve.pipeline.settings.overlay import overlay
 from twinsieve.pipeline.settings.tree import Tree
 from twinsieve.pipeline.settings.yaml_tree import read_yaml
+from twinsieve.pipeline.tools.cases.case import Message
+from twinsieve.pipeline.tools.cases.judge import overlay, verdicts_on
 
 OWN = sorted((Path(__file__).parents[2] / "config" / "cases").glob("*.yaml"))
 FERRY = "The ferry to the island leaves the old harbour at {} today."

@@ -16,8 +16,9 @@ from tests.stages.differ.test_tails import END, LONG, MIDDLE, TAIL, long_text
 from twinsieve import simhash
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
-from twinsieve.pipeline.service.cost import cost_of, held_by
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.sizing.cost import cost_of
+from twinsieve.pipeline.sizing.process_memory import held_by
 
 _A = "你妈妈喊你回家吃饭哦，回家罗回家罗"
 _B = "你妈妈叫你回家吃饭啦，回家罗回家罗"

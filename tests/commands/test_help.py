@@ -16,9 +16,9 @@ import pytest
 from tests.calling import Run
 from twinsieve.pipeline.commands.cli import cli, main
 from twinsieve.pipeline.commands.options import FormatFlags, SettingsFlags
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.examples import example_bytes
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _HEAVY = ("numba", "llvmlite", "numpy", "pydantic", "rich", "orjson", "yaml", "re2", "zstandard")
 _ON_KAFKA = ("run", "seed", "reset", "status", "topics")

@@ -14,11 +14,10 @@ from tests.memory.broker import CrashError
 from tests.pieces.small_runs import small_runs
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
-from twinsieve.pipeline.pieces import journal, merging
+from twinsieve.pipeline.pieces import journal, merging, piece_bytes
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.segment_writer import SegmentWriter
 from twinsieve.pipeline.pieces.storage import NewFile, Storage
-from twinsieve.pipeline.sizing import piece_bytes
 
 
 class SnapshotStep(StrEnum):

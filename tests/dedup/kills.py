@@ -25,8 +25,8 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from tests.calling import SMALL
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DAYS, _ROWS = 4, 6000

@@ -20,8 +20,8 @@ from tests.row_files import write_rows
 from twinsieve.pipeline.dedup.state import _HEADER
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, place_all
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.pieces.state_folder import StateFolder
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 

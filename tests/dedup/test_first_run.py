@@ -22,8 +22,8 @@ from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.run import Dedup, Job
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.source import InputSource
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.kernel import interpret
 
 _ROWS = [

@@ -21,9 +21,9 @@ from twinsieve.pipeline.dedup.marked import Marker, RowMark
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.messages import InputReader
 from twinsieve.pipeline.files.source import InputSource
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.spelling import Written
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _FIELDS = ("verdict", "leader", "similarity", "cluster")
 _A, _B = "今天武汉下雨了，大家出门记得带伞。", "完全不同的另外一个句子在这里"

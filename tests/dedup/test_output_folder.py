@@ -13,7 +13,7 @@ import pytest
 
 from tests.calling import SMALL, Piped, Ran, Run
 from tests.row_files import read_lines
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 
 def _write(path: Path, posts: list[Any]) -> Path:

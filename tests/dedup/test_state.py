@@ -18,7 +18,7 @@ from tests.calling import SMALL, Ran, Run, setting
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup.inputs import content_digest
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.errors import NEW_STATE, StateError
 
 

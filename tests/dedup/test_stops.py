@@ -25,8 +25,8 @@ from twinsieve.pipeline.dedup.run import Dedup, Job
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.files.source import InputSource
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _TEXTS = (
     "one row and the pipe stays open",

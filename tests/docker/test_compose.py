@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.settings.load import load_settings
+from twinsieve.pipeline.sizing.process_memory import held_by
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from tests.calling import setting
 from tests.docs.documents import DOCUMENTS, code_in, commands, name_of
 from twinsieve import Sieve
 from twinsieve.pipeline.commands.cli import main
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.messages.fields import to_json
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.pipeline.wire.headers import (
     DISTANCE,
     KEPT_APART,

@@ -14,8 +14,8 @@ from pyarrow import parquet as pq
 from rich.console import Console
 
 from tests.calling import Run
-from twinsieve.pipeline.evaluate.evaluate import VARIANTS, Variant, read_texts, run_evaluate
-from twinsieve.pipeline.evaluate.judged import (
+from twinsieve.pipeline.tools.evaluate.evaluate import VARIANTS, Variant, read_texts, run_evaluate
+from twinsieve.pipeline.tools.evaluate.judged import (
     JudgedPair,
     Share,
     judge_pairs,
@@ -24,9 +24,9 @@ from twinsieve.pipeline.evaluate.judged import (
     read_judged,
     recall,
 )
-from twinsieve.pipeline.evaluate.scores import Counts
-from twinsieve.pipeline.evaluate.tables import report_tables
-from twinsieve.pipeline.evaluate.truth import HEADER
+from twinsieve.pipeline.tools.evaluate.scores import Counts
+from twinsieve.pipeline.tools.evaluate.tables import report_tables
+from twinsieve.pipeline.tools.evaluate.truth import HEADER
 from twinsieve.stages.contract import OFF, Differences, NearConfig, SieveConfig
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import UsageError

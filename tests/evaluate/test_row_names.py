@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.calling import Run
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.evaluate.evaluate import read_named_texts
-from twinsieve.pipeline.evaluate.row_names import NamedTexts, fits_labels, row_name
 from twinsieve.pipeline.files.format import Dialect
 from twinsieve.pipeline.messages.reader import MessageColumns
+from twinsieve.pipeline.tools.evaluate.evaluate import read_named_texts
+from twinsieve.pipeline.tools.evaluate.row_names import NamedTexts, fits_labels, row_name
 from twinsieve.stages.contract import NO_TIME
 
 NAMES = st.sampled_from(["a", "b", "7", "row:1", "row:2", "row:3", "row:7", "row:x", ""])

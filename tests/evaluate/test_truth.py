@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline.evaluate.scores import Counts, score
-from twinsieve.pipeline.evaluate.truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
 from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.tools.evaluate.scores import Counts, score
+from twinsieve.pipeline.tools.evaluate.truth import HEADER, Pair, Truth, covered_rows, ideal_pass, read_pairs
 from twinsieve.stages.errors import UsageError
 
 

@@ -20,7 +20,7 @@ import zstandard
 
 from tests.calling import SMALL, Piped, Run, Start, program
 from tests.row_files import write_rows
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pyarrow import parquet as pq
 
 from tests.calling import SMALL, Piped, Run, setting
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 
 _TEXT = "今天武汉下雨了，大家出门记得带伞，注意安全。"
 

@@ -26,9 +26,9 @@ from tests.forged.forger import Forger
 from tests.service.test_changed_settings import deployment, posts
 from twinsieve import Sieve
 from twinsieve.pipeline.commands.cli import main
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact import trie

@@ -10,7 +10,7 @@ import pytest
 
 from tests.oracle import Oracle, Row, indel, is_near
 from twinsieve import Sieve
-from twinsieve.pipeline.generate.stream import CHUNK, Origin, generate, generate_columns, post_id
+from twinsieve.pipeline.tools.generate.stream import CHUNK, Origin, generate, generate_columns, post_id
 from twinsieve.stages.contract import (
     MIN_NEAR_LENGTH,
     Bodies,

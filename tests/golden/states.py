@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.property.streams import PARTS, batch_of
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.state import FORMAT_VERSION

@@ -6,8 +6,8 @@ import pytest
 
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from twinsieve.pipeline.broker.admin import NewTopic
+from twinsieve.pipeline.broker.excerpts import Excerpts, Reach, TooFarError
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition
-from twinsieve.pipeline.operate.excerpts import Excerpts, Reach, TooFarError
 
 A, B = Partition("posts", 0), Partition("posts", 1)
 

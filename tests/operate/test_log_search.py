@@ -11,10 +11,10 @@ import pytest
 
 from tests.driver import DECISIONS, INDEX_GROUP, LOG, SCHEME, World
 from tests.memory.broker import MemoryBroker
+from twinsieve.pipeline.broker.excerpts import Excerpts
 from twinsieve.pipeline.broker.records import Messages, Partition
-from twinsieve.pipeline.operate import log_search
-from twinsieve.pipeline.operate.excerpts import Excerpts
-from twinsieve.pipeline.operate.log_search import Asked, Judged, LogSearch, Unfound, Wanted
+from twinsieve.pipeline.why import log_search
+from twinsieve.pipeline.why.log_search import Asked, Judged, LogSearch, Unfound, Wanted
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import What, checksum_of
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, decode_ruling, encode_ruling

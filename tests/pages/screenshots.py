@@ -15,8 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -129,8 +128,7 @@ def _labels(scene: Scene) -> bytes:
     return browser.window()
 
 
-@contextmanager
-def _shown_service(scene: Scene) -> Iterator[Browser]:
+def _status(scene: Scene) -> bytes:
     """The status page of a service on the broker in memory, a quarter of a minute after its first post."""
     (port,) = free_ports(1)
     cluster = MemoryCluster(SystemClock())
@@ -142,7 +140,7 @@ def _shown_service(scene: Scene) -> Iterator[Browser]:
                 "profile": "microblog",
                 "topics": {"auto_create": True},
                 "state": {"dir": tempfile.mkdtemp(dir=scene.folder)},
-                "http": {"listen": "none", "pages": f"127.0.0.1:{port}", "texts": True},
+                "http": {"listen": "none", "pages": f"127.0.0.1:{port}"},
             }
         )
     )
@@ -154,9 +152,9 @@ def _shown_service(scene: Scene) -> Iterator[Browser]:
     try:
         time.sleep(15)
         browser.open(f"http://127.0.0.1:{port}/", width=_WIDTH)
-        browser.wait(lambda: "kept" in browser.text("#drops"), "drops")
-        yield browser
+        picture = browser.picture(height=1_250)
         browser.leave()
+        return picture
     finally:
         stop.set()
         writer.join()
@@ -175,22 +173,6 @@ def _write(posts: Path, cluster: MemoryCluster, stop: threading.Event) -> None:
                 return
 
 
-def _status(scene: Scene) -> bytes:
-    with _shown_service(scene) as browser:
-        return browser.picture(height=1_250)
-
-
-def _drops(scene: Scene) -> bytes:
-    """The latest drops beside their leaders."""
-    with _shown_service(scene) as browser:
-        browser.resize(_WIDTH, 620)
-        # The newest have no texts of leaders yet.
-        script = "return [...document.querySelectorAll('article')].filter((one) => one.querySelector('del, ins'))[0]"
-        browser.wait(lambda: browser.evaluate(script), "a pair that differs")
-        browser.evaluate(script.replace("return", "") + ".scrollIntoView()")
-        return browser.window()
-
-
 SHOTS: dict[str, Callable[[Scene], bytes]] = {
     "audit": _audit,
     "audit-clusters": _clusters,
@@ -198,7 +180,6 @@ SHOTS: dict[str, Callable[[Scene], bytes]] = {
     "tune-labels": _labels,
     "tune-judged": _judged,
     "status": _status,
-    "status-drops": _drops,
 }
 """What takes each picture, by the name of its file."""
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.evaluate.explain import Message, explain
 from twinsieve.pipeline.pages import differing
 from twinsieve.pipeline.pages.differing import parts_of
 from twinsieve.pipeline.settings.load import load_settings
+from twinsieve.pipeline.why.explain import Message, explain
 
 TEXTS = st.one_of(
     st.text("abc '.@ ", max_size=60),

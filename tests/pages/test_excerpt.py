@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.pages.excerpt import Piece, excerpt
+from twinsieve.pipeline.tools.tune.shown_pairs import Piece, excerpt
 
 EDITS = st.lists(
     st.tuples(st.integers(0, 2_000), st.sampled_from(["", "x", "new words", "ab" * 500])), max_size=4

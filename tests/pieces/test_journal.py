@@ -19,14 +19,21 @@ from hypothesis import strategies as st
 from tests.pieces.small_runs import small_runs
 from tests.property.streams import Rows, batch_of, table
 from tests.stored import storage_at
-from twinsieve.pipeline.generate.stream import generate
-from twinsieve.pipeline.pieces import Moved, UnreadableError, journal, merging, saved_files, storage
+from twinsieve.pipeline.pieces import (
+    Moved,
+    UnreadableError,
+    journal,
+    merging,
+    piece_bytes,
+    saved_files,
+    storage,
+)
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, decode_files, encode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.pieces.storage import Storage
-from twinsieve.pipeline.sizing import piece_bytes
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve

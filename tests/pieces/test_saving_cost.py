@@ -8,10 +8,10 @@ from typing import Any, Literal
 import pytest
 
 from tests.stored import storage_at
-from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
+from twinsieve.pipeline.pieces.piece_bytes import largest_piece_bytes
 from twinsieve.pipeline.pieces.saving_cost import saving_bytes
-from twinsieve.pipeline.sizing.piece_bytes import largest_piece_bytes
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.kept_messages import KeptMessages

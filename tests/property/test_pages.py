@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.streams import PARTS, batch_of, table
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.pages import LARGE_PAGE_BYTES, zeros

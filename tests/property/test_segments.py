@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.streams import DIFFERENCES, ROWS, Row, Rows, batch_of, judged, table, told_by_oracle
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import (
     FULL,
     GUARDS,

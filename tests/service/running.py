@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 
 from tests.memory.broker import MemoryBroker, MemoryCluster
-from twinsieve.pipeline.service.run import run_service
+from twinsieve.pipeline.service.run import no_pages, run_service
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.status_pages.server import watched
 
 DEADLINE_S = 60.0
 
@@ -37,6 +38,7 @@ class Service:
             run_service(
                 self._settings,
                 connect=lambda _: self._broker(self._cluster),
+                pages=no_pages if self._settings.http.pages is None else watched,
                 stop=self.stop,
                 **self._options,  # type: ignore[arg-type]
             )

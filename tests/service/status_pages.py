@@ -12,15 +12,12 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from tests.service.running import wait_for
-from twinsieve.pipeline.broker.input_position import InputPosition
-from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.service import status_pages
-from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
 from twinsieve.pipeline.settings.model import HttpSettings, Settings
-from twinsieve.pipeline.watch.drops import Drop
-from twinsieve.pipeline.watch.log_tail import LogTail
+from twinsieve.pipeline.status_pages import server as status_pages
+from twinsieve.pipeline.status_pages.figures import StatusFigures
+from twinsieve.pipeline.status_pages.log_tail import LogTail
+from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
 
 _TIMEOUT_S = 60
 
@@ -59,8 +56,8 @@ def ask(
         asked.close()
 
 
-def status_json(port: int, after: int | None = None) -> Any:
-    status, body, _ = ask(port, "/status.json" + (f"?after={after}" if after is not None else ""))
+def status_json(port: int) -> Any:
+    status, body, _ = ask(port, "/status.json")
     assert status == 200, body
     return json.loads(body)
 
@@ -83,8 +80,6 @@ class Shown(HTMLParser):
         self.names: list[str] = []
         self.attributes: list[str] = []
         self.text = ""
-        self.drops: list[int] = []
-        self.last = 0
         self.figures: dict[str, float | None] = {}
         self.feed(html.decode())
         self.close()
@@ -97,58 +92,31 @@ class Shown(HTMLParser):
             value = given.get("value")
             name, number = given["data-name"] or "", None if value is None else float(value)
             assert self.figures.setdefault(name, number) == number, f"{name} is shown with two values"
-        if tag == "article":
-            self.drops.append(int(given["data-number"] or 0))
-        if given.get("id") == "drops":
-            self.last = int(given["data-last"] or 0)
 
     def handle_data(self, data: str) -> None:
         self.text += data
 
 
-def shown(port: int, query: str = "") -> Shown:
-    status, body, _ = ask(port, f"/{query}")
+def shown(port: int) -> Shown:
+    status, body, _ = ask(port, "/")
     assert status == 200, body
     return Shown(body)
 
 
-class FewDrops:
-    """Drops that a test names."""
-
-    def __init__(self) -> None:
-        self.drops: list[Drop] = []
-
-    def add(self, kept: str, dropped: str, **changes: object) -> None:
-        number = len(self.drops) + 1
-        leader = InputPosition(Partition("posts", 0), number)
-        drop = Drop(number, number, 0, leader, "near", "similarity", 0.9, leader, dropped, leader_text=kept)
-        for name, value in changes.items():
-            setattr(drop, name, value)
-        self.drops.append(drop)
-
-    def newer(self, after: int) -> list[Drop]:
-        return [drop for drop in reversed(self.drops) if drop.changed > after]
-
-
 class Served:
-    """A server whose drops and log a test chooses. asked: number of requests that were answered by a page"""
+    """A server whose log and metrics a test chooses."""
 
-    def __init__(self, listen: str = "127.0.0.1:0", *, texts: bool = True) -> None:
+    def __init__(self, listen: str = "127.0.0.1:0") -> None:
         address = HttpSettings(pages=listen).pages_address
         assert address is not None
         clock = ManualClock()
         metrics = Metrics(clock)
         metrics.set_info("weibo", "both")
-        self.tail, self.drops = LogTail(), FewDrops()
-        self.asked = 0
+        self.tail = LogTail()
         self.metrics, self.why_not_ready = metrics, ""
         figures = StatusFigures(Settings(), metrics, clock, lambda: self.why_not_ready, str)
-        made = StatusPages(figures, self.tail, self.drops if texts else None, self._ask)  # type: ignore[arg-type]
-        self.server = StatusServer(address, made)
+        self.server = StatusServer(address, StatusPages(figures, self.tail))
         self.port = self.server.port
-
-    def _ask(self) -> None:
-        self.asked += 1
 
     def log(self, message: str, *values: object, level: int = logging.WARNING) -> None:
         self.tail.handle(logging.LogRecord("twinsieve", level, "", 0, message, values, None))

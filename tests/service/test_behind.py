@@ -9,7 +9,7 @@ import pytest
 from tests.service.test_changed_settings import base, posts
 from tests.service.turned import Turned
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.run import _Status
+from twinsieve.pipeline.service.run import Status
 from twinsieve.stages.judge.scheme import Scheme
 
 
@@ -24,7 +24,7 @@ def test_the_metric_the_page_and_the_log_say_how_long_blocks_wait(
             roles.index._query_lag()
 
     roles = Turned(base(str(tmp_path)), scheme, hook=look)
-    status = _Status(Metrics(roles.clock), "localhost:9092")
+    status = Status(Metrics(roles.clock), "localhost:9092")
     roles.world.produce(posts(1, 9))
     roles.turn(40)
     assert roles.world.done()

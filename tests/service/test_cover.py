@@ -11,13 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.calling import Run, setting
-from twinsieve.pipeline.service.cost import cost_of, held_by
-from twinsieve.pipeline.service.cost_lines import cost_lines
-from twinsieve.pipeline.service.cover import Asked, Proposal, as_yaml, settings_to_cover
 from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.segment_bytes import Texts
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.sizing.kept_bytes import Texts
+from twinsieve.pipeline.sizing.cost import cost_of
+from twinsieve.pipeline.sizing.cost_lines import cost_lines
+from twinsieve.pipeline.sizing.cover import Asked, Proposal, as_yaml, settings_to_cover
+from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
 from twinsieve.stages.judge.chunk_judge import near_bytes

@@ -21,11 +21,10 @@ from twinsieve.pipeline.kafka.confluent.producers import producer_options
 from twinsieve.pipeline.kafka.confluent.reading import answer_options, consumer_options
 from twinsieve.pipeline.kafka.kafka_python import producers as python_producers
 from twinsieve.pipeline.kafka.kafka_python import reading as python_reading
-from twinsieve.pipeline.service.cost import held_by
 from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.watch.drops import DROPS_BYTES
+from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.pipeline.wire.columns import arrays_of
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES, bytes_held
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
@@ -152,13 +151,3 @@ def test_kafka_pythons_buffers_are_those_of_its_options(
 
 def test_many_partitions_hold_what_one_setting_allows() -> None:
     assert 512 < held_by(Settings(), 1_000).waiting / _MIB < 750
-
-
-def test_texts_of_status_pages_count_where_they_are_on() -> None:
-    http = {"pages": "127.0.0.1:8081", "texts": True}
-    shown, plain = (
-        held_by(Settings.model_validate({"http": http | {"texts": texts}}), 3) for texts in (True, False)
-    )
-    assert plain.drops == 0
-    assert shown.worker - plain.worker == shown.drops == DROPS_BYTES
-    assert shown.index == plain.index

@@ -10,9 +10,9 @@ import pytest
 from tests.service.stepped import Stepped
 from twinsieve import Sieve
 from twinsieve.pipeline.broker.records import Partition
-from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.tools.generate.stream import generate
 
 POSTS = Partition("posts", 0)
 _SIGNATURES: list[dict[str, Any]] = [

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import MAX_CONNECTIONS, HealthServer
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
-from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
 from twinsieve.pipeline.settings.model import HttpSettings, Settings
-from twinsieve.pipeline.watch.log_tail import LogTail
+from twinsieve.pipeline.status_pages.figures import StatusFigures
+from twinsieve.pipeline.status_pages.log_tail import LogTail
+from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
 from twinsieve.stages.errors import UsageError
 
 _TIMEOUT_S = 60
@@ -173,7 +173,7 @@ def socket_of(request: pytest.FixtureRequest, pages: _Pages) -> Iterator[tuple[i
         return
     metrics = Metrics(SystemClock())
     figures = StatusFigures(Settings(), metrics, SystemClock(), str, str)
-    server = StatusServer(("127.0.0.1", 0), StatusPages(figures, LogTail(), None))
+    server = StatusServer(("127.0.0.1", 0), StatusPages(figures, LogTail()))
     yield server.port, "/"
     server.close()
 

@@ -14,7 +14,6 @@ from tests.memory import cluster as memory_cluster
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
 from tests.service.stepped import unlike
-from twinsieve.pipeline.audit.verdict import Account, Outcome, verdict_of
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.input_position import read_position
@@ -28,6 +27,7 @@ from twinsieve.pipeline.service import redrive as redriving
 from twinsieve.pipeline.service.redrive import RedriveResult, begin_redrive, run_redrive
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.why.verdict import Account, Outcome, verdict_of
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 

@@ -15,13 +15,13 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase
 from twinsieve.pipeline.index.ledger import GivenUp
-from twinsieve.pipeline.service.cost import held_by
-from twinsieve.pipeline.service.figures import StatusFigures
 from twinsieve.pipeline.service.http import HealthServer
 from twinsieve.pipeline.service.metrics import OPEN_STEPS, Metrics, ProcessPhase, Waiting
-from twinsieve.pipeline.service.status_pages import StatusPages, StatusServer
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.watch.log_tail import LogTail
+from twinsieve.pipeline.sizing.process_memory import held_by
+from twinsieve.pipeline.status_pages.figures import StatusFigures
+from twinsieve.pipeline.status_pages.log_tail import LogTail
+from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
 from twinsieve.pipeline.worker.waiting import WaitReason
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.differ.rules import Rule
@@ -146,7 +146,7 @@ class Process:
         )
         self.tail = LogTail()
         health = HealthServer(("127.0.0.1", 0), self.metrics.registry, str, str)
-        status = StatusServer(("127.0.0.1", 0), StatusPages(self.figures, self.tail, None))
+        status = StatusServer(("127.0.0.1", 0), StatusPages(self.figures, self.tail))
         self._servers = health, status
         self.port = status.port
         self._health = Pages(health.port)
@@ -292,7 +292,7 @@ def test_words_of_the_page_are_the_states_of_the_metrics(
 ) -> None:
     _fill(process.metrics, monkeypatch)
     process.why_not_ready = "index: retrying, not ready"
-    process.figures.member = "one"
+    process.figures.named("one")
     found = status_json(process.port)
     words = [found[name] for name in ("app", "role", "member", "scheme")]
     assert words == ["weibo", "both", "one", "scheme-1"]

@@ -1,4 +1,4 @@
-"""The status pages of a running service: figures, errors and drops are what was sent to it."""
+"""The status pages of a running service: figures and errors are what was sent to it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,6 @@ def settings(tmp_path: Path) -> Settings:
             "exact": {"window": {"messages": 10_000}},
         }
     )
-
-
-def with_texts(settings: Settings) -> Settings:
-    return settings.model_copy(update={"http": settings.http.model_copy(update={"texts": True})})
 
 
 @pytest.fixture
@@ -98,74 +94,38 @@ def test_figures_of_a_service_are_its_metrics(
     wait_for(lambda: status_json(port)["messages"]["per_s"]["10s"] is not None, "a rate")
 
 
-def test_texts_are_off_by_default(
+def test_no_page_shows_a_text(
     start: Callable[..., Scraped], cluster: MemoryCluster, pages: list[int]
 ) -> None:
     start()
     produce(cluster, 0, unlike(1), unlike(1))
     wait_for(lambda: came_out(cluster, *OUTPUTS) == 2, "both")
-    port = first_port(pages)
-    assert "drops" not in status_json(port)
-    for path in ("/", "/status.json", "/?after=0"):
-        body = ask(port, path)[1].decode()
+    for path in ("/", "/status.json"):
+        body = ask(first_port(pages), path)[1].decode()
         assert unlike(1)[:5] not in body
         assert orjson.dumps(unlike(1)).decode() not in body
-    assert "leader-texts" not in [thread.name for thread in threading.enumerate()]
 
 
-def test_drops_stand_beside_the_texts_of_their_leaders(
-    start: Callable[..., Scraped], cluster: MemoryCluster, pages: list[int], settings: Settings
-) -> None:
-    start(with_texts(settings))
-    hostile = f"<script>alert(1)</script>\u202e\x1b[2J {unlike(5)}"
-    produce(cluster, 0, unlike(1), hostile)
-    wait_for(lambda: came_out(cluster, *OUTPUTS) == 2, "leaders")
-    produce(cluster, 1, edited(unlike(1)), hostile, unlike(2))
-    wait_for(lambda: came_out(cluster, *OUTPUTS) == 5, "all")
-    port = first_port(pages)
-    wait_for(
-        lambda: [drop["why_no_leader_text"] for drop in status_json(port)["drops"]] == [None, None],
-        "texts of leaders",
-    )
-    drops = status_json(port)["drops"]
-    assert [(drop["position"], drop["leader"], drop["stage"]) for drop in drops] == [
-        ("posts[1]@1", "posts[0]@1", "exact"),
-        ("posts[1]@0", "posts[0]@0", "near"),
-    ]
-    assert [(drop["text"], drop["leader_text"]) for drop in drops] == [
-        (hostile, hostile),
-        (edited(unlike(1)), unlike(1)),
-    ]
-    page = shown(port)
-    assert page.names.count("script") == 1
-    assert page.drops == [2, 1]
-    assert edited(unlike(1)) in page.text
-    assert "<script>alert(1)</script>\\u202e\\x1b[2J" in page.text
-
-
-def test_dry_run_has_pages_and_drops(
-    start: Callable[..., Scraped], cluster: MemoryCluster, pages: list[int], settings: Settings
-) -> None:
-    start(with_texts(settings), dry_run=True)
+def test_dry_run_has_pages(start: Callable[..., Scraped], cluster: MemoryCluster, pages: list[int]) -> None:
+    start(dry_run=True)
     produce(cluster, 0, unlike(1), unlike(1))
     port = first_port(pages)
-    wait_for(lambda: len(status_json(port)["drops"]) == 1, "the drop")
+    wait_for(lambda: status_json(port)["messages"]["total"] == 2, "both")
     assert status_json(port)["app"] == "t-shadow"
 
 
 def test_roles_apart_show_what_they_have(
-    start: Callable[..., Scraped], cluster: MemoryCluster, pages: list[int], settings: Settings
+    start: Callable[..., Scraped], cluster: MemoryCluster, pages: list[int]
 ) -> None:
-    start(with_texts(settings), role="worker")
+    start(role="worker")
     wait_for(lambda: len(pages) == 1, "pages of the worker")
-    start(with_texts(settings), role="index")
+    start(role="index")
     wait_for(lambda: len(pages) == 2, "pages of the index")
     produce(cluster, 0, unlike(1), unlike(1))
     wait_for(lambda: came_out(cluster, *OUTPUTS) == 2, "both")
     worker, index = (status_json(port) for port in pages)
     assert (list(worker["roles"]), list(index["roles"])) == (["worker"], ["index"])
     assert (worker["index"]["phase"], index["index"]["phase"]) == ("none", "live")
-    assert (len(worker["drops"]), index["drops"]) == (1, [])
     for port in pages:
         assert "not ready" not in shown(port).text
 
@@ -205,7 +165,7 @@ def test_nothing_is_left_of_the_pages_of_a_service_that_ended(
 ) -> None:
     log = logging.getLogger("twinsieve")
     handlers, threads = list(log.handlers), set(threading.enumerate())
-    service = Service(with_texts(settings), cluster, member="one", clock=ManualClock())
+    service = Service(settings, cluster, member="one", clock=ManualClock())
     port = first_port(pages)
     assert len(log.handlers) == len(handlers) + 1
     wait_for(lambda: status_json(port)["process"]["ready"], "it is ready")
@@ -220,7 +180,6 @@ def test_there_are_no_pages_unless_they_are_asked_for(
 ) -> None:
     http = settings.http.model_copy(update={"pages": None})
     assert Settings().http.pages is None
-    assert Settings().http.texts is False
     service = Service(settings.model_copy(update={"http": http}), cluster, member="one")
     produce(cluster, 0, unlike(1), unlike(1))
     wait_for(lambda: came_out(cluster, *OUTPUTS) == 2, "both")

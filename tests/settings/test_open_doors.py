@@ -60,14 +60,6 @@ def test_pages_on_all_addresses_are_told(listen: str, warned: bool) -> None:
     assert _keys(listen=listen) == ["http.listen"] * warned
 
 
-def test_texts_for_every_user_of_the_machine_are_told() -> None:
-    http = {"pages": "127.0.0.1:8081", "texts": True}
-    ((key, problem),) = open_pages(Settings.model_validate({"http": http}))
-    assert key == "http.texts"
-    assert "http://127.0.0.1:8081" in problem
-    assert open_pages(Settings.model_validate({"http": http | {"texts": False}})) == []
-
-
 @pytest.mark.parametrize(
     ("mode", "warned"),
     [

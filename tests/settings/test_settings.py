@@ -145,10 +145,6 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
          "1:15: http.pages is 'http://127.0.0.1:8081/'; write 127.0.0.1:8081, or none"),
         ("http: {pages: '127.0.0.1:8080'}\n",
          "1:15: http.pages is '127.0.0.1:8080', which has the port of http.listen; choose another one"),
-        ("http: {texts: true}\n",
-         "1:15: http.texts is true, but http.pages is none, so no page would show texts; set http.pages: "
-         "127.0.0.1:8081, or http.texts: false"),
-        ("http: {pages: '127.0.0.1:8081', texts: some}\n", "1:40: http.texts is 'some', which is neither true nor false"),
         ("near: {distances: {8: 13}, method: hamming}\n", "1:23: near.distances.8 is 13; it is at most 12"),
         ("near: {distances: {8: 9}, method: hamming}\n",
          "1:23: near.distances.8 is 9; tables go to 7; write near.candidates: scan"),
@@ -578,5 +574,5 @@ def test_status_pages_on_another_host_than_loopback_are_refused_at_their_line(
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
 def test_status_pages_may_listen_on_loopback(tmp_path: Path, host: str) -> None:
     path = tmp_path / "my.yaml"
-    path.write_text(f"http: {{pages: '{host}:9000', texts: true}}\n")
+    path.write_text(f"http: {{pages: '{host}:9000'}}\n")
     assert load_settings(path).http.pages_address == (host.strip("[]"), 9000)

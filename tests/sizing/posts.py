@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from twinsieve.pipeline.evaluate.evaluate import batch_of
-from twinsieve.pipeline.generate.stream import generate_columns
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import BandLayout, Batch
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests.sizing.posts import batches
 from tests.stored import storage_at
+from twinsieve.pipeline.pieces import piece_bytes as policy
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.kept_file import record_of
 from twinsieve.pipeline.pieces.manifest import Holds
-from twinsieve.pipeline.sizing import piece_bytes as policy
+from twinsieve.pipeline.pieces.piece_bytes import piece_bytes
+from twinsieve.pipeline.settings.segment_bytes import Texts, hot_bytes, segment_parts
 from twinsieve.pipeline.sizing.judging_time import judging_us
-from twinsieve.pipeline.sizing.kept_bytes import Texts, hot_bytes, segment_parts
 from twinsieve.pipeline.sizing.model import Load, estimate, memory_of
-from twinsieve.pipeline.sizing.piece_bytes import piece_bytes
 from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.kept_messages import KeptMessages

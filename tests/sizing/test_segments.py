@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from twinsieve.pipeline.settings.load import check_tree, tree_of
 from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.segment_bytes import Texts, largest_segment, least_memory, segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.sizing import MAX_SEGMENTS
-from twinsieve.pipeline.sizing.kept_bytes import Texts, least_memory, segment_parts
-from twinsieve.pipeline.sizing.segments import largest_segment
+from twinsieve.pipeline.settings.values import MAX_SEGMENTS
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.chunk_judge import segment_count
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.every_kernel import SCHEMES, TEXTS
-from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.stages import intrinsics
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.tune.label_pairs import BANDS, MOST_OF_A_CLUSTER, Candidate, draw
+from twinsieve.pipeline.tools.tune.label_pairs import BANDS, MOST_OF_A_CLUSTER, Candidate, draw
 
 CANDIDATES = st.lists(
     st.builds(

@@ -7,15 +7,12 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from rapidfuzz import fuzz
 
 from tests.calling import Piped, Run, setting
 from tests.pages.hostile import TEXTS
@@ -23,10 +20,9 @@ from tests.row_files import read_lines, write_rows
 from tests.tune.report_page import ReportPage
 from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.commands.cli import main
-from twinsieve.pipeline.evaluate.judged import LABELS
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.evaluate.judged import LABELS
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 ROWS = 3_000
 SMALL = setting("near.window.messages=4000", "exact.window.messages=4000")
@@ -43,15 +39,6 @@ class Reported:
     stats: Json
 
 
-def spread(posts: Sequence[Json]) -> list[Json]:
-    """The posts with a minute between any two, so that they cover two days."""
-    begin = datetime(2024, 5, 1, tzinfo=UTC)
-    return [
-        dict(post) | {"created_at": (begin + timedelta(minutes=number)).isoformat()}
-        for number, post in enumerate(posts)
-    ]
-
-
 def report_on(folder: Path, posts: Path, *arguments: str | Path) -> Reported:
     html, stats = folder / "tune.html", folder / "tune.json"
     words = ["tune", posts, *arguments, *SMALL, "--report", html, "--stats", stats]
@@ -62,85 +49,27 @@ def report_on(folder: Path, posts: Path, *arguments: str | Path) -> Reported:
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     folder = tmp_path_factory.mktemp("report")
-    return report_on(folder, write_rows(folder / "posts.jsonl", spread(list(generate(ROWS, seed=7)))))
+    return report_on(folder, write_rows(folder / "posts.jsonl", generate(ROWS, seed=7)))
 
 
-def dedup(run: Run, tmp_path: Path, posts: Path, *keys: str) -> tuple[Json, list[Json], list[Json]]:
-    """The stats of `dedup`, the dropped rows and the rows kept apart."""
-    stats, dropped, apart = (tmp_path / name for name in ("stats.json", "dropped.jsonl", "apart.jsonl"))
-    words = ("-o", tmp_path / "kept", "-q", "--stats", stats, "--duplicates", dropped, "--kept-apart", apart)
-    small = () if any("window.messages" in key for key in keys) else SMALL
-    ran = run("dedup", posts, *words, *small, *setting(*keys))
+def dedup(run: Run, tmp_path: Path, posts: Path) -> tuple[Json, list[Json]]:
+    """The stats of `dedup` and the dropped rows."""
+    stats, dropped = (tmp_path / name for name in ("stats.json", "dropped.jsonl"))
+    ran = run(
+        "dedup", posts, "-o", tmp_path / "kept", "-q", "--stats", stats, "--duplicates", dropped, *SMALL
+    )
     assert ran.code == 0, ran.err
-    return orjson.loads(stats.read_bytes()), read_lines(dropped), read_lines(apart)
+    return orjson.loads(stats.read_bytes()), read_lines(dropped)
 
 
-def test_windows_are_runs_of_dedup_with_these_windows(run: Run, tmp_path: Path, reported: Reported) -> None:
-    windows = reported.stats["in_force"]["windows"]
-    assert [window["name"] for window in windows] == ["1 h", "6 h", "24 h", "7 d", "no limit"]
-    for window in windows:
-        full, _, _ = dedup(
-            run, tmp_path, reported.posts, *(f"{key}={value}" for key, value in window["set"].items())
-        )
-        assert (window["exact"], window["near"]) == (full["exact"], full["near"])
-    caught = [window["caught"] for window in windows]
-    assert caught == sorted(caught)
-    assert 0.1 < caught[0] < caught[1] < caught[2] < caught[3] == caught[4] == 1.0
-
-
-def test_windows_are_numbers_of_kept_messages_where_there_are_no_times(run: Run, tmp_path: Path) -> None:
-    posts = [{"id": post["id"], "text": post["text"]} for post in generate(ROWS, seed=8)]
-    made = report_on(tmp_path, write_rows(tmp_path / "posts.jsonl", posts))
-    windows = made.stats["in_force"]["windows"]
-    assert [window["name"] for window in windows] == ["1,000 kept", "no limit"]
-    for window in windows:
-        full, _, _ = dedup(
-            run, tmp_path, made.posts, *(f"{key}={value}" for key, value in window["set"].items())
-        )
-        assert (window["exact"], window["near"]) == (full["exact"], full["near"])
-    assert windows[0]["caught"] < 1.0
-    assert "The messages have no times" in made.page.text
-
-
-def test_clusters_and_reasons_are_those_of_dedup(run: Run, tmp_path: Path, reported: Reported) -> None:
-    full, dropped, _ = dedup(run, tmp_path, reported.posts)
+def test_what_is_in_force_is_what_dedup_does(run: Run, tmp_path: Path, reported: Reported) -> None:
+    full, dropped = dedup(run, tmp_path, reported.posts)
     said = reported.stats["in_force"]
-    assert (said["exact"], said["near"]) == (full["exact"], full["near"])
-    assert said["kept_apart"] == full["kept_apart"]
-    clusters = Counter(row["duplicate_of"] for row in dropped)
-    classes = said["clusters"]["sizes"]
-    for number, one in enumerate(classes):
-        after = classes[number + 1]["from"] if number + 1 < len(classes) else 10**9
-        inside = [count for count in clusters.values() if one["from"] <= count + 1 < after]
-        assert (one["clusters"], one["dropped"]) == (len(inside), sum(inside))
-    assert sum(one["dropped"] for one in classes) == len(dropped)
-    biggest = [(one["position"], one["dropped"]) for one in said["clusters"]["biggest"]]
-    assert biggest == sorted(clusters.items(), key=lambda item: (-item[1], item[0]))[:10]
-
-
-def test_histogram_holds_what_dedup_drops_and_keeps_apart(
-    run: Run, tmp_path: Path, reported: Reported
-) -> None:
-    _, dropped, apart = dedup(run, tmp_path, reported.posts, "near.similarity=0.7")
-    said = reported.stats["in_force"]["similarities"]
-    texts = {number: post["text"] for number, post in enumerate(read_lines(reported.posts), start=1)}
-    bodies, _ = Scheme(SchemeConfig()).read(list(texts.values()))
-    edges = said["edges"]
-
-    def binned(similarities: list[float]) -> list[int]:
-        bins = Counter(min(29, int(round((value - 0.7) * 1e4) // 100)) for value in similarities)
-        return [bins[number] for number in range(30)]
-
-    assert (len(edges), edges[0], edges[-1]) == (30, 0.7, 0.99)
-    assert said["dropped"] == binned([row["similarity"] for row in dropped if row["stage"] == "near"])
-    rows = [(row["position"], row["apart_from"]) for row in apart]
-    alike = [
-        int(fuzz.ratio(bodies.text(later - 1), bodies.text(earlier - 1)) * 100) / 1e4
-        for later, earlier in rows
+    assert [said[name] for name in ("exact", "near", "kept_apart")] == [
+        full[name] for name in ("exact", "near", "kept_apart")
     ]
-    assert said["apart"] == binned(alike)
-    assert said["not_compared"] == 0
-    assert sum(said["apart"]) > 10
+    most = max(Counter(row["duplicate_of"] for row in dropped if row["duplicate_of"]).values())
+    assert f"{most} of them repeat the same message." in reported.page.text
 
 
 def test_page_shows_the_figures_of_the_json(reported: Reported) -> None:
@@ -150,19 +79,6 @@ def test_page_shows_the_figures_of_the_json(reported: Reported) -> None:
         shares.setdefault(point["set"]["near.similarity"], []).append(f"{point['drop_share']:.1%}")
     assert tables["drop-table"][1:] == [[f"{at:.4g}", *cells] for at, cells in shares.items()]
     own = stats["in_force"]
-    columns = zip(*(own["similarities"][name] for name in ("edges", "dropped", "apart")), strict=True)
-    assert tables["histogram-table"][1:] == [[f"{a:.2f}", f"{b:,}", f"{c:,}"] for a, b, c in columns]
-    assert [row[1:] for row in tables["cluster-table"][1:]] == [
-        [f"{one['clusters']:,}", f"{one['dropped']:,}"] for one in own["clusters"]["sizes"]
-    ]
-    assert tables["window-table"][1:] == [
-        [one["name"], f"{one['caught']:.1%}", f"{one['exact']:,}", f"{one['near']:,}"]
-        for one in own["windows"]
-    ]
-    assert [[row[0], row[3], row[5]] for row in tables["cost-table"][1:]] == [
-        [one["curve"], f"{one['kept_message_bytes']:,}", f"{one['full_bytes'] / 2**20:,.0f}"]
-        for one in stats["costs"]
-    ]
     there = [point for point in stats["points"] if point["set"]["near.similarity"] == own["similarity"]]
     assert {row[0]: row[1:] for row in tables["reason-table"][1:]} == {
         name: [str(point["kept_apart"].get(name, 0)) for point in there]
@@ -176,10 +92,6 @@ def test_page_shows_the_figures_of_the_json(reported: Reported) -> None:
     assert (settings["profile"], settings["near.window.messages"]) == ("default", "4000")
     dropped = own["exact"] + own["near"]
     assert f"Of {ROWS:,} messages {dropped / ROWS:.1%} ({dropped:,}) are repeats" in reported.page.text
-    texts = [post["text"] for post in read_lines(reported.posts)]
-    for cells, one in zip(tables["biggest-table"][1:], own["clusters"]["biggest"], strict=True):
-        assert cells[:2] == [f"{one['dropped']:,}", f"{one['position']:,}"]
-        assert texts[one["position"] - 1].startswith(cells[2].split("\\n")[0])
     shown = [(pair["data-later"], pair["data-earlier"]) for pair in reported.page.pairs]
     assert shown == [(pair["later_id"], pair["earlier_id"]) for pair in stats["pairs"]]
     assert len(shown) == 60
@@ -188,46 +100,13 @@ def test_page_shows_the_figures_of_the_json(reported: Reported) -> None:
 def test_page_needs_no_network_and_runs_its_own_script_alone(reported: Reported) -> None:
     names = Counter(name for name, _ in reported.page.elements)
     assert names["script"] == 1
-    assert names["img"] == 4
+    assert names["img"] == 1
     for name, attributes in reported.page.elements:
         for attribute in ("src", "href"):
             address = attributes.get(attribute)
             assert address is None or address.startswith(("data:image/svg+xml;base64,", "#")), (name, address)
         assert not any(attribute.startswith("on") or attribute == "style" for attribute in attributes)
     assert all(attributes["alt"] for name, attributes in reported.page.elements if name == "img")
-
-
-def test_true_pairs_score_each_point_as_evaluate_does(run: Run, tmp_path: Path, reported: Reported) -> None:
-    _, dropped, _ = dedup(run, tmp_path, reported.posts, "near.similarity=0.75", "near.differences=off")
-    pairs = tmp_path / "pairs.tsv"
-    lines = [
-        f"{row['id']}\t{row['duplicate_of_id']}\t{row['similarity']}\t{'near' if row['stage'] == 'near' else 'body'}"
-        for row in dropped[: len(dropped) // 2]
-    ]
-    pairs.write_text("\n".join(["later\tearlier\tsimilarity\tkind", *lines, ""]))
-    made = report_on(tmp_path, reported.posts, "--pairs", pairs)
-    assert len({point["true_pairs"]["f1"] for point in made.stats["points"]}) > 20
-    checked = 0
-    for point in made.stats["points"]:
-        at = point["set"]["near.similarity"]
-        if "near.differences" not in point["set"] or at not in (0.7, 0.85, 0.95):
-            continue
-        stats = tmp_path / "evaluate.json"
-        assert run("evaluate", reported.posts, pairs, "--at", str(at), "--stats", stats).code == 0
-        level = point["set"]["near.differences"]
-        variant = {"body_rule": "product", "differences": level}
-        (full,) = [one for one in orjson.loads(stats.read_bytes())["runs"] if one["variant"] == variant]
-        every, said = full["scores"]["every"], point["true_pairs"]
-        assert [said[name]["value"] for name in ("precision", "recall")] == [
-            every["precision"],
-            every["recall"],
-        ]
-        assert said["f1"] == pytest.approx(every["f1"])
-        assert said["precision"]["interval"][0] < said["precision"]["value"]
-        checked += 1
-    assert checked == 9
-    cell = f"{made.stats['points'][0]['true_pairs']['recall']['value']:.3f} ("
-    assert made.page.tables["recall"][1][1].startswith(cell)
 
 
 def test_labels_of_the_page_come_back_by_tune_and_evaluate(
@@ -339,9 +218,8 @@ def test_hostile_texts_do_nothing_and_the_page_stays_small(tmp_path: Path) -> No
     made = report_on(tmp_path, posts, "--label-pairs", "200", "--set", "input.max_bytes=8MiB")
     assert len(made.page.pairs) > 30
     assert len(made.html) < 1_000_000
-    assert any(row[2].startswith("one more word") for row in made.page.tables["biggest-table"][1:])
     names = Counter(name for name, _ in made.page.elements)
-    assert (names["script"], names["img"], names["article"]) == (1, 4, len(made.page.pairs))
+    assert (names["script"], names["img"], names["article"]) == (1, 1, len(made.page.pairs))
     assert names.keys().isdisjoint({"iframe", "svg", "form", "input", "base", "object", "link"})
     assert not any(acts(char) for char in made.page.text if char not in "\n\t")
     for _, attributes in made.page.elements:
@@ -357,8 +235,7 @@ def test_sample_without_duplicates_has_a_page_too(tmp_path: Path) -> None:
     made = report_on(tmp_path, write_rows(tmp_path / "posts.jsonl", [{"text": "the only message there is"}]))
     assert made.page.pairs == []
     assert "There are no pairs to label" in made.page.text
-    assert "your settings drop none" in made.page.text
-    assert [window["caught"] for window in made.stats["in_force"]["windows"]] == [1.0]
+    assert "None of 1 messages is a repeat." in made.page.text
 
 
 def test_report_is_private_whole_and_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ import orjson
 import pytest
 
 from tests.calling import SMALL, Run, setting
-from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.generate.stream import generate
+from tests.row_files import read_lines
 from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.pages import extra
+from twinsieve.pipeline.tools.generate.stream import generate
 
 ROWS = 5_000
 Json = dict[str, Any]
@@ -30,10 +31,6 @@ def points(run: Run, tmp_path: Path, *arguments: str | Path) -> list[Json]:
     assert ran.code == 0, ran.err
     said: list[Json] = orjson.loads(stats.read_bytes())["points"]
     return said
-
-
-def untimed(point: Json) -> Json:
-    return {name: value for name, value in point.items() if not name.endswith("_us")}
 
 
 def dedup(run: Run, tmp_path: Path, posts: Path, *arguments: str) -> Json:
@@ -70,7 +67,7 @@ def test_rows_cuts_the_sample_in_the_middle_of_a_chunk(run: Run, tmp_path: Path,
     assert "1 of 800 rows hold no message that can be read\n" in cut.err
     assert "dropped of 799 messages" in cut.out
     found = orjson.loads((tmp_path / "cut.json").read_bytes())["points"]
-    assert list(map(untimed, found)) == list(map(untimed, points(run, tmp_path, few, *SMALL)))
+    assert found == points(run, tmp_path, few, *SMALL)
 
 
 def _table_lines(out: str) -> list[list[str]]:
@@ -157,15 +154,6 @@ def test_labels_are_counted_as_evaluate_counts_them(run: Run, tmp_path: Path, po
         (("{posts}", "--judged", "{labels}"), "a labelled pair names id 'nobody', which is not in the input"),
         (("{posts}", "--judged", "{empty}"), "empty.jsonl:1: the header lacks later_id"),
         (("{posts}", "--judged", "{missing}"), "missing.jsonl: cannot be"),
-        (
-            ("{posts}", "--pairs", "{labels}"),
-            "labels.tsv:1: is not a file of pairs; its first line must name",
-        ),
-        (
-            ("{posts}", "--pairs", "{foreign}"),
-            "foreign.tsv: none of its ids is among the rows that are tried",
-        ),
-        (("{twice}", "--pairs", "{foreign}"), "id 'a' occurs twice in the input; pairs need unique ids"),
         (("{posts}", "--stats", "{posts}"), "posts.jsonl"),
         (("{posts}", "--report", "{posts}"), "posts.jsonl: is also an input"),
         (("{posts}", "--report", "{missing}/tune.html"), "tune.html: cannot be written"),
@@ -183,9 +171,6 @@ def test_what_cannot_be_tried_is_said(
     names = {"posts": posts, "empty": tmp_path / "empty.jsonl", "missing": tmp_path / "missing.jsonl"}
     names["labels"] = tmp_path / "labels.tsv"
     names["empty"].touch()
-    names |= {name: tmp_path / f"{name}.tsv" for name in ("foreign",)}
-    names["foreign"].write_text("later\tearlier\tsimilarity\tkind\nb\ta\t0.9\tnear\n")
-    names["twice"] = write_rows(tmp_path / "twice.jsonl", [{"id": id_, "text": "x" * 9} for id_ in "aab"])
     names["labels"].write_text("later_id\tearlier_id\tlabel\nnobody\tsomebody\tsame\n")
     page = () if "--report" in arguments else ("--report", tmp_path / "tune.html")
     ran = run("tune", *(word.format(**names) for word in arguments), *page)
@@ -193,3 +178,12 @@ def test_what_cannot_be_tried_is_said(
     assert not (tmp_path / "tune.html").exists()
     assert says in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_without_the_extra_the_packages_are_named(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "jinja2" else True)
+    found = run("tune", tmp_path / "posts.jsonl")
+    assert (found.code, found.out) == (2, "")
+    assert "tune needs jinja2: pip install jinja2" in found.err

@@ -49,7 +49,7 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.evaluate.explain import Explanation
+    from twinsieve.pipeline.why.explain import Explanation
 
 Item = TypeVar("Item")
 
@@ -250,7 +250,7 @@ class Sieve:
         verdict ...unique: the later message is kept
         """
         # Imported here because it needs the readers of files.
-        from twinsieve.pipeline.evaluate.explain import Message, explain
+        from twinsieve.pipeline.why.explain import Message, explain
 
         pair = [earlier, later]
         if all(isinstance(text, Mapping) for text in pair) and self._fields:

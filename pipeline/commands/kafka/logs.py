@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from click.exceptions import Exit
 
 from twinsieve.pipeline.basics.printable import acts
-from twinsieve.pipeline.watch.log_text import message_of, shortened
-from twinsieve.pipeline.watch.unread_log import StreamLog
+from twinsieve.pipeline.service.stream_log import StreamLog, message_of, shortened
 from twinsieve.stages.errors import SieveError
 
 if TYPE_CHECKING:

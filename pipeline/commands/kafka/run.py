@@ -84,12 +84,18 @@ def command(
     settings = settings_to_connect(flags, dry_run=dry_run, has_pages=True)
     with ends_logged():
         from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
-        from twinsieve.pipeline.service.run import run_service
+        from twinsieve.pipeline.service.run import Pages, no_pages, run_service
 
+        pages: Pages = no_pages
+        if settings.http.pages is not None:
+            from twinsieve.pipeline.status_pages.server import watched
+
+            pages = watched
         with stopped_by_signals("run") as stop:
             run_service(
                 settings,
                 connect_by_settings,
+                pages=pages,
                 role=role,
                 member=member,
                 dry_run=dry_run,

@@ -14,7 +14,7 @@ from twinsieve.pipeline.commands.options import SettingsFlags
 from twinsieve.pipeline.commands.terminal import say_error
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.audit.topic import TopicDrops
+    from twinsieve.pipeline.why.duplicates_topic import TopicDrops
 
 _EVERY = 50_000
 
@@ -26,9 +26,9 @@ def topic_drops(flags: SettingsFlags, since: str | None, most: int | None) -> It
     since: as `since_ms`; most: number of the newest drops; None: the default
     raises: as `TopicDrops`; click.UsageError; ConfigError
     """
-    from twinsieve.pipeline.audit.topic import MOST_DROPS, TopicDrops
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.service.run import SystemClock
+    from twinsieve.pipeline.why.duplicates_topic import MOST_DROPS, TopicDrops
 
     clock = SystemClock()
     begin_ms = since_ms(since, clock.now_ms()) if since is not None else None

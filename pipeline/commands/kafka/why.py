@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.commands.explained import print_texts
+from twinsieve.pipeline.commands.explained import print_explanation, print_texts
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
-from twinsieve.pipeline.commands.why import explain_pair, print_drop, why_in_file
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.audit.drops import Drop
-    from twinsieve.pipeline.audit.verdict import Account
     from twinsieve.pipeline.settings.model import Settings
+    from twinsieve.pipeline.why.drops import Drop
+    from twinsieve.pipeline.why.explain import Message
+    from twinsieve.pipeline.why.verdict import Account
 
 _GIVE = "the settings of the app, by -c"
 
@@ -77,7 +77,63 @@ def command(
         raise click.UsageError("--since, --read-at-most and --json are for messages on Kafka")
     if (id_ is None) == (position is None):
         raise click.UsageError("name the message by --id or by --position")
-    return why_in_file(duplicates, flags.settings(on_files=True), id_=id_, position=position)
+    return _in_file(duplicates, flags.settings(on_files=True), id_=id_, position=position)
+
+
+def _in_file(duplicates: str, settings: Settings, *, id_: str | None, position: int | None) -> int:
+    """Print why the message with this id, or at this position, was dropped. returns: the exit code"""
+    from twinsieve.pipeline.why.drops import find_drop
+    from twinsieve.pipeline.why.explain import Message
+    from twinsieve.stages.errors import shown
+
+    drop = find_drop(duplicates, id_=id_, position=position)
+    if drop is None:
+        named = f"id {id_!r}" if id_ is not None else f"position {position}"
+        say_error(f"{shown(duplicates)}: has no message with {named}: it was kept, not readable, or not seen")
+        return 1
+    _print_drop(drop)
+    if drop.leader is None:
+        return 0
+    if drop.message.text is None or drop.leader.text is None:
+        click.echo("its leader's text is not in the file: an earlier run on the state did not keep it")
+        return 0
+    give = "the settings of that run, by -c, --profile or --set"
+    pair = Message(drop.leader.text), Message(drop.message.text)
+    _explain_pair(drop.stage, *pair, settings, "that run", give)
+    return 0
+
+
+def _print_drop(drop: Drop) -> None:
+    """Print for which kept message one was dropped, and how alike the two are."""
+    said = f"{drop.message} was dropped, {drop.degree}"
+    if drop.leader is None:
+        click.echo(printable(f"{said}, unconfirmed"))
+        click.echo(
+            "only the Bloom filter knows the earlier copy: it left the near window before this one came"
+        )
+        return
+    flags = f" ({', '.join(drop.flags)})" if drop.flags else ""
+    click.echo(printable(f"{said} to {drop.leader}, which was kept{flags}"))
+
+
+def _explain_pair(
+    verdict: str, earlier: Message, later: Message, settings: Settings, who: str, give: str
+) -> None:
+    """Print what each step finds for two messages, and a line on stderr if that is another verdict.
+
+    verdict: exact, near or unique; who: said so; give: what to give so that it is the same
+    """
+    from twinsieve.pipeline.commands.warm_up import loading
+    from twinsieve.pipeline.why.explain import explain
+
+    if settings.exact.fields and verdict == "exact":
+        click.echo(f"both have equal values of exact.fields: {', '.join(settings.exact.fields)}")
+        return
+    with loading():
+        explanation = explain(earlier, later, settings)
+    print_explanation(report(), explanation)
+    if explanation.report.verdict != verdict:
+        say_error(f"{who} said {verdict}, these settings say {explanation.report.verdict}: give {give}")
 
 
 def _on_kafka(
@@ -90,10 +146,10 @@ def _on_kafka(
     *,
     as_json: bool,
 ) -> int:
-    from twinsieve.pipeline.audit.verdict import MOST_RECORDS, Outcome, verdict_of
     from twinsieve.pipeline.broker.input_position import read_position
     from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
     from twinsieve.pipeline.service.run import SystemClock
+    from twinsieve.pipeline.why.verdict import MOST_RECORDS, Outcome, verdict_of
 
     if number is not None or (at is None) == (id_ is None):
         raise click.UsageError(
@@ -149,7 +205,7 @@ def _print(account: Account, settings: Settings) -> None:
     if account.original is not None and account.original.id is not None:
         where += f" (id {account.original.id})"
     if account.drop is not None:
-        print_drop(account.drop)
+        _print_drop(account.drop)
     elif account.apart_from is not None:
         other, why = account.apart_from
         click.echo(printable(f"{where} was kept, though it is alike to {other}: {why}"))
@@ -161,7 +217,7 @@ def _print(account: Account, settings: Settings) -> None:
     earlier = account.other.message if account.other is not None else None
     if later is not None and earlier is not None:
         verdict = account.drop.stage if account.drop is not None else "unique"
-        explain_pair(verdict, earlier, later, settings, "the app", _GIVE)
+        _explain_pair(verdict, earlier, later, settings, "the app", _GIVE)
     elif account.drop is not None or account.apart_from is not None:
         print_texts(report(), earlier.text if earlier else None, later.text if later else None)
     for name, reach in account.reached.items():

@@ -15,7 +15,7 @@ import pytest
 from tests.accuracy.labels import texts_of
 from tests.generated import LANGUAGES, stream
 from tests.stages.fingerprint.bodies import bodies_of
-from twinsieve.pipeline.generate.grammar import Grammar
+from twinsieve.pipeline.tools.generate.grammar import Grammar
 from twinsieve.stages.contract import BandLayout, Fingerprints
 from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig

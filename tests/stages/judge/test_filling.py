@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.property.streams import batch_of
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
 from twinsieve.stages.judge import chunk_judge
 from twinsieve.stages.judge.batch_sieve import BatchSieve

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.streams import PARTS, ROWS, Rows, batch_of, table
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import (
     BandLayout,
     ExactConfig,

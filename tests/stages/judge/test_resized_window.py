@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import PARTS, ROWS, Row, Rows, as_row, batch_of, table
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_text import rows
-from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import LEVELS, Differences, Kind, NearConfig, SieveConfig
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.batch_sieve import BatchSieve

@@ -15,7 +15,7 @@ from tests.accuracy.data_sets import truth_body
 from tests.accuracy.labels import texts_of
 from tests.generated import LANGUAGES, polls, stream
 from tests.stages.text import twin as text_twin
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.text import normalizer
 from twinsieve.stages.text.normalizer import Normalizer

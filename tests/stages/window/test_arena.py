@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.property.streams import batch_of, table
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Batch, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.pages import zeros

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from twinsieve.pipeline.evaluate.evaluate import batch_of
+from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import BandLayout, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

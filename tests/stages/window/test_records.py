@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.property.streams import PARTS, batch_of
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.window.record import RECORD, record_type

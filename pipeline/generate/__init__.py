@@ -1,1 +1,0 @@
-"""Generates streams of made-up posts and of made-up news articles, whose duplicates are known."""

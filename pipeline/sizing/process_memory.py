@@ -1,0 +1,111 @@
+"""Worst-case memory of one process on Kafka, by part, from its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinsieve.pipeline.pieces.saving_cost import saving_bytes
+from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
+from twinsieve.pipeline.settings.model import Settings
+from twinsieve.pipeline.settings.stage_config import sieve_config
+from twinsieve.pipeline.wire.columns import row_bytes
+from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
+from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
+from twinsieve.pipeline.worker.session import SPARE_PART
+from twinsieve.stages.contract import DETAIL_LENGTH, Verdicts
+from twinsieve.stages.judge.batch_sieve import worst_case_bytes
+
+FORGOTTEN_BYTES = 24
+"""Bytes for each message that was kept but then never emitted: its digest is remembered for the length of the
+exact window, so that the next copy of the message is kept (`stages/exact/forgotten.py`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Worst-case memory of the roles of one process, in bytes by part.
+
+    sieve: the index's sieve
+    waiting: original messages that wait for answers of the index
+    reading: working memory while texts are read, for the characters that need the most
+    open_verdicts: verdicts whose messages are not yet known to be emitted
+    forgotten: digests of kept messages that are never emitted, if this happens once to all open verdicts
+    saving: records of kept messages that wait to be written, and copies of what is small of the sieve
+    worker_fetched, index_fetched: records that the clients of a role have fetched
+    producer: queue of one producer
+    """
+
+    sieve: int
+    waiting: int
+    reading: int
+    open_verdicts: int
+    forgotten: int
+    saving: int
+    worker_fetched: int
+    index_fetched: int
+    producer: int
+
+    @property
+    def worker(self) -> int:
+        """Memory of a worker. It has two producers: one for blocks, one for transactions."""
+        return self.waiting + self.reading + self.worker_fetched + 2 * self.producer
+
+    @property
+    def writing(self) -> int:
+        """Extra memory while a snapshot is written: the sieve itself is not copied."""
+        return self.saving + self.open_verdicts + self.forgotten
+
+    @property
+    def index(self) -> int:
+        """Memory of an index while it writes a snapshot; a restore takes less, unless the snapshot has an
+        image."""
+        kept = self.sieve + self.open_verdicts + self.forgotten
+        return kept + self.writing + self.index_fetched + self.producer
+
+    @property
+    def process(self) -> int:
+        """Memory of a process that has both roles."""
+        return self.worker + self.index
+
+
+def held_by(settings: Settings, partitions: int) -> Held:
+    """Worst-case memory of one process that serves this number of input partitions. raises: UsageError
+
+    A worker pauses partitions when the waiting messages of all of them reach `kafka.pending_bytes`. One poll
+    may exceed this limit. Partitions without waiting messages still read one message at a time, up to a
+    quarter (SPARE_PART) above the limit. The index keeps a verdict until it knows that the message was
+    emitted, so it may keep one for each message that waits in any worker.
+    """
+    kafka = settings.kafka
+    rows = kafka.pending_messages + kafka.poll_messages
+    answers, polled = settings.topics.verdict_partitions, polled_bytes(kafka)
+    sieve = sieve_config(settings, "")
+    return Held(
+        sieve=sum(worst_case_bytes(sieve).values()),
+        saving=saving_bytes(sieve),
+        waiting=kafka.pending_bytes
+        + kafka.pending_bytes // SPARE_PART
+        + polled
+        + kafka.poll_messages * ROW_BYTES,
+        reading=READING_FACTOR * max(MAX_ASKED_BYTES, settings.input.max_bytes),
+        open_verdicts=partitions * rows * verdict_bytes(details=settings.output.kept_apart_header),
+        forgotten=0 if settings.exact.method == "none" else partitions * rows * FORGOTTEN_BYTES,
+        worker_fetched=fetched_bytes(kafka, partitions)
+        + fetched_bytes(kafka, answers, own=True)
+        + POLL_BYTES,
+        # One reader for the log, and one for log and decisions together, which follows another index.
+        index_fetched=fetched_bytes(kafka, 1, own=True) + fetched_bytes(kafka, 2, own=True) + 2 * POLL_BYTES,
+        producer=queue_bytes(kafka),
+    )
+
+
+def verdict_bytes(*, details: bool) -> int:
+    """Bytes of one open verdict with its offset and its tag.
+
+    details: whether the verdict also has the differing words, at their greatest length
+    """
+    verdict = Verdicts.blank(1)
+    if details:
+        verdict.details, verdict.detail_rows[0] = np.zeros((1, 2, DETAIL_LENGTH), np.uint32), 0
+    return 8 + 8 + int(row_bytes(verdict)[0])

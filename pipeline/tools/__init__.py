@@ -1,0 +1,1 @@
+"""What judges, measures and shows from outside: each tool stands on the public face alone."""

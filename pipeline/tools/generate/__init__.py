@@ -1,0 +1,1 @@
+"""Generates streams of made-up posts, whose duplicates are known."""
