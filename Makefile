@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test long check lint types tests coverage checked nasty forged kills mutants soak retention leaderless outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
+.PHONY: bench map demo test long check lint types tests coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -80,10 +80,6 @@ soak: $(VENV)/.installed-dev
 # Ten minutes of the same on three brokers without replicas, with retention of two minutes and an index that is away for longer.
 retention: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_retention --seconds 600
-
-# One input partition of four has no leader for a minute; what that costs the others.
-leaderless: $(VENV)/.installed-dev
-	$(BIN)/python -m bench.kafka_leaderless
 
 # The broker stays away for a minute; exit code 1 if anything was lost, doubled or said too often.
 outage: $(VENV)/.installed-dev
