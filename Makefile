@@ -1,17 +1,19 @@
-# `make demo`, `make check` and `make test` need a Python with venv, and a network for packages. Tests that take Java 17, Maven
-# and OpenSSL, or real posts, are skipped where those are missing and cannot be installed; the end of the run counts them.
+# `make demo`, `make check` and `make test` need a Python with venv, and a network for packages. `make test-all` also takes Java 17, Maven,
+# OpenSSL and Chromium, which are installed where that is allowed.
 # VENV and PYTHON may be given.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 MESSAGES ?= 20000
-# Four processes share the tests (tests/processes.py): those of two of them mostly wait for brokers.
-PYTEST_ARGS ?= -n 4 --no-loadscope-reorder
+# As many processes as there are cores; whole files are handed out (tests/processes.py).
+PYTEST_ARGS ?= -n auto --no-loadscope-reorder
+# Twice as many where brokers and browsers are waited for.
+HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test long check lint types tests coverage checked nasty forged kills mutants soak retention leaderless outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
+.PHONY: bench map demo test test-all nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -19,8 +21,14 @@ demo:
 	@$(BIN)/twinsieve warm-up || true
 	@scripts/demo $(BIN) $(MESSAGES)
 
+# What a change must pass: no broker, no browser, no chance.
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory lint tests VENV=$(VENV)
+
+# All there is but what takes minutes of a core (`make long`): brokers, pages, packages and images, and whether tests notice known defects.
+test-all: test
+	@$(MAKE) --no-print-directory heavy VENV=$(VENV)
+	@$(BIN)/python -m tests.mutants --at-once
 
 check: lint types
 
@@ -33,16 +41,26 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up || true
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not heavy and not minutes" $(PYTEST_ARGS)
+
+heavy: $(VENV)/.installed-dev
+	$(BIN)/pytest -m "heavy and not minutes" $(HEAVY_ARGS)
 
 # The tests that take minutes of a core each: brokers that die one after the other, a short soak, a short outage, input that takes memory,
 # an unpacked sdist, every pair of crashes.
 long: $(VENV)/.installed-dev
-	TWINSIEVE_LONG=1 $(BIN)/pytest -n 2 tests/broker/test_leaders_die.py tests/broker/test_soak.py tests/broker/test_outage.py tests/broker/test_held_memory.py tests/broker/test_clocks.py tests/broker/test_batch_limits.py tests/packaging/test_unpacked.py tests/crash/test_crash_at_every_step.py
+	$(BIN)/pytest -n 2 -m minutes -o faulthandler_timeout=1800
+
+# Other examples than those of `make test`, and other hostile runs; SEED=… plays them again.
+SEED := $(or $(SEED),$(shell date +%s))
+nightly: $(VENV)/.installed-dev
+	@echo "make nightly SEED=$(SEED)"
+	$(BIN)/pytest --hypothesis-profile nightly --hypothesis-seed $(SEED) -m "not heavy and not minutes" $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.nasty --first $(SEED) --runs $(RUNS)
 
 # All tests with a count of the lines and branches of Python that they run, kernels left out; takes twice the time.
 coverage: $(VENV)/.installed-dev
-	$(BIN)/pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+	$(BIN)/pytest --cov --cov-report=term:skip-covered $(HEAVY_ARGS)
 
 # Folders with code, their imports and their levels.
 map: $(VENV)/.installed-dev
@@ -80,10 +98,6 @@ soak: $(VENV)/.installed-dev
 # Ten minutes of the same on three brokers without replicas, with retention of two minutes and an index that is away for longer.
 retention: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_retention --seconds 600
-
-# One input partition of four has no leader for a minute; what that costs the others.
-leaderless: $(VENV)/.installed-dev
-	$(BIN)/python -m bench.kafka_leaderless
 
 # The broker stays away for a minute; exit code 1 if anything was lost, doubled or said too often.
 outage: $(VENV)/.installed-dev

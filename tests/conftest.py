@@ -19,9 +19,12 @@ from tests.calling import started as started
 
 _ROOT = Path(__file__).resolve().parent.parent
 
-settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.register_profile(
+    "nightly", deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, print_blob=True
+)
+# Examples follow from the test: what passes here passes everywhere. `make nightly` draws others.
+settings.register_profile("fixed", parent=settings.get_profile("nightly"), derandomize=True)
+settings.load_profile("fixed")
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +54,12 @@ def root() -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "needs(name, ...): what this test takes besides Python; see tests/needs.py"
-    )
+    for mark in (
+        "needs(name, ...): what this test takes besides Python; see tests/needs.py",
+        "heavy: needs a broker or a browser, or builds something; set by tests/needs.py",
+        "minutes: takes minutes of a core; `make long` runs it",
+    ):
+        config.addinivalue_line("markers", mark)
     config.pluginmanager.register(needs)
     config.pluginmanager.register(processes.Plugin())
     _let_programs_hear_signals()

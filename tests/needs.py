@@ -1,8 +1,9 @@
-"""What some tests need besides Python; a test whose need is not met is skipped with the reason.
+"""What some tests need besides Python, and which are left out of `make test` for it.
 
 A test asks for a need by one of its fixtures, or by the mark `needs` where a fixture or the test itself asks only
-while it runs. TWINSIEVE_REQUIRE_ALL=1 makes every skipped test fail, but for those that take minutes of a core each: they
-run where TWINSIEVE_LONG is set (`make long`).
+while it runs. A test whose need is not met is skipped with the reason; TWINSIEVE_REQUIRE_ALL=1 makes it fail.
+Tests that need a broker or a browser, or that build something, get the mark `heavy`: `make test` deselects them.
+Tests on real posts are deselected where nobody has named a folder with posts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from tests.debian import MissingError
 from tests.pages.distribution import need_chromium
 
 REQUIRE_ALL = "TWINSIEVE_REQUIRE_ALL"
-LONG = "TWINSIEVE_LONG"
 
 
 def _posts() -> str:
@@ -80,10 +80,6 @@ def _ipv6() -> str:
     return ""
 
 
-def _minutes() -> str:
-    return "" if _is_on(LONG) else "takes minutes; `make long` runs it"
-
-
 def _is_on(variable: str) -> bool:
     return os.environ.get(variable, "0") not in ("", "0")
 
@@ -94,24 +90,28 @@ class Need:
 
     fixtures: a test that uses one of them asks for it
     probe: tries to install what is missing; what is missing still and what to do about it, empty for nothing
+    heavy: whether `make test` goes without it
     """
 
     probe: Callable[[], str]
     fixtures: frozenset[str] = frozenset()
+    heavy: bool = False
 
 
 NEEDS = {
-    "minutes": Need(_minutes),
     "ipv6": Need(_ipv6),
     "posts": Need(_posts, frozenset({"data_dir"})),
     "root": Need(_root, frozenset({"stranger"})),
-    "broker": Need(_broker, frozenset({"bootstrap"})),
-    "console tools": Need(_console_tools, frozenset({"console_tools"})),
-    "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"})),
-    "browser": Need(_browser, frozenset({"browser"})),
-    "secure broker": Need(_secure_broker, frozenset({"secure_broker"})),
+    "broker": Need(_broker, frozenset({"bootstrap"}), heavy=True),
+    "console tools": Need(_console_tools, frozenset({"console_tools"}), heavy=True),
+    "own broker": Need(_own_broker, frozenset({"mortal_broker", "three_brokers"}), heavy=True),
+    "browser": Need(_browser, frozenset({"browser"}), heavy=True),
+    "secure broker": Need(_secure_broker, frozenset({"secure_broker"}), heavy=True),
 }
 """In the order in which a test is asked."""
+
+_BUILDS = tuple(Path(__file__).with_name(name) for name in ("docker", "packaging"))
+"""Folders of tests that are heavy whatever they need."""
 
 
 @functools.cache
@@ -131,6 +131,17 @@ def _needs_of(item: pytest.Item) -> Iterator[str]:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is heavy, before marks are looked at; leave out real posts that nobody has."""
+    for item in items:
+        if any(NEEDS[name].heavy for name in _needs_of(item)) or item.path.parent in _BUILDS:
+            item.add_marker("heavy")
+    if data_sets.named_dir() is None and not _is_on(REQUIRE_ALL):
+        config.hook.pytest_deselected(items=[item for item in items if "posts" in _needs_of(item)])
+        items[:] = [item for item in items if "posts" not in _needs_of(item)]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test that cannot run here."""
     for name in _needs_of(item):
@@ -144,12 +155,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Where all tests are required, one that is skipped fails, whoever skipped it."""
     report = yield
-    if report.skipped and _is_on(REQUIRE_ALL) and not _takes_minutes(item):
+    if report.skipped and _is_on(REQUIRE_ALL):
         report.outcome = "failed"
         report.longrepr = f"{REQUIRE_ALL} is set: {call.excinfo.value if call.excinfo else report.longrepr}"
     return report
-
-
-def _takes_minutes(item: pytest.Item) -> bool:
-    """Whether a test is left out because it takes minutes."""
-    return "minutes" in _needs_of(item) and bool(missing("minutes"))

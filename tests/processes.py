@@ -1,4 +1,4 @@
-"""Which tests share a process where several run them (`-n 4`): those that start the same brokers, or a browser.
+"""Which tests share a process where several run them (`-n 2`): those that start the same brokers, or a browser.
 
 A broker takes seconds to start and a share of a core while it lives, and its tests mostly wait. So the tests on
 clusters that may be harmed are in one process, those on a broker that all share in another; whatever is free takes
@@ -21,7 +21,7 @@ _BROKER = "tests/broker/"
 _PAGES = "tests/pages/"
 _HARMED = ("own broker", "mortal_broker", "three_brokers", "harmed")
 """What the files name whose tests have clusters of their own, or harm one."""
-_PLACES = {"clusters": 0, "brokers": 1, "pages": 2}
+_PLACES = {"clusters": 0, "brokers": 1, "pages": 2, "tests/house/test_types.py": 3}
 """Of the groups that take longest; all others come behind them."""
 _SHARED = ("secure_broker", "three_brokers", "harmed", "mortal_broker")
 """Clusters that the tests which ask for them share: these stand beside each other."""

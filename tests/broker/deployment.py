@@ -24,7 +24,6 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.broker.load import PARTITIONS, Load, Place
 from tests.broker.topic_limits import limit_topics
-from tests.needs import LONG
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.operate.topic_checks import create
@@ -134,8 +133,6 @@ class Deployment:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # To the program a variable of the tests is a key of its settings, misspelt.
-                env={name: value for name, value in os.environ.items() if name != LONG},
             )
         self.processes[name] = process
         return process

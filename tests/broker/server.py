@@ -12,6 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -83,7 +84,7 @@ class Node:
             return
         shutil.copytree(kept, self._data)
         meta = self._data / "meta.properties"
-        folder_id = base64.urlsafe_b64encode(b"t" + os.urandom(15)).decode().rstrip("=")
+        folder_id = base64.urlsafe_b64encode(b"t" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
         ids = {
             "node.id": self._properties["node.id"],
             "cluster.id": cluster_id,

@@ -5,9 +5,9 @@ Many small messages at once would be refused together, though each of them passe
 
 from __future__ import annotations
 
-import os
 from base64 import b64encode
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
@@ -19,11 +19,12 @@ from twinsieve.pipeline.broker.records import AbortableError, Messages, Partitio
 
 _LIMIT = 10_000
 _MANY = 3_000
+_RANDOM = Random(1)
 
 
 def rows(count: int) -> Messages:
     """Messages far below the limit, which together are far above it; no compression makes them smaller."""
-    return messages(b64encode(os.urandom(75)) for _ in range(count))
+    return messages(b64encode(_RANDOM.randbytes(75)) for _ in range(count))
 
 
 @pytest.fixture
@@ -96,20 +97,20 @@ def test_appended_messages_suit_their_topic(world: World, lowers: Callable[[str,
 
 
 @pytest.mark.needs("broker")
-@pytest.mark.parametrize("limit", [pytest.param(50_000, marks=pytest.mark.needs("minutes")), _LIMIT])
+@pytest.mark.parametrize("limit", [pytest.param(50_000, marks=pytest.mark.minutes), _LIMIT])
 def test_a_backlog_comes_out_whatever_the_outputs_take(
     service: Service, bootstrap: str, limit: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     output = service.settings.output
     outputs = [topic for topic in (output.topic, output.duplicates, output.dead_letter) if topic is not None]
     limit_topics(bootstrap, outputs, limit)
-    service.post(*[b64encode(os.urandom(90)).decode() for _ in range(_MANY)])
+    service.post(*[b64encode(_RANDOM.randbytes(90)).decode() for _ in range(_MANY)])
     service.start()
     wait_for(lambda: service.count("out") >= _MANY, service)
     # What the outputs take is lowered under the running service.
     limit_topics(bootstrap, outputs, limit // 5)
     refused = [said for said in caplog.messages if "toolarge" in said.lower().replace(" ", "")]
     assert not refused, "no transaction was refused for its size"
-    service.post(*[b64encode(os.urandom(90)).decode() for _ in range(_MANY)])
+    service.post(*[b64encode(_RANDOM.randbytes(90)).decode() for _ in range(_MANY)])
     wait_for(lambda: service.count("out") >= 2 * _MANY, service)
     assert service.count("out") == 2 * _MANY

@@ -93,6 +93,7 @@ def _in_a_child(codec: str, value_bytes: int, max_bytes: int) -> tuple[Any, int]
     return said, grown
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_bomb_takes_at_most_twice_the_limit_and_its_place_is_named(codec: str) -> None:
     said, grown = _in_a_child(codec, 320 * _MIB, _LIMIT)
@@ -103,6 +104,7 @@ def test_a_bomb_takes_at_most_twice_the_limit_and_its_place_is_named(codec: str)
     assert grown <= 2 * _LIMIT
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_batch_that_just_fits_is_read_within_twice_the_limit(codec: str) -> None:
     said, grown = _in_a_child(codec, _LIMIT - _MIB, _LIMIT)

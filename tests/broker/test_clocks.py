@@ -146,8 +146,8 @@ def test_the_clock_of_the_process_says_nothing_of_what_a_broker_takes(
     ("ahead_s", "every_s"),
     [
         (7_200, 0),
-        pytest.param(-7_200, 0, marks=pytest.mark.needs("minutes")),
-        pytest.param(7_200, 3, marks=pytest.mark.needs("minutes")),
+        pytest.param(-7_200, 0, marks=pytest.mark.minutes),
+        pytest.param(7_200, 3, marks=pytest.mark.minutes),
     ],
 )
 def test_one_of_two_processes_has_a_wrong_clock_and_all_comes_out_once(

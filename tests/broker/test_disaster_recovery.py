@@ -119,7 +119,8 @@ def test_a_newer_state_folder_drops_nothing_after_a_cluster_is_restored_from_a_b
     assert said, "the operator hears which file to delete"
 
 
-@pytest.mark.needs("own broker", "minutes")
+@pytest.mark.minutes
+@pytest.mark.needs("own broker")
 def test_a_process_that_runs_on_while_its_cluster_is_restored_drops_nothing(
     cluster: Cluster, client: str, tmp_path: Path
 ) -> None:

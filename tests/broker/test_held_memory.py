@@ -9,7 +9,7 @@ import pytest
 from tests.broker.held_memory import CASES, measure, settings_of
 from twinsieve.pipeline.sizing.process_memory import held_by
 
-pytestmark = pytest.mark.needs("broker", "minutes")
+pytestmark = [pytest.mark.needs("broker"), pytest.mark.minutes]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -51,7 +51,7 @@ class Roles:
         }
 
 
-@pytest.mark.needs("minutes")
+@pytest.mark.minutes
 def test_processes_go_on_when_leaders_and_coordinators_die(three_brokers: Cluster) -> None:
     # How long a client waits for the answer to a request that died with its broker.
     times = {"request_timeout": "10s", "transaction_timeout": "6s"}

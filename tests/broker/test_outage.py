@@ -15,7 +15,8 @@ from twinsieve.pipeline.commands.kafka.connect import connect
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 
-@pytest.mark.needs("own broker", "minutes")
+@pytest.mark.minutes
+@pytest.mark.needs("own broker")
 def test_processes_wait_for_the_broker_and_go_on_by_themselves(client: str) -> None:
     found, said, alive = outage(client, seconds=10.0, rate=200.0)
     assert found.good, found
@@ -65,7 +66,7 @@ class _Pages(Pages):
         return unknown and found["index_live"] == {(): 0.0} and self.status("/readyz") == 503
 
 
-@pytest.mark.needs("minutes")
+@pytest.mark.minutes
 def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(
     mortal_broker: Cluster, client: str
 ) -> None:
@@ -93,7 +94,7 @@ def test_a_frozen_broker_and_its_return_are_logged_within_half_a_minute(
         deployment.close()
 
 
-@pytest.mark.needs("minutes")
+@pytest.mark.minutes
 def test_a_process_that_comes_before_its_broker_waits_for_it(mortal_broker: Cluster, client: str) -> None:
     deployment = Deployment(mortal_broker.bootstrap, client, fresh("early"))
     (port,) = free_ports(1)

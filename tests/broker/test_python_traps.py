@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -226,7 +226,7 @@ def test_a_transaction_refused_for_its_size_ends_also_while_the_epoch_rises(boot
     transactor: Any = broker.transactor(fresh("tx"), [log.topic])
     limit_topics(bootstrap, [log.topic], 1_000)
     with pytest.raises(AbortableError, match=r"(?i)too ?large"):
-        transact(transactor, log, [os.urandom(5_000)])
+        transact(transactor, log, [Random(1).randbytes(5_000)])
     # What the answer to a batch behind the refused one does, where it comes before the abort.
     transactor._producer._transaction_manager.bump_producer_id_and_epoch()
     transactor.abort()

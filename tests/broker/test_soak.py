@@ -21,11 +21,13 @@ def lose_and_double_nothing(client: str, seconds: float, posts: Path | None = No
     assert found.timed >= seconds * _RATE * 2 / 3
 
 
-@pytest.mark.needs("own broker", "minutes")
+@pytest.mark.minutes
+@pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_nothing(client: str) -> None:
     lose_and_double_nothing(client, 10.0)
 
 
-@pytest.mark.needs("own broker", "minutes")
+@pytest.mark.minutes
+@pytest.mark.needs("own broker")
 def test_killed_frozen_and_joining_processes_lose_and_double_no_real_post(data_dir: Path) -> None:
     lose_and_double_nothing("confluent", 8.0, WEIBO.texts)

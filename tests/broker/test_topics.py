@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from random import Random
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_created_topics_pass_their_own_check(world: World) -> None:
 def test_the_size_of_a_topic_is_that_of_all_its_partitions(world: World) -> None:
     broker = world.broker()
     name = make_topic(broker, 3)
-    sent = [os.urandom(1_000) for _ in range(50)]
+    sent = [Random(number).randbytes(1_000) for number in range(50)]
     for number in (0, 2):
         write(broker, Partition(name, number), sent)
     found = broker.admin().log_bytes([name, fresh("nowhere")])

@@ -7,15 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
-
-from twinsieve.pipeline.commands.cli import cli
-from twinsieve.pipeline.commands.options import FILE_NAME
-
-_INPUTS = {"inputs", "input_", "pairs_file", "file", "files", "source", "config", "command_config"}
-_OF_FILES = _INPUTS | {"output", "duplicates", "dead_letter", "stats", "state", "wrong"}
-"""Names of parameters."""
 
 
 @pytest.fixture
@@ -49,44 +41,3 @@ def test_bash_completes_commands_options_and_choices(
     ran = subprocess.run(["bash", "-c", script], env=programs, cwd=tmp_path, capture_output=True, check=False)
     assert ran.stderr.decode() == "complete -o nosort -F _twinsieve_completion twinsieve\n"
     assert ran.stdout.decode().split() == completed
-
-
-@pytest.mark.parametrize(
-    ("shell", "said"),
-    [("zsh", "#compdef twinsieve"), ("fish", "complete --no-files --command twinsieve")],
-)
-def test_other_shells_get_a_script_too(
-    tmp_path: Path, programs: dict[str, str], shell: str, said: str
-) -> None:
-    ran = subprocess.run(
-        ["twinsieve"],
-        env=programs | {"_TWINSIEVE_COMPLETE": f"{shell}_source"},
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr, said in ran.stdout.decode()) == (0, b"", True)
-
-
-def test_a_shell_completes_names_of_files_wherever_one_is_asked_for() -> None:
-    context = click.Context(cli)
-    asked = [
-        param
-        for param in _params(cli, context)
-        if param.name in _OF_FILES or (param.metavar or "").strip("[].") in ("FILE", "INPUT", "PAIRS")
-    ]
-    assert {param.name for param in asked} == _OF_FILES
-    assert [param.name for param in asked if param.type is not FILE_NAME] == []
-    items = FILE_NAME.shell_complete(context, asked[0], "po")
-    assert [(item.value, item.type) for item in items] == [("po", "file")]
-
-
-def _params(command: click.Command, context: click.Context) -> list[click.Parameter]:
-    """Of a command and the commands below it."""
-    found = list(command.params)
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            below = command.get_command(context, name)
-            assert below is not None
-            found += _params(below, context)
-    return found

@@ -15,34 +15,12 @@ import pytest
 
 from tests.calling import Run
 from twinsieve.pipeline.commands.cli import cli, main
-from twinsieve.pipeline.commands.options import FormatFlags, SettingsFlags
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.examples import example_bytes
 from twinsieve.pipeline.tools.generate.stream import generate
 
-_HEAVY = ("numba", "llvmlite", "numpy", "pydantic", "rich", "orjson", "yaml", "re2", "zstandard")
 _ON_KAFKA = ("run", "seed", "reset", "status", "topics")
 _NAMES = list(cli.list_commands(click.Context(cli)))
-
-
-def test_help_imports_nothing_that_a_command_works_with_but_the_schema_of_settings(root: Path) -> None:
-    context = click.Context(cli)
-    light = [
-        name
-        for name in _NAMES
-        if not any(param.name == "similarity" for param in cli.get_command(context, name).params)  # type: ignore[union-attr]
-    ]
-    assert {"generate", "topics", "config"} <= set(light)
-    code = (
-        "import sys\n"
-        "from twinsieve.pipeline.commands.cli import main\n"
-        f"for name in {['', *light]}:\n"
-        "    assert main([*name.split(), '--help']) == 0\n"
-        f"    loaded = {{module.partition('.')[0] for module in sys.modules}} & set({_HEAVY})\n"
-        "    assert not loaded, (name, loaded)\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_no_help_loads_a_kernel(root: Path) -> None:
@@ -57,35 +35,9 @@ def test_no_help_loads_a_kernel(root: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def _all_commands(group: click.Group = cli) -> Iterator[click.Command]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from _all_commands(command)
-        else:
-            yield command
-
-
-@pytest.mark.parametrize("command", list(_all_commands()), ids=lambda command: command.name)
-def test_options_of_one_command_stand_before_those_of_many(command: click.Command) -> None:
-    shared = {*SettingsFlags._fields, *FormatFlags._fields}
-    is_shared = [param.name in shared for param in command.params if isinstance(param, click.Option)]
-    assert is_shared == sorted(is_shared)
-
-
 def _examples(run: Run, name: str) -> list[str]:
     _, _, lines = run(name, "--help").out.partition("\n  Examples:\n")
     return [line.strip() for line in lines.splitlines()]
-
-
-@pytest.mark.parametrize("name", _NAMES)
-def test_every_command_has_examples_of_its_own(run: Run, name: str) -> None:
-    lines = _examples(run, name)
-    assert lines
-    assert lines[0].startswith(f"twinsieve {name}")
-    assert all(line.startswith("twinsieve ") for line in lines)
 
 
 @contextmanager
@@ -144,8 +96,3 @@ def _parse(command: click.Command, words: list[str]) -> None:
         _, below, left = command.resolve_command(context, rest)
         assert below is not None
         _parse(below, left)
-
-
-def test_an_example_that_is_no_command_would_be_found() -> None:
-    with pytest.raises(click.UsageError):
-        _parse(cli, ["topics", "check", "--principal", "x"])

@@ -70,20 +70,6 @@ def test_a_reader_gets_back_what_was_logged(form: str, text: str, name: str) -> 
 
 
 @_FORMS
-@given(text=st.text(st.characters(min_codepoint=0x80), max_size=20))
-def test_where_stderr_takes_ascii_alone_the_line_is_ascii(form: str, text: str) -> None:
-    line = LineFormatter(form, "weibo", any_text=False).format(_record("%s", text))
-    assert line.isascii()
-    assert _READERS[form](line)["msg"] == without_secrets(text)
-
-
-@_FORMS
-def test_what_is_no_text_on_a_terminal_is_escaped_and_what_is_stays(form: str) -> None:
-    line = LineFormatter(form, "weibo").format(_record('中文 é "q" = \\ \n\x1b[2J\x7f\x85\u202e\u2028\ud800'))
-    assert r"中文 é \"q\" = \\ \n\u001b[2J\u007f\u0085\u202e\u2028\ud800" in line
-
-
-@_FORMS
 def test_a_time_is_rfc_3339_in_utc_to_the_millisecond(form: str) -> None:
     record = _record("x")
     record.created = 1_700_000_000.0005
@@ -138,16 +124,6 @@ def test_a_traceback_is_a_value_on_the_same_line(form: str) -> None:
 
 
 @_FORMS
-@pytest.mark.parametrize(("message", "values"), [("%d", ("no number",)), ("%s %s", (1,)), ("none", (1, 2))])
-def test_a_record_whose_values_do_not_fit_is_a_line_too(
-    form: str, message: str, values: tuple[object, ...]
-) -> None:
-    held = _READERS[form](LineFormatter(form, "weibo").format(_record(message, *values)))
-    assert held["msg"].startswith(message)
-    assert "do not fit" in held["msg"]
-
-
-@_FORMS
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
 def test_every_encoding_of_stderr_gives_lines_that_can_be_read(
     form: str, encoding: str, monkeypatch: pytest.MonkeyPatch
@@ -183,24 +159,6 @@ def test_debug_is_of_our_own_loggers_alone(monkeypatch: pytest.MonkeyPatch, own_
         ("twinsieve", "ours"),
         ("twinsieve.pipeline.kafka", "ours too"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("level", "heard"),
-    [("info", ["info", "warning", "error"]), ("warning", ["warning", "error"]), ("error", ["error"])],
-)
-def test_a_level_holds_for_all_loggers_from_warning_on(
-    monkeypatch: pytest.MonkeyPatch, level: str, heard: list[str]
-) -> None:
-    stderr = _stream(monkeypatch)
-    log_to_stderr(_settings(level=level), "weibo")
-    for number in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
-        logging.getLogger("twinsieve").log(number, "x")
-        logging.getLogger("botocore").log(number, "x")
-    said = [(line["logger"], line["level"]) for line in _said(stderr)]
-    others = [one for one in heard if one != "info"]
-    assert [one for name, one in said if name == "twinsieve"] == heard
-    assert [one for name, one in said if name == "botocore"] == others
 
 
 @pytest.mark.parametrize(
@@ -267,12 +225,3 @@ def test_nothing_stands_beside_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said[0]["msg"] == "thread beside: RuntimeError: in a thread"
     assert said[1]["msg"].endswith("RuntimeError: in a destructor")
     assert "old call" in said[2]["msg"]
-
-
-def test_a_stderr_that_takes_only_text_gets_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    stderr = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stderr)
-    log_to_stderr(_settings(), "weibo")
-    logging.getLogger("twinsieve").warning("Grüße, 武汉")
-    flush_log()
-    assert [read_line(line)["msg"] for line in stderr.getvalue().splitlines()] == ["Grüße, 武汉"]

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.calling import SMALL, Piped, Start, program
+from tests.calling import SMALL, Piped, program
 from tests.row_files import write_rows
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.commands.terminal import diff
 from twinsieve.pipeline.tools.generate.stream import generate
 
 BIDI_CONTROL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -49,25 +48,6 @@ def test_a_terminal_gets_a_bar_with_rate_and_drop_share(tmp_path: Path, root: Pa
     assert [part for part in ("rows", "/s", "% dropped", "2,000") if part not in seen] == []
 
 
-@pytest.mark.parametrize("quiet", [False, True])
-def test_who_types_the_posts_is_told_so_once(started: Start, quiet: bool) -> None:
-    typed, keyboard = pty.openpty()
-    with started("dedup", *(["-q"] if quiet else []), *SMALL, stdin=keyboard) as running:
-        os.close(keyboard)
-        os.write(typed, b'{"text": "typed by hand"}\n\x04')
-        out, err = running.communicate(timeout=120)
-    os.close(typed)
-    assert (running.returncode, out) == (0, b'{"text": "typed by hand"}\n')
-    told = b"reading JSON lines from this terminal; end them with Ctrl-D, or name a file\n"
-    assert err.count(told) == (not quiet)
-
-
-def test_quiet_is_quiet_on_a_terminal_too(tmp_path: Path, root: Path) -> None:
-    source = write_rows(tmp_path / "in.jsonl", generate(20, seed=5))
-    code, seen = _seen_on_a_terminal(root, "dedup", source, "-q", "-o", tmp_path / "out", *SMALL)
-    assert (code, seen) == (0, "")
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_a_report_is_shown_in_any_encoding(piped: Piped, encoding: str) -> None:
     environ = os.environ | {"PYTHONIOENCODING": encoding}
@@ -100,17 +80,3 @@ def test_what_is_printed_moves_no_cursor(text: str) -> None:
         ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000 for char in shown
     )
     assert not set(shown) & set(BIDI_CONTROL + "\u2028\u2029")
-
-
-def test_marks_of_direction_are_escaped() -> None:
-    assert printable(BIDI_CONTROL) == "".join(f"\\u{ord(char):04x}" for char in BIDI_CONTROL)
-
-
-@given(st.text("甲乙丙 abc", max_size=30), st.text("甲乙丙 abc", max_size=30))
-def test_a_diff_shows_both_texts_and_colours_what_differs(left: str, right: str) -> None:
-    before, after = diff(left, right)
-    assert (before.plain, after.plain) == (left, right)
-    for text in (before, after):
-        assert all(str(span.style) in ("bold red", "bold green") for span in text.spans if span.style)
-    if left == right:
-        assert not [span for span in [*before.spans, *after.spans] if span.style]

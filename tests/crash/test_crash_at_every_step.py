@@ -166,7 +166,7 @@ def test_a_process_whose_slot_is_taken_loses_nothing(step: str, tmp_path: Path) 
         assert not stopped.running, "the older process of a slot goes on"
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.needs("minutes")) for n in (1, 2))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.minutes) for n in (1, 2))])
 @pytest.mark.parametrize("first", STEPS)
 def test_two_crashes_lose_nothing(first: str, part: int, tmp_path: Path) -> None:
     """Every pair of steps: one process crashes at the first, the other, alone then, at the second.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -16,7 +15,6 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
-from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.config import WorkerStep
 
 
@@ -46,13 +44,6 @@ def test_every_metric_is_explained_and_no_other(root: Path) -> None:
     assert [cell for cell in cells if cell.startswith("twinsieve_")] == _metrics()
 
 
-@pytest.mark.parametrize("name", ["OPERATIONS.md", "GUARANTEES.md"])
-def test_a_metric_that_a_page_names_exists(root: Path, name: str) -> None:
-    named = set(re.findall(r"`(twinsieve_[a-z_]+)", _page(root, name)))
-    assert named
-    assert named <= set(_metrics())
-
-
 def test_the_alerts_ask_for_metrics_that_there_are_by_labels_that_they_have(root: Path) -> None:
     metrics = Metrics(SystemClock())
     metrics.set_info("weibo", "both")
@@ -76,29 +67,6 @@ def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> 
     assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == list(DeadLetterReason)
 
 
-def test_reasons_are_spelled_in_one_way_and_in_one_place(root: Path) -> None:
-    """In snake case; elsewhere they are members of `DeadLetterReason`."""
-    assert [
-        reason for reason in DeadLetterReason if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", reason)
-    ] == []
-    spelled = {f'"{reason}"' for reason in DeadLetterReason if "_" in reason}
-    spelled |= {text.replace("_", "-") for text in spelled}
-    places = {
-        path.name
-        for folder in ("pipeline", "stages")
-        for path in (root / folder).rglob("*.py")
-        if any(text in path.read_text("utf-8") for text in spelled)
-    }
-    assert places == {"dead_letter_reasons.py"}
-
-
-def test_no_table_says_two_things_of_one_subject(root: Path) -> None:
-    """As two versions of a row do that a merge left behind."""
-    for table in re.findall(r"(?:^\|.*\n)+", _page(root, "OPERATIONS.md"), re.MULTILINE):
-        subjects = [row.split("|")[1].strip() for row in table.splitlines()]
-        assert len(subjects) == len(set(subjects)), subjects
-
-
 def test_the_crash_table_has_every_step_in_order(root: Path) -> None:
     cells = _first_cells(_section(root, "GUARANTEES.md", "A crash at every step"))
     assert cells == [*WorkerStep, *IndexStep]
@@ -116,19 +84,3 @@ def test_the_commands_of_the_page_take_these_options(root: Path) -> None:
         result = CliRunner().invoke(cli, [word.replace("FILE", "/no/such/file.yaml") for word in words])
         shown = f"{result.exception} {result.output}"
         assert "/no/such/file.yaml" in shown, f"{words}: {shown}"
-
-
-@pytest.mark.parametrize("name", ["OPERATIONS.md", "GUARANTEES.md"])
-def test_settings_that_the_pages_name_exist(root: Path, name: str) -> None:
-    sections = {
-        key for key, field in Settings.model_fields.items() if hasattr(field.annotation, "model_fields")
-    }
-    named = re.findall(r"`([a-z]+)\.([a-z_]+)[`:]", _page(root, name))
-    checked = 0
-    for section, key in named:
-        if section not in sections:
-            continue
-        fields = Settings.model_fields[section].annotation.model_fields  # type: ignore[union-attr]
-        assert key in {field.alias or its for its, field in fields.items()}, f"{section}.{key}"
-        checked += 1
-    assert checked > 3

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import BinaryIO
 
 import pytest
@@ -109,7 +110,7 @@ def _pieces(stream: BinaryIO, piece: bytes, count: int) -> None:
 
 
 def test_a_snapshot_is_never_in_memory_as_a_whole(store: SnapshotStore) -> None:
-    piece, count = os.urandom(1 << 20), 48
+    piece, count = Random(1).randbytes(1 << 20), 48
     tracemalloc.start()
     try:
         store.write(replace(snapshot(1), sieve=lambda stream: _pieces(stream, piece, count)))

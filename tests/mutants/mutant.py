@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-MODEL = ("tests/model", "tests/crash")
 EDGES = ("tests/model/test_model_edges.py",)
 CRASH = ("tests/crash/test_crash_at_every_step.py",)
-RANDOM = ("tests/model/test_model_random.py",)
-NASTY = ("tests/nasty",)
 RETENTION = ("tests/retention/test_log_and_decisions.py",)
 
 
@@ -23,15 +20,13 @@ class Mutant:
 
     name: what is done wrong; path: from the root; old: must stand in the file exactly once
     tests: pytest arguments; one of these tests must fail
-    equivalent: why no test can see the difference; such a mutant may live
     """
 
     name: str
     path: str
     old: str
     new: str
-    tests: tuple[str, ...] = MODEL
-    equivalent: str = ""
+    tests: tuple[str, ...]
 
     def applied(self, root: Path) -> str:
         """The file's text with the defect.

@@ -34,6 +34,6 @@ def test_the_unpacked_files_are_read_and_not_the_checkout(unpacked: Path, tmp_pa
     assert Path(said.strip()).is_relative_to(unpacked)
 
 
-@pytest.mark.needs("minutes")
+@pytest.mark.minutes
 def test_its_tests_are_collected_without_an_error(unpacked: Path, tmp_path: Path) -> None:
     _run(unpacked, tmp_path / "home", "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider")

@@ -7,6 +7,7 @@ import os
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from threading import Event
 
 import numpy as np
@@ -316,7 +317,7 @@ def test_a_segment_does_not_stay_in_the_page_cache_while_it_is_written(
     let_go: list[int] = []
     monkeypatch.setattr(segment_files, "_CACHED", 1000)
     monkeypatch.setattr(os, "posix_fadvise", lambda file, *_: let_go.append(os.fstat(file).st_size))
-    content = os.urandom(10_000)
+    content = Random(1).randbytes(10_000)
     with (tmp_path / "file").open("w+b") as file:
         uncached = Uncached(file)
         for low in range(0, len(content), 300):

@@ -60,26 +60,3 @@ def test_a_missing_settings_file_with_an_examples_name_leads_to_the_example(
     ran = run("dedup", "posts.jsonl", "-c", given)
     advice = "to get the example: twinsieve config show kafka > kafka.yaml"
     assert (ran.code, ran.err) == (2, f"{given}:1:1: cannot be read (No such file or directory); {advice}\n")
-
-
-def test_another_missing_settings_file_leads_to_no_example(run: Run, tmp_path: Path) -> None:
-    missing, folder = tmp_path / "mine.yaml", tmp_path / "kafka.yaml"
-    folder.mkdir()
-    for given in (missing, folder):
-        assert run("lint", given).out.endswith("; name a readable file\n")
-
-
-@pytest.mark.parametrize("given", ["tell", "restart", "send", "set", "delete", "re", "x"])
-def test_a_command_that_acts_on_kafka_is_no_guess(run: Run, given: str) -> None:
-    ran = run(given)
-    assert ran.code == 2
-    assert ran.err.startswith(f"twinsieve: no command {given!r}; there are dedup, ")
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [("rest", "reset"), ("resett", "reset"), ("seeed", "seed"), ("eval", "evaluate"), ("train", "train-idf"),
-     ("topic", "topics"), ("conf", "config"), ("dedpu", "dedup")],
-)  # fmt: skip
-def test_a_slip_is_met_with_the_command_meant(run: Run, given: str, meant: str) -> None:
-    assert run(given).err == f"twinsieve: no command {given!r}; did you mean {meant!r}?\n"
