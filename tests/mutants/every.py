@@ -1314,17 +1314,24 @@ PIECES_OF_BYTES = (
     ),
     Mutant(
         "kernels: whoever asks for checks gets kernels without",
-        "stages/compiled.py",
-        '    checks = f" {_CHECKS}" if _is_on(_CHECKS) else ""',
-        '    checks = ""',
-        ("tests/stages/test_compiled.py",),
+        "stages/kernel/folder.py",
+        '_SETTINGS = ("BOUNDSCHECK", "OPT")',
+        '_SETTINGS = ("OPT",)',
+        ("tests/stages/kernel/test_kept.py",),
+    ),
+    Mutant(
+        "kernels: a change in another file leaves the old machine code",
+        "stages/kernel/folder.py",
+        "named.update(source.removeprefix(str(_SOURCES)).encode() + Path(source).read_bytes())",
+        "named.update(source.removeprefix(str(_SOURCES)).encode())",
+        ("tests/stages/kernel/test_kept.py",),
     ),
     Mutant(
         "kernels: an index of whatever an embedding program compiles is taken as it is",
-        "stages/numba_private.py",
+        "stages/kernel/compact.py",
         "described is None or not described.modname.startswith(_KERNELS)",
         "described is None",
-        ("tests/stages/test_numba_private.py",),
+        ("tests/stages/kernel/test_compact.py",),
     ),
 )
 
