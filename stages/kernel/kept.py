@@ -11,10 +11,12 @@ import fcntl
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba.core import caching
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python
 
 from twinsieve.stages.kernel import folder
 
@@ -23,7 +25,17 @@ _log = logging.getLogger("twinsieve")
 # Only parts of Numba have type annotations.
 _Files: Any = caching.CompileResultCacheImpl
 _Cache: Any = caching.FunctionCache
-_runtime: Any = rtsys
+_runtime: Any = _nrt_python
+
+
+@cache
+def _name_functions_of_the_runtime() -> None:
+    """Tell LLVM the addresses of Numba's memory functions, which loaded machine code calls by name.
+
+    Before it loads a kernel, Numba would import and compile all that it needs for compiling: .3 s and 56 MB.
+    """
+    for name, address in _runtime.c_helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _Place:
@@ -58,8 +70,7 @@ class KeptKernel(_Cache):  # type: ignore[misc]
         """The compile result for these argument types, or None. A damaged file counts as absent."""
         if not folder.is_usable():
             return None
-        # Numba would also import all that it needs for compiling.
-        _runtime.initialize(target_context)
+        _name_functions_of_the_runtime()
         try:
             return self._load_overload(sig, target_context)
         except Exception as error:  # noqa: BLE001 (a damaged pickle raises anything)
