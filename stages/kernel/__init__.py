@@ -14,14 +14,17 @@ other version they are compiled as Numba does it, and give the same results.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from importlib import import_module
 from typing import Any, TypeVar, cast, overload
 
 import numpy as np
-from numba import __version__, config, njit
+from numba import __version__, njit
+from numba import config as _config
 
-from twinsieve.stages.kernel.kept import KeptKernel
+from twinsieve.stages.kernel import kept
+
+config: Any = _config  # it has no type annotations
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -46,14 +49,23 @@ _UNCOUNTED = {"_nrt": False}
 class Callee:
     """A kernel that only kernels call."""
 
-    def __init__(self, dispatcher: Any) -> None:
-        update_wrapper(self, dispatcher.py_func)
-        self.dispatcher = dispatcher
-        self._numba_type_ = dispatcher._numba_type_
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher; made at the first access, because a start that compiles nothing needs none."""
+        return cast("Any", njit)(**self._options)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
         """What the kernel is to Numba in kernels that call it."""
+        return self.dispatcher._numba_type_
 
     def __call__(self, *_arguments: Any) -> Any:
-        raise TypeError(f"{self.__qualname__} has no entry for Python: only kernels call it")
+        raise TypeError(f"{self.py_func.__qualname__} has no entry for Python: only kernels call it")
 
 
 @overload
@@ -93,14 +105,14 @@ def kernel(
             return function
         if _ways is not None:
             options["pipeline_class"] = _ways.CalleeCompiler if callee else _ways.EntryCompiler
-        dispatcher = cast("Any", njit)(**options)(function)
         if callee:
-            return cast("_Function", Callee(dispatcher))
+            return cast("_Function", Callee(function, options))
+        dispatcher = cast("Any", njit)(**options)(function)
         if _ways is not None:
             _ways.lend_tuples(dispatcher)
         # The name of the folder holds for the sources of this package alone.
         if function.__module__.startswith("twinsieve."):
-            dispatcher._cache = KeptKernel(function)
+            dispatcher._cache = (_ways or kept).KeptKernel(function)
         return cast("_Function", dispatcher)
 
     return decorate if function is None else decorate(function)

@@ -1,7 +1,7 @@
 """Makes kernels compile in half the time, and run faster, with private parts of Numba.
 
 In force for the versions of Numba that `kernel/__init__.py` names, and off for any other: then kernels are
-compiled as Numba does it, and give the same results. It changes three things.
+compiled as Numba does it, and give the same results. It changes four things.
 
 *Lent tuples.* Numba takes a tuple by value, each array in it as seven words. A kernel with the tuples of a
 sieve would hand 770 words to the next one. Here the entry for Python writes the tuples to its stack, and
@@ -12,6 +12,8 @@ move these loads, also out of loops. A tuple that a kernel makes itself stays a 
 *Callees* have no machine code of their own: they stay LLVM code, which their callers include. Numba would
 optimise a callee by itself, and again with each caller.
 
+*LLVM code* of a kernel that is loaded from disk is parsed only if a newly compiled kernel calls that one.
+
 *Indices* are taken as they are. Numba looks at each signed one whether it is below 0 and counts from the end.
 No kernel has such an index, and with NUMBA_BOUNDSCHECK it is an IndexError (`make checked`).
 """
@@ -21,30 +23,27 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, cast
 
+import llvmlite.binding as llvm
 import llvmlite.ir as ir
+from numba import extending as _extending
 from numba import types
 from numba.core import cgutils as _cgutils
 from numba.core import codegen, compiler
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import NativeValue, infer_getattr, lower_getattr_generic, models, register_model, unbox
+
+from twinsieve.stages.kernel import kept
 
 # Only parts of Numba have type annotations.
 cgutils: Any = _cgutils
+extending: Any = _extending
 _as_borrowed: Any = impl_ret_borrowed
-_native: Any = NativeValue
 _Pointer: Any = types.CPointer
-_Model: Any = models.PointerModel
 _Template: Any = AttributeTemplate
-_model_of: Any = register_model
-_attributes_of: Any = infer_getattr
-_attribute_code_of: Any = lower_getattr_generic
-_argument_code_of: Any = unbox
 _Library: Any = codegen.JITCodeLibrary
 _Compiler: Any = compiler.Compiler
 
 _KERNELS = "twinsieve.stages."
-"""How the names of modules with kernels begin."""
 
 
 class Lent(_Pointer):  # type: ignore[misc]
@@ -67,8 +66,8 @@ def lend_tuples(dispatcher: Any) -> None:
     dispatcher.typeof_pyval = lambda value: _lent(kind_of(value))
 
 
-@_model_of(Lent)
-class _LentModel(_Model):  # type: ignore[misc]
+@extending.register_model(Lent)
+class _LentModel(extending.models.PointerModel):  # type: ignore[misc]
     def from_argument(self, _builder: Any, value: Any) -> Any:
         """An argument of a kernel, of which LLVM learns that no store changes what it points to."""
         if isinstance(value, ir.Argument):
@@ -76,7 +75,7 @@ class _LentModel(_Model):  # type: ignore[misc]
         return value
 
 
-@_argument_code_of(Lent)
+@extending.unbox(Lent)
 def _written_to_the_stack(kind: Any, value: Any, entry: Any) -> Any:
     """The address of a copy of Python's tuple, on the stack of the entry. entry: Numba's context of it"""
     found = entry.unbox(kind.dtype, value)
@@ -91,10 +90,10 @@ def _written_to_the_stack(kind: Any, value: Any, entry: Any) -> Any:
         if entry.context.enable_nrt:
             entry.context.nrt.decref(entry.builder, kind.dtype, found.value)
 
-    return _native(address, is_error=found.is_error, cleanup=give_back)
+    return extending.NativeValue(address, is_error=found.is_error, cleanup=give_back)
 
 
-@_attributes_of
+@extending.infer_getattr
 class _Attributes(_Template):  # type: ignore[misc]
     key = Lent
 
@@ -104,7 +103,7 @@ class _Attributes(_Template):  # type: ignore[misc]
         return _lent(kind.dtype[fields.index(name)]) if name in fields else None
 
 
-@_attribute_code_of(Lent)
+@extending.lower_getattr_generic(Lent)
 def _attribute(context: Any, builder: Any, kind: Any, address: Any, name: str) -> Any:
     place = kind.dtype.fields.index(name)
     found = kind.dtype[place]
@@ -137,10 +136,8 @@ class CalleeCompiler(EntryCompiler):
 
 
 class _NoAddresses:
-    """Placeholder for Numba's code generator; it ignores addresses that Numba writes into machine code."""
-
     def set_env(self, _name: str, _environment: Any) -> None:
-        return
+        """Ignore an address that Numba writes into machine code, which a callee does not have."""
 
 
 class _CalleeLibrary(_Library):  # type: ignore[misc]
@@ -149,23 +146,47 @@ class _CalleeLibrary(_Library):  # type: ignore[misc]
     codegen = _NoAddresses()
 
     def _optimize_final_module(self) -> None:
-        """Do nothing: the entries that include this code are optimised together with it."""
+        """Nothing: the entries that include this code are optimised together with it."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
 
     def get_pointer_to_function(self, _name: str) -> int:
-        """0, because there is no machine code."""
-        self._ensure_finalized()
         return 0
+
+
+class _LoadedLibrary(_Library):  # type: ignore[misc]
+    _shared_module: Any
+
+    def _get_module_for_linking(self) -> Any:
+        if isinstance(self._shared_module, bytes):
+            self._shared_module = llvm.parse_bitcode(self._shared_module)
+        return self._shared_module
+
+
+class _KernelFiles(kept.KernelFiles):
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """The compile result of a kernel. payload: what Numba made of it for its cache"""
+        (name, kind, (machine_code, llvm_code)), function, *others = payload
+        # Numba takes from the LLVM code which functions there are.
+        names = (function.llvm_func_name, function.llvm_cpython_wrapper_name)
+        stubs = "\n".join(f'define void @"{each}"() {{ ret void }}' for each in names)
+        code = (machine_code, llvm.parse_assembly(stubs).as_bitcode())
+        result = super().rebuild(target_context, ((name, kind, code), function, *others))
+        result.library.__class__ = _LoadedLibrary
+        result.library._shared_module = llvm_code
+        return result
+
+
+class KeptKernel(kept.KeptKernel):
+    _impl_class = _KernelFiles
 
 
 @cache
 def _take_indices_as_they_are() -> None:
-    """Replace Numba's look at each index; for whatever is no kernel of this package it stays as it is."""
-    # Imported here, because who only loads kernels does not need it.
-    from numba.np import arrayobj
+    """Replace Numba's look at each index, for kernels of this package alone."""
+    from numba.np import arrayobj  # takes long, and a process that only loads kernels does not need it
 
     arrays: Any = arrayobj
     of_numba = arrays.fix_integer_index

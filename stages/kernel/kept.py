@@ -16,7 +16,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core import caching
-from numba.core.runtime import _nrt_python
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 from twinsieve.stages.kernel import folder
 
@@ -53,7 +53,9 @@ class _Place:
         """Nothing: the folder was made when the kernel was looked for."""
 
 
-class _KernelFiles(_Files):  # type: ignore[misc]
+class KernelFiles(_Files):  # type: ignore[misc]
+    """Where the files of one kernel lie, and how a compile result becomes one."""
+
     def __init__(self, function: Callable[..., Any]) -> None:
         # Not by Numba's constructor, which lets NUMBA_CACHE_LOCATOR_CLASSES name a folder.
         self._lineno = function.__code__.co_firstlineno
@@ -64,7 +66,7 @@ class _KernelFiles(_Files):  # type: ignore[misc]
 class KeptKernel(_Cache):  # type: ignore[misc]
     """The files of one kernel; none where the folder cannot be used."""
 
-    _impl_class = _KernelFiles
+    _impl_class: Any = KernelFiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compile result for these argument types, or None. A damaged file counts as absent."""

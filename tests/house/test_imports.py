@@ -59,9 +59,7 @@ _KEPT_FROM: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] = 
     "what compiles and keeps kernels knows no other module": (
         ("stages/kernel",),
         frozenset({"twinsieve"}),
-        frozenset(
-            {"stages/kernel/: twinsieve.stages.kernel", "stages/kernel/: twinsieve.stages.kernel.kept"}
-        ),
+        frozenset({"stages/kernel/: twinsieve.stages.kernel"}),
     ),
     # Data of a package is fixed by its version: reading it is no look at the world.
     "data of packages is read in named places": (

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import int64, njit
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import compact, kernel
 
 
 class Pair(NamedTuple):
@@ -158,20 +159,15 @@ def test_a_callee_serves_kernels_and_not_python() -> None:
         _called(np.zeros(3, np.int64))
 
 
-@kernel(callee=True)
 def _prints(numbers: NDArray[np.int64]) -> int:
     print(numbers)
     return len(numbers)
 
 
-@kernel
-def _calls_it(numbers: NDArray[np.int64]) -> int:
-    return _prints(numbers)
-
-
 def test_a_callee_that_needs_objects_of_python_is_not_compiled() -> None:
+    callee = cast("Any", njit)(no_cpython_wrapper=True, pipeline_class=compact.CalleeCompiler)(_prints)
     with pytest.raises(TypeError, match="_prints needs objects of Python: make it an entry, not a callee"):
-        _calls_it(np.zeros(3, np.int64))
+        callee.compile((int64[:],))
 
 
 _LAST = """
