@@ -19,12 +19,11 @@ def command(quiet: bool) -> int:
 
     They are stored in $NUMBA_CACHE_DIR, else in $XDG_CACHE_HOME/twinsieve or ~/.cache/twinsieve.
     """
-    import numba
-
     from twinsieve.pipeline.service.warm_up import ABOUT, warm_up
+    from twinsieve.stages import kernel
     from twinsieve.stages.kernel import folder
 
-    if numba.config.DISABLE_JIT:
+    if kernel.config.DISABLE_JIT:
         raise UsageError("NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it")
     if not folder.is_usable():
         return 1

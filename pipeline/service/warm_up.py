@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-import numba
+from numba import __version__
 
 from twinsieve.stages import kernel
 from twinsieve.stages.kernel import folder
@@ -32,11 +32,11 @@ def warm_up(
     report: not called if no kernel is missing
     stopped: asked before each part; once it returns True, no more are compiled
     """
-    if numba.config.DISABLE_JIT:
+    if kernel.config.DISABLE_JIT:
         return False
     if kernel.version > kernel.TESTED[1]:
         tested = ".".join(map(str, kernel.TESTED[1]))
-        _log.info("twinsieve: Numba %s is newer than the tested %s", numba.__version__, tested)
+        _log.info("twinsieve: Numba %s is newer than the tested %s", __version__, tested)
     if folder.is_complete():
         return True
     # Only now, because most starts compile nothing.

@@ -118,7 +118,6 @@ class EntryCompiler(_Compiler):  # type: ignore[misc]
     """Numba's compiler, but an index is taken as it is."""
 
     def compile_extra(self, func: Any) -> Any:
-        """Numba's compile result of a function."""
         _take_indices_as_they_are()
         return super().compile_extra(func)
 
