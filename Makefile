@@ -13,7 +13,7 @@ HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test test-all nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist wheel trywheel lock screenshots clean
+.PHONY: bench map demo test test-all nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -67,10 +67,10 @@ map: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.house.map
 
 # Kernels whose indices are checked: one below 0 or too large is an IndexError. Takes a minute to compile them, and three for the tests.
-# Left out: what two files say of compiled files and of their number.
+# Left out: what the tests say of compiled files and of their number.
 checked: $(VENV)/.installed-dev
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/twinsieve warm-up || true
-	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest --ignore tests/stages/test_compiled.py --ignore tests/stages/test_kernels.py tests/stages tests/property tests/golden tests/model tests/accuracy $(PYTEST_ARGS)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/pytest --ignore tests/stages/kernel tests/stages tests/property tests/golden tests/model tests/accuracy $(PYTEST_ARGS)
 
 # Random hostile runs of a whole deployment on the memory broker, judged from its raw topics; a second or two each.
 RUNS ?= 500
@@ -154,15 +154,6 @@ screenshots: $(VENV)/.installed-dev
 # PYTHONS="python3.11 python3.12". Needs a network for packages.
 dist: $(VENV)/.installed
 	@$(BIN)/python -m scripts.dist $(PYTHONS)
-
-# A wheel for this Python and kind of machine that carries compiled kernels: nothing is compiled where it is installed.
-wheel: $(VENV)/.installed
-	@$(BIN)/python scripts/wheel.py dist
-
-# Installs that wheel and the pure one into fresh environments; prints the seconds of the first start.
-trywheel: wheel
-	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
-	@scripts/try-wheel $(BIN)/python "$$(ls -t dist/*-linux_*.whl | head -1)" "$$(ls -t dist/*-none-any.whl | head -1)"
 
 # Every patch version of Python 3.11 to 3.14 that is found gives the same schemes, verdicts and states; or name two: PYTHONS="python3.12 …".
 interpreters: $(VENV)/.installed

@@ -1,6 +1,6 @@
 """Runs everything that calls a kernel: `python -m tests.every_kernel` says what was compiled, and how often.
 
-Prints one JSON object: of each kernel, `module.name`, how many specialisations this process had to compile.
+Prints one JSON object: of each kernel that is kept on disk, `module.name`, how many specialisations this process had to compile.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import gc
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from tests.stages.exact.filters import add, contains
 from twinsieve.pipeline.messages.documents import Scanned
@@ -33,7 +34,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
-from twinsieve.stages.kernel import Kernel
+from twinsieve.stages.kernel.kept import KeptKernel
 from twinsieve.stages.pairs.all_pairs import Search, all_pairs
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.rows.times import read_times
@@ -148,16 +149,11 @@ def _batch(bodies: Bodies, prints: Fingerprints) -> Batch:
     return Batch(np.arange(n, dtype=np.int64), times, times, zeros, zeros, bodies, prints)
 
 
-def _kernels() -> Iterator[tuple[str, Any]]:
-    for each in gc.get_objects():
-        if isinstance(each, Kernel):
-            function = each.py_func
-            yield f"{function.__module__.removeprefix('twinsieve.')}.{function.__qualname__}", each
-
-
 def _compiled() -> Iterator[tuple[str, int]]:
-    for name, one in _kernels():
-        yield name, sum(one.stats.cache_misses.values())
+    for each in gc.get_objects():
+        if isinstance(each, Dispatcher) and isinstance(each._cache, KeptKernel):
+            function = each.py_func
+            yield f"{function.__module__}.{function.__qualname__}", sum(each.stats.cache_misses.values())
 
 
 if __name__ == "__main__":

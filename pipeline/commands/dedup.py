@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, get_args
 
@@ -124,7 +124,7 @@ def command(
     such as s3://bucket/posts.jsonl.gz are read with fsspec.
     """
     started = time.perf_counter()
-    from twinsieve.pipeline.commands.warm_up import compiling, loading
+    from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup.run import Dedup, Job
     from twinsieve.pipeline.files.format import (
         refuse_empty_names,
@@ -160,9 +160,9 @@ def command(
     for name, count in Counter(names).items():
         if count > 1:
             say_error(f"{shown(name)}: is named {count:,} times; its rows are read as often")
-    with compiling(quiet) as under_way, _stopped_by_signals() as signals, ExitStack() as stack:
-        with loading(quiet) if under_way is None else nullcontext():
-            dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000), under_way))
+    with _stopped_by_signals() as signals, ExitStack() as stack:
+        with loading(quiet):
+            dedup = stack.enter_context(Dedup(job, settings, int(time.time() * 1000)))
             dedup.warm_up()
         signals.interrupted = dedup.interrupted
         dedup.summary.seconds["start"] = time.perf_counter() - started

@@ -11,11 +11,10 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from time import perf_counter, thread_time
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from twinsieve.pipeline.basics.processors import cores
 from twinsieve.pipeline.dedup.ahead import Ahead
@@ -32,8 +31,6 @@ _BLOCK_BYTES = 1 << 20
 _BLOCKS = 64
 _BYTES_A_ROW = 1 << 9
 """Most rows have fewer bytes."""
-_INTERPRETED_BYTES = 1 << 13
-"""Rows of a chunk that interpreted kernels judge: they take seconds, compiling takes a minute or two."""
 _PREPARING = ("read", "text", "fingerprints")
 """The steps whose times `Prepared` has."""
 
@@ -50,17 +47,6 @@ class Prepared(NamedTuple):
     seconds: tuple[float, float, float]
 
 
-class Compiling(Protocol):
-    """Kernels that other processes compile, while they are interpreted here (`service.warm_up.Compiling`)."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether everything is compiled."""
-
-    def wait(self) -> None:
-        """Wait for that; from then on kernels run as machine code."""
-
-
 class Inputs:
     """Reads inputs one after the other; only one is open at a time.
 
@@ -70,8 +56,6 @@ class Inputs:
     stopped: the stop request that ended reading before the end of the inputs; None if there was none
     saves: set by the run if it saves its state during the run, and may be stopped by request; else None
     ended: called after all rows of an input were processed
-    compiling: kernels that other processes compile, while the first rows are judged by interpreted ones; None
-        once kernels run as machine code
     """
 
     def __init__(
@@ -80,7 +64,6 @@ class Inputs:
         reader: InputReader,
         scheme: Scheme,
         seconds: dict[str, float],
-        compiling: Compiling | None = None,
     ) -> None:
         self._names = names
         self._reader = reader
@@ -90,7 +73,6 @@ class Inputs:
         self.stopped: StoppedError | None = None
         self.saves: Saves | None = None
         self.ended: Callable[[], None] = lambda: None
-        self.compiling = compiling
 
     def chunks(
         self, sizes: list[int | None], warn: Callable[[str], None]
@@ -113,7 +95,7 @@ class Inputs:
                     if source is None:
                         return
                     rows = self._read(source)
-                    items = Ahead(rows, self._decode, self._prepare, both, partial(self._is_ready, source))
+                    items = Ahead(rows, self._decode, self._prepare, both, source.is_ready)
                     following: Prepared | None = None
                     while (item := following or self._next(items)) is not None:
                         following, unseen = None, item.chunk.columns.unseen
@@ -146,24 +128,7 @@ class Inputs:
                 self._seconds["read"] += perf_counter() - started - waited_s
             if chunk is None:
                 return
-            self._wait_for_kernels(chunk)
             yield chunk
-
-    def _is_ready(self, source: InputSource) -> bool:
-        """Whether the next chunk can be read without a wait. While kernels are interpreted it may have to
-        wait for compiled ones, so each chunk comes out before the next one is read."""
-        return self.compiling is None and source.is_ready()
-
-    def _wait_for_kernels(self, chunk: RowChunk) -> None:
-        """Wait for compiled kernels, unless this chunk is small: then its rows come out sooner without."""
-        if self.compiling is None:
-            return
-        small = chunk.batch is None and sum(map(len, filter(None, chunk.rows.rows))) <= _INTERPRETED_BYTES
-        if self.compiling.is_done or not small:
-            began = perf_counter()
-            self.compiling.wait()
-            self.compiling = None
-            self._seconds["start"] += perf_counter() - began
 
     def _decode(self, rows: RowChunk) -> tuple[RowChunk, float]:
         """Rows with their messages, and the processor time that decoding took."""

@@ -25,7 +25,6 @@ import numpy as np
 
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.inputs import (
-    Compiling,
     Inputs,
     Prepared,
     content_digest,
@@ -119,7 +118,6 @@ class _Outputs(NamedTuple):
 class Dedup:
     """One run over files. It is a context manager that holds the lock of the state.
 
-    compiling: kernels that other processes compile meanwhile, or None
     arrival_ms: time of this run, ms since 1970; later times of messages are limited to this time plus
         `time.max_ahead`
     repeated: names of inputs that an earlier run on the state has read
@@ -128,9 +126,7 @@ class Dedup:
         the state; StateError
     """
 
-    def __init__(
-        self, job: Job, settings: Settings, arrival_ms: int, compiling: Compiling | None = None
-    ) -> None:
+    def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
         wanted = job.wanted
         if wanted.mark:
             refuse_unmarked(job.dialect.format)
@@ -181,7 +177,7 @@ class Dedup:
                 inputs=[shown(name) for name in job.inputs],
                 settings=deciding_settings(settings),
             )
-            self._inputs = Inputs(job.inputs, self._reader, self._scheme, self.summary.seconds, compiling)
+            self._inputs = Inputs(job.inputs, self._reader, self._scheme, self.summary.seconds)
             self._streams = False
             self._proposal = proposal_for(settings)
             self._text_field = TextField(is_expected=settings.input.expect_text)
@@ -237,10 +233,10 @@ class Dedup:
         """Compile or load the kernels, so that this time does not count for the first rows.
 
         For few rows only those that all runs need, and none if the rows are there: loading them takes less
-        time than a first judgement. While others compile them, it does nothing.
+        time than a first judgement.
         """
         few = self._least_rows <= FIRST_ROWS
-        if self._inputs.compiling is not None or (few and all(map(os.path.isfile, self._job.inputs))):
+        if few and all(map(os.path.isfile, self._job.inputs)):
             return
         config = self._sieve.config
         small = Window(min(config.near.window.messages, 64))

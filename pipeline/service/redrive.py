@@ -30,7 +30,7 @@ from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left, rea
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.redriven_broker import redriven_broker
-from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
+from twinsieve.pipeline.service.run import SystemClock, drive, log_compiling, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.warm_up import warm_up
@@ -137,7 +137,7 @@ def run_redrive(
         index = IndexLoop(builder, clock, metrics)
         planned = [(each, _builder(builder, each)) for each in passes]
         worker = RedriveLoop(planned, clock, metrics, broker.admin(), stop, index=index)
-        warm_up(partial(log_progress, command="redrive"), stopped=stop.is_set)
+        warm_up(partial(log_compiling, command="redrive"), stopped=stop.is_set)
         with Watchdog(stop, clock) as watchdog:
             watchdog.watch([worker, index])
             drive([worker], [index], stop)

@@ -32,7 +32,7 @@ from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import Command, check_topics, until_answered
 from twinsieve.pipeline.service.text_check import require_texts
-from twinsieve.pipeline.service.warm_up import CompileProgress, warm_up
+from twinsieve.pipeline.service.warm_up import ABOUT, warm_up
 from twinsieve.pipeline.service.watchdog import Watchdog
 from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.checks import shadow
@@ -204,7 +204,7 @@ def run_service(
         # Compile before joining a group: a member that compiled during a step would delay the messages of its
         # partitions.
         status.go(ProcessPhase.COMPILING)
-        warm_up(log_progress, stopped=stop.is_set)
+        warm_up(log_compiling, stopped=stop.is_set)
         if stop.is_set():
             return
         metrics.set_info(settings.app, role, scheme.scheme_id, own)
@@ -247,25 +247,9 @@ def process(settings: Settings, member: str | None) -> Iterator[tuple[str, Execu
         slot.release()
 
 
-def log_progress(progress: CompileProgress, command: Command = "run") -> None:
-    """Log the start of the compilation and each compiled part, so that the log shows why nothing is judged
-    yet."""
-    if progress.done == 0:
-        _log.info(
-            "%s: compiling kernels, once for each version and kind of CPU: %d parts in %d processes",
-            command,
-            progress.parts,
-            progress.processes,
-        )
-    else:
-        _log.info(
-            "%s: compiled the kernels of part %s in %.1f s; %d of %d parts are ready",
-            command,
-            progress.name,
-            progress.seconds,
-            progress.done,
-            progress.parts,
-        )
+def log_compiling(done: int, calls: int, command: Command = "run") -> None:
+    """Log how far the compilation is, so that the log shows why nothing is judged yet."""
+    _log.info("%s: %s: %d of %d parts are ready", command, ABOUT, done, calls)
 
 
 def drive(

@@ -26,7 +26,7 @@ from twinsieve.pipeline.service.build import Builder, judged_under, make_scheme
 from twinsieve.pipeline.service.ending_loop import EndingLoop, offsets_left, reading
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.run import SystemClock, drive, log_progress, process
+from twinsieve.pipeline.service.run import SystemClock, drive, log_compiling, process
 from twinsieve.pipeline.service.seed_order import ordered_broker
 from twinsieve.pipeline.service.start_checks import check_topics, until_answered
 from twinsieve.pipeline.service.text_check import require_texts
@@ -126,7 +126,7 @@ def run_seed(
         index = IndexLoop(builder, clock, metrics)
         watch = SeedWatch(broker.admin(), settings.app, ends)
         worker = SeedLoop(builder, clock, metrics, watch, stop, index=index)
-        warm_up(partial(log_progress, command="seed"), stopped=stop.is_set)
+        warm_up(partial(log_compiling, command="seed"), stopped=stop.is_set)
         with Watchdog(stop, clock) as watchdog:
             watchdog.watch([worker, index])
             drive([worker], [index], stop)

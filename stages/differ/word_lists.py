@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,9 +11,9 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
-from twinsieve.stages.compiled import KernelFiles
 from twinsieve.stages.differ.phrases import (
     AGENCY,
     BASES,
@@ -199,13 +198,7 @@ def _with_lists_of_user(words: str) -> Phrases:
 
 @cache
 def _built_in() -> Phrases:
-    # To make the tables takes half a second. They depend on the sources alone, so they lie with the kernels.
-    kept = KernelFiles(__name__)
-    tables = kept.load("Phrases")
-    if tables is None:
-        tables = tuple(phrases_from(_own_lists()))
-        kept.save("Phrases", pickle.dumps(tables, protocol=pickle.HIGHEST_PROTOCOL))
-    return Phrases(*tables)
+    return phrases_from(_own_lists())
 
 
 def _own_lists() -> list[Mapping[str, Any]]:
@@ -216,9 +209,6 @@ def _own_lists() -> list[Mapping[str, Any]]:
 
 def _read(words: str) -> Any:
     """What a text of YAML says. raises: UsageError"""
-    # Only now, because the tables of the own lists come from the cache.
-    import yaml
-
     try:
         return yaml.load(words, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:

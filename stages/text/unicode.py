@@ -6,7 +6,6 @@ so the same message could get different bodies. `scripts/unicode_tables.py` writ
 
 from __future__ import annotations
 
-import pickle
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -47,19 +46,6 @@ def database() -> dict[str, NDArray[Any]]:
     pairs: uint32[n, 3]: two code points and the one that NFC composes of them; sorted by the second, then
         by the first
     """
-    # NumPy takes longer to read the file than the tables take to be made of it, so the arrays lie with the
-    # kernels. Imported only now, because settings name UNICODE_VERSION, and `--help` needs no LLVM.
-    from twinsieve.stages.compiled import KernelFiles
-
-    kept = KernelFiles(__name__)
-    arrays: dict[str, NDArray[Any]] | None = kept.load("database")
-    if arrays is None:
-        arrays = _read()
-        kept.save("database", pickle.dumps(arrays, protocol=pickle.HIGHEST_PROTOCOL))
-    return arrays
-
-
-def _read() -> dict[str, NDArray[Any]]:
     data = files("twinsieve.stages.text").joinpath(DATA_FILE).read_bytes()
     with np.load(BytesIO(data), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ def test_scripts_are_executable_and_parse(docker: Path) -> None:
         path = docker / script
         assert os.access(path, os.X_OK)
         compile(path.read_text("utf-8"), str(path), "exec")
+    assert os.access(docker / "twinsieve", os.X_OK)
+    subprocess.run(["sh", "-n", docker / "twinsieve"], check=True)
 
 
 def test_user_paths_and_ports_are_the_same_everywhere(

@@ -54,19 +54,12 @@ _KEPT_FROM: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] = 
         _WORLD | {"twinsieve.pipeline"},
         # Compiled kernels need a folder; lists of words are text in YAML; threads that release the interpreter
         # are arithmetic.
-        frozenset({"stages/compiled.py", "stages/differ/word_lists.py: yaml", "stages/: concurrent.futures"}),
+        frozenset({"stages/kernel/", "stages/differ/word_lists.py: yaml", "stages/: concurrent.futures"}),
     ),
-    "one module keeps kernels on disk": (
-        ("stages",),
-        frozenset({"twinsieve.stages.compiled"}),
-        # Tables of words take half a second to make, and the Unicode database is read at each start; both lie
-        # with the kernels.
-        frozenset({"stages/kernel.py", "stages/differ/word_lists.py", "stages/text/unicode.py"}),
-    ),
-    "what keeps kernels knows nothing of ours but what Numba keeps private": (
-        ("stages/compiled.py",),
+    "what compiles and keeps kernels knows no other module": (
+        ("stages/kernel",),
         frozenset({"twinsieve"}),
-        frozenset({"stages/compiled.py: twinsieve.stages.machine_code"}),
+        frozenset({"stages/kernel/: twinsieve.stages.kernel"}),
     ),
     # Data of a package is fixed by its version: reading it is no look at the world.
     "data of packages is read in named places": (
@@ -169,7 +162,7 @@ def test_kernels_are_decorated_in_one_way(root: Path) -> None:
         if isinstance(node, ast.ImportFrom) and node.module == "numba"
         if {alias.name for alias in node.names} & {"jit", "njit"}
     }
-    assert users == {"stages/numba_private.py"}
+    assert users == {"stages/kernel/__init__.py"}
 
 
 def test_stages_open_print_and_ask_for_nothing(root: Path) -> None:
@@ -289,7 +282,6 @@ _OPEN_TO_ALL = re.compile(
     r"numba(\.extending)?(\.(?!core)[a-z]\w*)?|numba\.core\.cgutils|llvmlite(\.(binding|ir))?(\.[A-Za-z]\w*)?"
 )
 """What the manuals of Numba and llvmlite show; `cgutils` is there for intrinsics."""
-_MAY_TOUCH = ("numba_private.py", "machine_code.py", "lent_tuples.py")
 
 
 def _names_imported(path: Path) -> Iterator[str]:
@@ -301,11 +293,11 @@ def _names_imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_what_numba_keeps_private_is_touched_in_three_files(root: Path) -> None:
+def test_what_numba_keeps_private_is_touched_in_one_folder(root: Path) -> None:
     """Its classes, whose methods could be replaced, lie in modules that its manual does not show."""
     wrong = []
     for path in (path for package in ("stages", "pipeline", "twinsieve") for path in _modules(root, package)):
-        if path.parent == root / "stages" and path.name in _MAY_TOUCH:
+        if path.parent == root / "stages" / "kernel":
             continue
         names = [name for name in _names_imported(path) if _of(name, _COMPILERS)]
         wrong += [f"{path.relative_to(root)}: {name}" for name in names if not _OPEN_TO_ALL.fullmatch(name)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cache
 
-from twinsieve.pipeline.service.warm_up import COSTS, CompileProgress, warm_up
-from twinsieve.stages import compiled
+from twinsieve.pipeline.service.warm_up import COSTS, warm_up
 
 _log = logging.getLogger("twinsieve")
 
@@ -17,10 +16,4 @@ def compile_kernels() -> None:
 
     A warning of the logger `twinsieve` comes first. Without a handler, Python writes warnings to stderr.
     """
-    if compiled.compiles():
-        warm_up(_warn)
-
-
-def _warn(progress: CompileProgress) -> None:
-    if progress.done == 0:
-        _log.warning(COSTS)
+    warm_up(lambda done, _all: None if done else _log.warning(COSTS))

@@ -1,17 +1,21 @@
-"""Kernels read the tuples that Python hands to them where the entry wrote them, and leave them as they were."""
+"""What `compact.py` changes about Numba changes no result, and callees serve kernels alone."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import int64, njit
 from numpy.typing import NDArray
 
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel import compact, kernel
 
 
 class Pair(NamedTuple):
@@ -98,9 +102,9 @@ _NUMBERS = st.lists(st.integers(-(2**31), 2**31), min_size=1, max_size=5).map(
 )
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50)
 @given(data=st.data())
-def test_a_kernel_reads_what_python_reads(own_folder: Path, data: st.DataObject) -> None:
+def test_a_kernel_reads_what_python_reads(data: st.DataObject) -> None:
     rows = data.draw(st.integers(1, 4))
     table = np.arange(rows * 3, dtype=np.uint16).reshape(rows, 3)
     pair = Pair(data.draw(_NUMBERS), data.draw(_NUMBERS))
@@ -117,9 +121,80 @@ def test_a_kernel_reads_what_python_reads(own_folder: Path, data: st.DataObject)
     assert pair.first.tolist() == mine.first.tolist()
 
 
-def test_the_arrays_of_a_tuple_are_counted_as_before(own_folder: Path) -> None:
+def test_the_arrays_of_a_tuple_are_counted_as_before() -> None:
     pair = Pair(np.arange(3), np.arange(4))
     counts = [sys.getrefcount(each) for each in pair]
     made: Any = [_doubled(pair) for _ in range(1000)]
     assert [sys.getrefcount(each) for each in pair] == counts
     assert made[-1].tolist() == [0, 1, 2, 0, 1, 2, 3]
+
+
+@kernel(callee=True)
+def _called(numbers: NDArray[np.int64]) -> int:
+    return len(numbers)
+
+
+@kernel(callee=True, inlined=True)
+def _inlined(numbers: NDArray[np.int64]) -> int:
+    return _called(numbers)
+
+
+@kernel
+def _entry(numbers: NDArray[np.int64]) -> int:
+    return _inlined(numbers) + _called(numbers)
+
+
+def test_a_kernel_is_inlined_if_it_says_so_and_not_because_its_caller_does() -> None:
+    """Numba hands the option on to what it compiles meanwhile: then all rules were part of each of their callers."""
+    assert _entry(np.zeros(3, np.int64)) == 6
+    inlined = {}
+    for each in (_called, _inlined):
+        (made,) = cast("Any", each).dispatcher.overloads.values()
+        inlined[each.__name__] = "alwaysinline" in str(made.library._get_module_for_linking())
+    assert inlined == {"_called": False, "_inlined": True}
+
+
+def test_a_callee_serves_kernels_and_not_python() -> None:
+    with pytest.raises(TypeError, match="_called has no entry for Python: only kernels call it"):
+        _called(np.zeros(3, np.int64))
+
+
+def _prints(numbers: NDArray[np.int64]) -> int:
+    print(numbers)
+    return len(numbers)
+
+
+def test_a_callee_that_needs_objects_of_python_is_not_compiled() -> None:
+    callee = cast("Any", njit)(no_cpython_wrapper=True, pipeline_class=compact.CalleeCompiler)(_prints)
+    with pytest.raises(TypeError, match="_prints needs objects of Python: make it an entry, not a callee"):
+        callee.compile((int64[:],))
+
+
+_LAST = """
+import numpy as np
+from numba import njit
+from types import FunctionType
+from twinsieve.stages.kernel import kernel
+
+def last(numbers, index):
+    return numbers[index]
+
+def of_module(name):
+    return FunctionType(last.__code__, {"__name__": name}, "last")
+
+numbers = np.arange(3)
+for made in (kernel(of_module("twinsieve.stages.elsewhere")), njit(of_module("elsewhere"))):
+    for index in (2, -1, 3):
+        try:
+            print(int(made(numbers, index)), end=" ")
+        except IndexError:
+            print("IndexError", end=" ")
+"""
+
+
+def test_a_negative_index_is_none_in_a_kernel_and_counts_from_the_end_elsewhere(tmp_path: Path) -> None:
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", _LAST], env=os.environ | checked, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == ["2", "IndexError", "IndexError", "2", "2", "IndexError"]

@@ -12,20 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.stages import compiled
+from twinsieve.stages.kernel import folder
 
 
 @pytest.fixture(scope="module")
 def cache(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the warm-up compiled before the tests (`make tests`), and nothing that tests compiled."""
     subprocess.run([sys.executable, "-m", "twinsieve", "warm-up", "-q"], cwd=root, check=True)
-    kept = compiled.folders().write
-    assert kept is not None
+    kept = folder.path()
     cache = tmp_path_factory.mktemp("cache") / kept.name
     cache.mkdir(mode=0o700)
-    for mark in kept.glob("*.ready"):
-        for name in mark.read_text().split():
-            shutil.copy(kept / name, cache)
+    for name in (kept / "complete").read_text().split():
+        shutil.copy(kept / name, cache)
     return cache
 
 
@@ -46,14 +44,10 @@ def used(root: Path, cache: Path) -> dict[str, int]:
 
 
 def test_nothing_is_left_to_compile_after_the_warm_up(used: dict[str, int]) -> None:
-    assert len(used) > 90
+    assert len(used) > 50
     assert {name: count for name, count in used.items() if count} == {}
 
 
 def test_each_kernel_has_one_signature(cache: Path, used: dict[str, int]) -> None:
-    """Also where processes compiled at the same time, and after all of them were used."""
-    files = Counter(path.name.rpartition("-")[0] for path in cache.glob("*.kernel"))
-    # Tables of words and the Unicode database lie beside the kernels.
-    assert files.pop("twinsieve.stages.differ.word_lists") == 1
-    assert files.pop("twinsieve.stages.text.unicode") == 1
-    assert files == dict.fromkeys((f"twinsieve.{name}" for name in used), 1)
+    files = Counter(path.name.rsplit(".", 2)[0] for path in cache.glob("*.nbc"))
+    assert files == dict.fromkeys(used, 1)
