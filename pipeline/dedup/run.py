@@ -153,9 +153,9 @@ class Dedup:
         self._scratch = settings.state.scratch
         self._scheme = judging_scheme_of(settings)
         config = sieve_config(settings, self._scheme.scheme_id)
-        if not settings.near.shards:
+        if not settings.near.threads:
             # The other processors read, decode and make fingerprints meanwhile.
-            config = replace(config, near=replace(config.near, shards=max(1, config.near.shards // 2)))
+            config = replace(config, near=replace(config.near, threads=max(1, config.near.threads // 2)))
         if wanted.shows_apart:
             config = replace(config, near=replace(config.near, details=True))
         with ExitStack() as undo:

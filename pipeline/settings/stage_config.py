@@ -133,7 +133,7 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
             memory=settings.state.memory or 0,
             distances=tuple(sorted(near.distances.items())),
             distances_by_field=tuple(near.distances_by_field[name] for name in compared_fields(settings)),
-            shards=near.shards or os.cpu_count() or 1,
+            threads=near.threads or os.cpu_count() or 1,
             differences=Differences(LEVELS.index(near.differences), **dict(near.limits)),
             words=_words(near.words_file),
             details=settings.output.kept_apart_header,

@@ -39,7 +39,7 @@ def similarities_of(
     )
     window = Window(count)
     near = replace(
-        config.near, window=window, differences=config.near.differences._replace(level=OFF), shards=1
+        config.near, window=window, differences=config.near.differences._replace(level=OFF), threads=1
     )
     exact = replace(config.exact, window=window)
     judged = BatchSieve(replace(config, near=near, exact=exact, scoped=True)).judge(pairs)

@@ -116,7 +116,7 @@ class InForce:
         own = sieve_config(self.settings, prepared.scheme_id)
         if self.messages or not any(curve.is_own for curve in prepared.curves):
             return
-        config = replace(own, near=replace(own.near, shards=1))
+        config = replace(own, near=replace(own.near, threads=1))
         at_least = replace(config, near=replace(config.near, similarity=SIMILARITIES[0]))
         widest = replace(
             at_least,
@@ -143,7 +143,7 @@ class InForce:
 
     def _window(self, prepared: Prepared, name: str, keys: dict[str, str]) -> WindowDrops:
         config = sieve_config(self.with_keys(keys), prepared.scheme_id)
-        config = replace(config, near=replace(config.near, shards=1))
+        config = replace(config, near=replace(config.near, threads=1))
         kinds = judge(prepared.batches, config).verdicts.kinds
         exact, near = (int(np.count_nonzero(kinds == kind)) for kind in (Kind.EXACT, Kind.NEAR))
         return WindowDrops(name, keys, exact, near)

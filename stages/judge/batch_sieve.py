@@ -1,6 +1,6 @@
 """`BatchSieve.judge(batch) -> Verdicts`: for each row in log order the exact stage, then the near stage.
 
-Verdicts depend only on the configuration and the ordered input. The batch size, the number of shards, and a
+Verdicts depend only on the configuration and the ordered input. The batch size, the number of threads, and a
 save and load between batches do not change them.
 """
 

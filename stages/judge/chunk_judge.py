@@ -96,7 +96,7 @@ def chunk_rows(config: SieveConfig) -> int:
     """The most rows of a chunk under this configuration."""
     if config.near.method == "none":
         return EXACT_CHUNK_ROWS
-    return SHARED_CHUNK_ROWS if config.near.shards > 1 else CHUNK_ROWS
+    return SHARED_CHUNK_ROWS if config.near.threads > 1 else CHUNK_ROWS
 
 
 class ChunkJudge:
@@ -175,8 +175,8 @@ class ChunkJudge:
         self._make_room()
         self._apart = np.full(chunk_rows(config), -1, np.int64)
         phrases = phrases_of(near.words)
-        self._scratch = [new_scratch(phrases, probes) for _ in range(max(1, near.shards))]
-        self._threads = ThreadPoolExecutor(near.shards - 1) if near.shards > 1 else None
+        self._scratch = [new_scratch(phrases, probes) for _ in range(max(1, near.threads))]
+        self._threads = ThreadPoolExecutor(near.threads - 1) if near.threads > 1 else None
 
     def judge(
         self,

@@ -112,12 +112,12 @@ def test_short_and_long_ask_for_the_version(run: Run) -> None:
     assert run("-V").code == 0
 
 
-def test_threads_set_the_shards(run: Run) -> None:
+def test_the_flag_threads_sets_the_key(run: Run) -> None:
     shown = run("lint", "--show", "--threads", "3").out
-    (line,) = [line for line in shown.splitlines() if line.startswith("near.shards")]
+    (line,) = [line for line in shown.splitlines() if line.startswith("near.threads")]
     assert line.split()[1] == "3"
     refused = run("dedup", "in.jsonl", "--threads", "no")
-    assert (refused.code, refused.err.startswith("--threads: near.shards is 'no'")) == (2, True)
+    assert (refused.code, refused.err.startswith("--threads: near.threads is 'no'")) == (2, True)
 
 
 def test_explain_says_what_its_signs_mean(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Batch size, shards, a save and load, and a replay of decisions change nothing."""
+"""Batch size, threads, a save and load, and a replay of decisions change nothing."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
 
 @settings(max_examples=50)
 @given(ROWS, _configs(), st.sampled_from([2, 4]))
-def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, shards: int) -> None:
+def test_batch_size_and_threads_change_nothing(rows: Rows, config: SieveConfig, threads: int) -> None:
     batch = batch_of(rows * 3, scoped=config.scoped)
     expected = judged(config, batch, 1)
     assert judged(config, batch, 7) == expected
     assert judged(config, batch, 1000) == expected
-    sharded = replace(config, near=replace(config.near, shards=shards))
-    assert judged(sharded, batch, 1000) == expected
+    threaded = replace(config, near=replace(config.near, threads=threads))
+    assert judged(threaded, batch, 1000) == expected
     with patch.object(stage, "_WORTH_THREADS", 1):
-        assert judged(sharded, batch, 1000) == expected
+        assert judged(threaded, batch, 1000) == expected
 
 
 def _parts(rows: Rows, config: SieveConfig, cut: int) -> tuple[Batch, Batch]:
@@ -191,9 +191,9 @@ def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> Non
 @settings(max_examples=60)
 @given(ROWS, _configs(), st.integers(0, 60), st.sampled_from([1, 2]))
 def test_a_look_up_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
-    rows: Rows, config: SieveConfig, size: int, shards: int
+    rows: Rows, config: SieveConfig, size: int, threads: int
 ) -> None:
-    config = replace(config, near=replace(config.near, shards=shards))
+    config = replace(config, near=replace(config.near, threads=threads))
     batch = batch_of(rows, scoped=config.scoped)
     untimed = replace(batch, times_ms=np.full(len(batch), NO_TIME))
     sieve, twin = BatchSieve(config), BatchSieve(config)

@@ -91,11 +91,11 @@ def test_segments_judge_like_the_plain_loop(rows: Rows, config: SieveConfig, siz
 @settings(max_examples=75)
 @given(ROWS, _configs(), st.sampled_from([1, 7, 1000]), st.sampled_from([0, 1, 16]), st.sampled_from([1, 3]))
 def test_segments_judge_like_one_ring(
-    rows: Rows, config: SieveConfig, size: int, room: int, shards: int
+    rows: Rows, config: SieveConfig, size: int, room: int, threads: int
 ) -> None:
     """With what differs, with the Bloom filter, and where there is no room for what phase one proposes."""
     batch = batch_of(rows * 2, scoped=config.scoped)
-    cut = replace(config, near=replace(config.near, shards=shards))
+    cut = replace(config, near=replace(config.near, threads=threads))
     with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
         found = _told(cut, batch, size)
     assert found == _told(_one_ring(config), batch, 1000)
@@ -158,7 +158,7 @@ def test_long_streams_cross_segments_all_the_time(seed: int) -> None:
         candidates="scan",
         segment=rng.randint(3, 12),
         details=True,
-        shards=rng.choice([1, 3]),
+        threads=rng.choice([1, 3]),
     )
     config = SieveConfig(
         # Also smaller than the near window, so that copies are near and not exact.
@@ -201,10 +201,10 @@ def test_crowded_buckets_of_segments_give_one_answer(
     config = SieveConfig(ExactConfig("bloom", 1e-9, Window(rng.choice([20, 400]))), near)
     batch = batch_of(_long_stream(rng, 500))
     expected = _told(config, batch, 1_000)
-    for room, size, shards in ((0, 61, 1), (1, 7, 3), (16, 1, 1)):
-        sharded = replace(config, near=replace(near, shards=shards))
+    for room, size, threads in ((0, 61, 1), (1, 7, 3), (16, 1, 1)):
+        threaded = replace(config, near=replace(near, threads=threads))
         with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
-            assert _told(sharded, batch, size) == expected
+            assert _told(threaded, batch, size) == expected
     sieve, follower = BatchSieve(config), BatchSieve(config)
     rows: list[Row] = []
     for low in range(0, len(batch), 37):

@@ -621,7 +621,7 @@ class Sieve:
             part = given.rows(low, low + size)
             return part, *self._read_slice(part, first + low, arrival_ms)
 
-        if len(given) <= size or self._engine.config.near.shards < 2:
+        if len(given) <= size or self._engine.config.near.threads < 2:
             for low in lows:
                 yield (*read(low), None)
             return
