@@ -23,7 +23,6 @@ from twinsieve.stages.contract import MAX_DISTANCE, MAX_SCAN_DISTANCE, MAX_TABLE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import GOLDEN, popcount
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.bits import SCAN_BLOCK, count_close
 from twinsieve.stages.near.matches import NO_MATCH, NOT_PROPOSED, Matches, add_match
 from twinsieve.stages.near.propose import NearIndex, in_window, kept_message
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, first_meeting, same_id
@@ -32,6 +31,8 @@ from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import KEPT, OLDEST, ring_capacity
 
 FINGERPRINT_BITS = 64
+SCAN_BLOCK = 256
+"""Fingerprints that a scan compares at a time. Few blocks hold a match, and only these are looked through."""
 
 
 def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
@@ -145,6 +146,23 @@ def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
     hashed = (fingerprint & mask) * GOLDEN
     hashed = (hashed ^ (hashed >> np.uint64(32))) * GOLDEN
     return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(cells - 1))
+
+
+@kernel
+def count_close(fingerprints: NDArray[np.uint64], fingerprint: np.uint64, distance: np.uint64) -> np.int64:
+    """How many of the fingerprints differ from `fingerprint` in at most `distance` bits.
+
+    fingerprints: uint64[n], contiguous
+    The loop has no branch and one sum, so that a processor with vector instructions compares four or eight
+    fingerprints at a time. The type of `distance` matters for this: it must be that of the bits.
+
+    >>> int(count_close(np.array([7, 0, 6], np.uint64), np.uint64(6), np.uint64(1)))
+    2
+    """
+    count = 0
+    for i in range(len(fingerprints)):
+        count += popcount(fingerprints[i] ^ fingerprint) <= distance
+    return np.int64(count)
 
 
 @kernel(callee=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
 from twinsieve.stages.intrinsics import flags_at
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pages import assign, zeros
+from twinsieve.stages.memory_pages import assign, zeros
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.record import RECORD, record_type, words_of
 from twinsieve.stages.window.tags import TagIndex, tag_find_all, tag_insert, tag_prefetch, tag_remove
@@ -38,8 +38,8 @@ enlarged)."""
 _COUNTERS = 5
 
 _SMALL_BYTES = 1 << 16
-"""Bytes of each column in small pages (`stages/pages.py`). Slots are filled in order, so a short run writes
-only to these."""
+"""Bytes of each column in small pages (`stages/memory_pages.py`). Slots are filled in order, so a short run
+writes only to these."""
 
 _PREFETCHED_ROWS = 8
 """The cell of a row's tag is prefetched this many rows ahead."""

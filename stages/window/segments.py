@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MAX_RING, MAX_SEGMENT, NO_TIME, BandLayout
 from twinsieve.stages.errors import DamagedError
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.memory_pages import zeros
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import entry_count
 from twinsieve.stages.window.pushed_out import PushedOut

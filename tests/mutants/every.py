@@ -693,7 +693,7 @@ _PAIRS = ("tests/api/test_fingerprints.py",)
 SEARCHES = (
     Mutant(
         "hamming: a scan stops before the distance",
-        "stages/near/bits.py",
+        "stages/near/hamming.py",
         "^ fingerprint) <= distance",
         "^ fingerprint) < distance",
         _HAMMING_TESTS,
@@ -794,7 +794,7 @@ DIFFERENCES = (
     ),
     Mutant(
         "words that differ in their mark say the same",
-        DIFFER + "word_marks.py",
+        DIFFER + "difference.py",
         "    if not (marked or other_marked) or",
         "    if True or",
         ("tests/stages/text/test_suffixes.py",),

@@ -21,7 +21,7 @@ from tests.property.streams import PARTS, batch_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.pages import LARGE_PAGE_BYTES, zeros
+from twinsieve.stages.memory_pages import LARGE_PAGE_BYTES, zeros
 from twinsieve.stages.window import bucket_table, tags
 from twinsieve.stages.window.buckets import entry_count
 

@@ -11,7 +11,7 @@ from tests.property.streams import batch_of, table
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.stages.contract import Batch, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.memory_pages import zeros
 from twinsieve.stages.window import ring
 
 _CONFIG = SieveConfig(near=NearConfig(window=Window(2_000)))
