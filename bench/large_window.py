@@ -147,16 +147,16 @@ class StepTimes:
 
     def __init__(self, sieve: BatchSieve) -> None:
         self._sieve = sieve
-        judge: Any = sieve._chunk_judge
-        self._proposing = 0.0
-        judge._propose = self._timed(judge._propose)
+        near: Any = sieve.near
+        self._looking_up = 0.0
+        near.look_up = self._timed(near.look_up)
         self._rows: list[tuple[float, ...]] = []
 
     def _timed(self, step: Callable[..., None]) -> Callable[..., None]:
         def timed(*arguments: Any) -> None:
             began = perf_counter()
             step(*arguments)
-            self._proposing += perf_counter() - began
+            self._looking_up += perf_counter() - began
 
         return timed
 
@@ -166,11 +166,11 @@ class StepTimes:
 
     def judge(self, batch: Batch) -> Verdicts:
         """The verdicts on a batch, and note how long they took."""
-        self._proposing = 0.0
+        self._looking_up = 0.0
         began, cpu_began = perf_counter(), process_time()
         verdicts = self._sieve.judge(batch)
         cpu, whole = process_time() - cpu_began, perf_counter() - began
-        parts = (whole, self._proposing, whole - self._proposing, cpu)
+        parts = (whole, self._looking_up, whole - self._looking_up, cpu)
         self._rows.append(tuple(each / len(batch) for each in parts))
         return verdicts
 
@@ -236,7 +236,7 @@ def main() -> None:
             measuring = False
             os.kill(cast("int", sender.pid), signal.SIGCONT)
             asked += options.every
-            segments = sieve._chunk_judge.segments
+            segments = sieve.near.segments
             hot = [segment.bytes_hot / segment.ring.size for segment in segments.sealed]
             held = sum(segment.bytes_used for segment in segments.all) / stats.held
             print(

@@ -64,7 +64,7 @@ from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_co
 from twinsieve.stages.contract import Batch, SieveStats, Window
 from twinsieve.stages.errors import shown
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.chunk_judge import segment_count
+from twinsieve.stages.judge.near_window import segment_count
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.dedup.state import RunState

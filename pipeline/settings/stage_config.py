@@ -24,10 +24,10 @@ from twinsieve.stages.contract import (
     TimeConfig,
     Window,
 )
+from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import AUTO_HASHES
 from twinsieve.stages.fingerprint.features import entry_of
-from twinsieve.stages.judge.chunk_judge import check_words
 from twinsieve.stages.judge.scheme import (
     DigestConfig,
     FeatureConfig,
@@ -159,7 +159,7 @@ def _words(name: str | None) -> str:
         return ""
     words = _content(name, MAX_WORDS_BYTES)
     try:
-        check_words(words)
+        phrases_of(words)
     except UsageError as error:
         raise ConfigError([f"{name}:1:1: {error}"]) from error
     return words

@@ -34,17 +34,23 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.simhash import SimhashColumns, add_bits, bits_of, fill_packed_simhashes
 from twinsieve.stages.fingerprint.tokens import term_hashes
-from twinsieve.stages.judge.chunk_judge import no_bloom, no_trie_hits, ring_use
-from twinsieve.stages.judge.decide import Workspace, decide
+from twinsieve.stages.judge.decide import decide, write_sealed_detail
 from twinsieve.stages.judge.decide_exact import judge_exact
-from twinsieve.stages.judge.kept_rows import new_kept_rows
-from twinsieve.stages.judge.params import ExactIndex, JudgeParams, Outcome, new_sealed_copies
-from twinsieve.stages.judge.sealed_copies import find_copies, mark_copies
-from twinsieve.stages.judge.sealed_details import write_sealed_detail
+from twinsieve.stages.judge.near_window import ring_use
+from twinsieve.stages.judge.params import (
+    ExactIndex,
+    JudgeParams,
+    KeptRows,
+    Outcome,
+    Workspace,
+    no_bloom,
+    no_trie_hits,
+)
 from twinsieve.stages.kernel import Kernel
-from twinsieve.stages.near.hamming import link_kept, no_chains, propose_bits
-from twinsieve.stages.near.matches import new_matches
-from twinsieve.stages.near.propose import CandidateParams, NearIndex, propose, propose_row
+from twinsieve.stages.near.hamming import link_kept, no_chains
+from twinsieve.stages.near.look_up import look_up
+from twinsieve.stages.near.matches import new_copies, new_matches
+from twinsieve.stages.near.propose import Begin, CandidateParams, NearIndex, propose
 from twinsieve.stages.near.signatures import link_all, new_part_chains
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
 from twinsieve.stages.pairs.all_pairs import Search, all_pairs
@@ -97,8 +103,9 @@ def _compile(function: Any, *arguments: Any) -> None:
 def _arguments() -> _Arguments:
     config = SieveConfig()
     index = NearIndex(
-        first=0,
+        begin=Begin(0, 0),
         before=0,
+        exact=Begin(0, 0),
         ring=Ring(1, 1, ring_use(config), new_counters()).columns,
         buckets=BucketTable(config.layout, 1, 1.0).buckets,
         chains=no_chains(),
@@ -112,9 +119,11 @@ def _arguments() -> _Arguments:
     return _Arguments(
         chunk=whole_batch(_batch(), config.layout, scoped=False),
         index=index,
-        exact=ExactIndex(no_bloom(), no_trie_hits(), new_sealed_copies(0)),
+        exact=ExactIndex(no_bloom(), no_trie_hits()),
         params=JudgeParams(*[0] * len(JudgeParams._fields)),
-        work=Workspace(matches, 0, 0, times, new_scratch(phrases_of(), 0), new_kept_rows(1)),
+        work=Workspace(
+            matches, new_copies(0), times, times, new_scratch(phrases_of(), 0), KeptRows(counts, times)
+        ),
         outcome=Outcome(bytes_, bytes_, times, counts, counts, bytes_, times, np.zeros((1, 2, 0), np.uint32)),
     )
 
@@ -180,21 +189,18 @@ def _compile_differences() -> None:
 
 def _compile_candidates() -> None:
     given = _arguments()
-    _compile(propose_row, given.chunk, 0, given.index, given.work.scratch, given.work.matches, 0, 0)
+    _compile(propose, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
 
 
 def _compile_index() -> None:
     given = _arguments()
     rows, times, buckets = given.work.kept.rows, given.chunk.times, given.index.buckets
-    _compile(propose, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
+    work = given.work
+    _compile(look_up, 0, 0, given.chunk, given.index, work.scratch, work.matches, work.copies, 0, 0)
     _compile(insert_kept, given.chunk, rows, times, 0, 0, 0, buckets, given.work.scratch.look_ups)
     _compile(write_table, buckets, buckets.entries)
     _compile(write_lists, buckets.entries, times, buckets)
     _compile(bucket_of, given.chunk, 0, 0, buckets)
-    _compile(find_copies, 0, 0, given.chunk, given.index.ring, 0, 0, given.exact.sealed)
-    _compile(
-        mark_copies, 0, 0, given.chunk, given.index.ring, given.params, given.exact.sealed, given.work.matches
-    )
     _compile(bag_bound, given.chunk.bags, 0, 0, given.index.ring.bags, 0, 0)
     PushedOut().count(given.index.ring, buckets, buckets.bands, 0, 0)
     _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, times)
@@ -203,7 +209,6 @@ def _compile_index() -> None:
 def _compile_hamming() -> None:
     given = _arguments()
     rows, times = given.work.kept.rows, given.chunk.times
-    _compile(propose_bits, 0, 0, given.chunk, given.index, given.work.scratch, given.work.matches, 0, 0)
     _compile(link_kept, given.chunk, rows, times, 0, 0, 0, given.index.chains)
     _compile(link_all, given.index.part_chains, given.index.ring)
 
@@ -218,7 +223,7 @@ def _compile_exact() -> None:
     given = _arguments()
     ring, bloom, digests = given.index.ring, given.exact.bloom, given.chunk.digests
     digest = digests[0, 0]
-    _compile(judge_exact, given.chunk, 0, ring, given.exact, given.params, given.outcome)
+    _compile(judge_exact, given.chunk, 0, ring, given.exact, given.params, given.work, given.outcome)
     _compile(keep, ring, given.chunk, 0)
     _compile(keep_all, ring, given.chunk)
     _compile(find_places, bloom, digest, digest, 0)

@@ -25,7 +25,7 @@ from twinsieve.stages.contract import (
     TimeConfig,
     Window,
 )
-from twinsieve.stages.judge import chunk_judge as stage
+from twinsieve.stages.judge import near_window as stage
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _METHODS = st.sampled_from(
@@ -190,7 +190,7 @@ def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> Non
 
 @settings(max_examples=60)
 @given(ROWS, _configs(), st.integers(0, 60), st.sampled_from([1, 2]))
-def test_a_look_up_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
+def test_a_query_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
     rows: Rows, config: SieveConfig, size: int, threads: int
 ) -> None:
     config = replace(config, near=replace(config.near, threads=threads))
@@ -206,6 +206,6 @@ def test_a_look_up_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
         saved.seek(0)
         copy = BatchSieve.load(saved, config)
         expected += table(copy.judge(untimed.slice(row, row + 1)))
-    assert table(sieve.look_up(batch)) == expected
+    assert table(sieve.query(batch)) == expected
     later = batch.slice(min(size, len(batch)), len(batch))
     assert table(sieve.judge(later)) == table(twin.judge(later))

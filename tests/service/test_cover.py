@@ -20,7 +20,7 @@ from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.sizing.kept_bytes import Texts
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
-from twinsieve.stages.judge.chunk_judge import near_bytes
+from twinsieve.stages.judge.near_window import near_bytes
 
 _HOUR_MS = 3_600_000
 _GIB = 1 << 30

@@ -17,7 +17,7 @@ from twinsieve.pipeline.sizing import MAX_SEGMENTS
 from twinsieve.pipeline.sizing.kept_bytes import Texts, least_memory, segment_parts
 from twinsieve.pipeline.sizing.segments import largest_segment
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.chunk_judge import segment_count
+from twinsieve.stages.judge.near_window import segment_count
 
 
 def _config(window: int, segment: int) -> SieveConfig:

@@ -234,7 +234,7 @@ class Sieve:
                 part = given.rows(low, low + _SLICE)
                 batch, rows = self._read_slice(part, 0, NO_TIME)
                 written = {name: column[low : low + len(part)] for name, column in columns.items()}
-                self._write(self._engine.look_up(batch), part, rows, written)
+                self._write(self._engine.query(batch), part, rows, written)
         return Verdicts(**columns)
 
     @names_what_was_meant
