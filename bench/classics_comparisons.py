@@ -2,7 +2,7 @@
 
     python -m bench.classics_comparisons
 
-One fingerprint is compared with a million: how many differ from it in at most 3 bits? `stages/near/bits.py`
+One fingerprint is compared with a million: how many differ from it in at most 3 bits? `near/hamming.py`
 answers that for every scan. NumPy's `bitwise_count(a ^ b)` computes only the million distances, and does not
 count them. The two take turns in one run, because the machine may do other work; the ratio is of the medians.
 Published (S1, Java, one thread): 100 ms for a million fingerprints, 4,266 ms for a million Levenshtein
@@ -20,7 +20,7 @@ from rapidfuzz.distance import Levenshtein
 
 from bench.classics_data import PAIR, markdown
 from bench.machine import best_seconds, machine_line
-from twinsieve.stages.near.bits import count_close
+from twinsieve.stages.near.hamming import count_close
 
 ROWS = 1_000_000
 RUNS = 201

@@ -118,7 +118,7 @@ class _Run:
 
     def wait_for_segments(self) -> None:
         """Wait until sealed segments are written, and use their files."""
-        segments = self.sieve._chunk_judge.segments
+        segments = self.sieve.near.segments
         for segment in segments.sealed:
             segment.wait_for_file()
         segments.use_files()
@@ -171,10 +171,10 @@ def measure(case: Case, window: int, folder: str) -> None:
     # A message a second is kept, so hours are kept messages, and time passes as there were snapshots.
     costs = estimate(config, Load(1.0, 0.0, texts, snapshot_s=kept / saves))
     hours = kept / 3600
-    sealed = [segment.ring.kept for segment in run.sieve._chunk_judge.segments.sealed]
+    sealed = [segment.ring.kept for segment in run.sieve.near.segments.sealed]
     written = sum(costs.written.values()) * hours
     written -= costs.written.get("segments", 0) * (kept - max(sealed, default=0)) / 3600
-    parts, segments = segment_parts(config, texts), run.sieve._chunk_judge.segments.sealed
+    parts, segments = segment_parts(config, texts), run.sieve.near.segments.sealed
     # All sealed segments are written, so none is in memory as a whole.
     memory = costs.memory.anonymous["open segment"] + costs.memory.anonymous["exact stage"]
     memory += len(segments) * hot_bytes(parts) if case.memory else 0

@@ -1,6 +1,6 @@
 """Time to judge posts with a counter: each is alike to dozens that a number keeps apart.
 
-    python -m bench.counters [--posts 20000] [--numbers 25] [--messages 1000000] [--shards 1]
+    python -m bench.counters [--posts 20000] [--numbers 25] [--messages 1000000] [--threads 1]
 
 The input is made-up: `--posts` generated posts, each with `--numbers` numbers behind it, in any order; half
 of the messages repeat one before. Only `BatchSieve.judge` is timed, under the default configuration, and once
@@ -81,17 +81,17 @@ def main() -> None:
     parser.add_argument("--posts", type=int, default=POSTS)
     parser.add_argument("--numbers", type=int, default=NUMBERS)
     parser.add_argument("--messages", type=int, default=1_000_000)
-    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     print(machine_line())
     print(
         f"input: {options.posts:,} generated posts with {options.numbers} numbers each, half repeats, "
-        f"{options.messages:,} messages, {options.shards} shards, median of {_RUNS} runs"
+        f"{options.messages:,} messages, {options.threads} threads, median of {_RUNS} runs"
     )
     scheme = Scheme(SchemeConfig())
     texts = texts_of(options.posts, options.numbers, options.messages, random.Random(1))
     batches = [batch_of(*scheme.read(each)) for each in texts]
-    near = NearConfig(window=Window(1_000_000), shards=options.shards)
+    near = NearConfig(window=Window(1_000_000), threads=options.threads)
     for name, each in (
         ("as by default", near),
         ("differences off", replace(near, differences=Differences(OFF))),

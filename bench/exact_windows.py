@@ -135,7 +135,7 @@ def fill(sieve: BatchSieve, keys: int) -> None:
     for batch in batches(keys):
         sieve._tiers.add(batch.fingerprints.digests, batch.positions, batch.positions, batch.times_ms)
     seconds = perf_counter() - began
-    sieve._chunk_judge.segments.begin_at(keys)
+    sieve.near.segments.begin_at(keys)
     print(f"{keys:,} keys added without a look-up: {1e6 * seconds / keys:.2f} µs a key", flush=True)
 
 

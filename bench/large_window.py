@@ -1,13 +1,13 @@
 """A near window larger than memory: time to judge a message, memory, and recall by age.
 
-    python -m bench.large_window [--window 50000000] [--segment 16000000] [--memory 8] [--shards 2]
+    python -m bench.large_window [--window 50000000] [--segment 16000000] [--memory 8] [--threads 2]
 
 One process judges generated posts until the window is full; another one generates them and makes the
 fingerprints. Sealed segments lie in files without a name (`--scratch`). One post in 500 with a body of at
 least 40 characters comes back once with one character changed, at a random later time; differences are off,
 so each such copy should be dropped. Every few million kept messages the other process is stopped, and the
 next 24 batches are judged with nothing beside. Printed are medians of these: the time to judge a message, and
-in it that of phase one (look-ups and comparisons, by `near.shards` threads) and of the rest;
+in it that of phase one (look-ups and comparisons, by `near.threads` threads) and of the rest;
 the time of all processors, which waits for no disk; the number of segments; the memory of the process that is
 anonymous, and what is in memory of mapped files; bytes of a kept message in a sealed segment that look-ups
 read, and all; what was read from the disk. Then the recall by age: the share of the copies that were dropped,
@@ -147,16 +147,16 @@ class StepTimes:
 
     def __init__(self, sieve: BatchSieve) -> None:
         self._sieve = sieve
-        judge: Any = sieve._chunk_judge
-        self._proposing = 0.0
-        judge._propose = self._timed(judge._propose)
+        near: Any = sieve.near
+        self._looking_up = 0.0
+        near.look_up = self._timed(near.look_up)
         self._rows: list[tuple[float, ...]] = []
 
     def _timed(self, step: Callable[..., None]) -> Callable[..., None]:
         def timed(*arguments: Any) -> None:
             began = perf_counter()
             step(*arguments)
-            self._proposing += perf_counter() - began
+            self._looking_up += perf_counter() - began
 
         return timed
 
@@ -166,11 +166,11 @@ class StepTimes:
 
     def judge(self, batch: Batch) -> Verdicts:
         """The verdicts on a batch, and note how long they took."""
-        self._proposing = 0.0
+        self._looking_up = 0.0
         began, cpu_began = perf_counter(), process_time()
         verdicts = self._sieve.judge(batch)
         cpu, whole = process_time() - cpu_began, perf_counter() - began
-        parts = (whole, self._proposing, whole - self._proposing, cpu)
+        parts = (whole, self._looking_up, whole - self._looking_up, cpu)
         self._rows.append(tuple(each / len(batch) for each in parts))
         return verdicts
 
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--memory", type=float, default=8.0, help="state.memory in GiB")
     parser.add_argument("--layout", default="24x4-by_script")
     parser.add_argument("--load", type=float, default=NearConfig().bucket_load, help="near.bucket_load")
-    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--scratch", help="folder for the files of sealed segments")
     parser.add_argument("--every", type=int, default=2_000_000, help="kept messages between two lines")
     options = parser.parse_args()
@@ -197,7 +197,7 @@ def main() -> None:
     print(
         f"input: generated posts, seed 1; window {options.window:,}, segments of {options.segment:,}, "
         f"state.memory {options.memory:g} GiB, layout {options.layout}, bucket load {options.load:g}, "
-        f"{options.shards} shards",
+        f"{options.threads} threads",
         flush=True,
     )
     near = NearConfig(
@@ -206,7 +206,7 @@ def main() -> None:
         memory=int(options.memory * 2**30),
         bucket_load=options.load,
         differences=Differences(OFF),
-        shards=options.shards,
+        threads=options.threads,
     )
     scratch = ScratchSegments("", options.scratch, print)
     sieve = BatchSieve(SieveConfig(ExactConfig(), near, layout=layout))
@@ -236,7 +236,7 @@ def main() -> None:
             measuring = False
             os.kill(cast("int", sender.pid), signal.SIGCONT)
             asked += options.every
-            segments = sieve._chunk_judge.segments
+            segments = sieve.near.segments
             hot = [segment.bytes_hot / segment.ring.size for segment in segments.sealed]
             held = sum(segment.bytes_used for segment in segments.all) / stats.held
             print(

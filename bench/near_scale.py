@@ -1,6 +1,6 @@
 """Time to judge a message while the window grows, up to ten million kept messages.
 
-    python -m bench.near_scale [--window 10000000] [--segment 16000000] [--shards 1]
+    python -m bench.near_scale [--window 10000000] [--segment 16000000] [--threads 1]
 
 Generated posts flow through scheme and sieve; only `BatchSieve.judge` is timed. Each line is the median of
 the batches since the line before it, together with what the window held at its end.
@@ -27,16 +27,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--window", type=int, default=1_000_000)
     parser.add_argument("--segment", type=int, default=MAX_SEGMENT)
-    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     print(machine_line())
-    cut = f"window {options.window:,} messages, segments of {options.segment:,}, {options.shards} shards"
+    cut = f"window {options.window:,} messages, segments of {options.segment:,}, {options.threads} threads"
     print(f"input: generated posts, seed 1; {cut}")
     print(f"{'kept':>12} {'µs a message':>14} {'dropped':>9} {'B a kept message':>18}")
     scheme = Scheme(SchemeConfig())
     config = SieveConfig(
         ExactConfig(window=Window(options.window)),
-        NearConfig(window=Window(options.window), segment=options.segment, shards=options.shards),
+        NearConfig(window=Window(options.window), segment=options.segment, threads=options.threads),
     )
     sieve = BatchSieve(config)
     steps = [step for step in _STEPS if step <= options.window]

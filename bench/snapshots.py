@@ -37,7 +37,7 @@ from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.memory_pages import zeros
 
 _MIB = 1 << 20
 

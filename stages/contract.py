@@ -351,7 +351,7 @@ class NearConfig:
     distances_by_field: for hamming, in place of `distances`: k of the first and of the second SimHash of a
         message, both of which must hold; () if messages have one SimHash
     parts: for signatures: most part hashes of a message; share: hashes in common that make a duplicate
-    shards: number of threads
+    threads: number of threads
     """
 
     method: Literal["text", "hamming", "signatures", "none"] = "text"
@@ -370,7 +370,7 @@ class NearConfig:
     distances_by_field: tuple[int, ...] = ()
     parts: int = 0
     share: int = 1
-    shards: int = 1
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,11 @@ def program(*arguments: str | Path) -> list[str]:
 
 
 def setting(*assignments: str) -> tuple[str, ...]:
-    """The words of a command that set these keys, each given as in `near.shards=1`."""
+    """The words of a command that set these keys, each given as in `near.threads=1`."""
     return tuple(word for assignment in assignments for word in ("--set", assignment))
 
 
-SMALL = setting("near.window.messages=2000", "exact.window.messages=2000", "near.shards=1")
+SMALL = setting("near.window.messages=2000", "exact.window.messages=2000", "near.threads=1")
 """Windows that fill quickly and need little memory."""
 
 

@@ -110,7 +110,7 @@ def every_sieve() -> None:
             _use(config, _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig(window=_SMALL, candidates="scan"), scoped=True), _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig("hamming", window=_SMALL, candidates="scan")), _batch(bodies, prints))
-    _use(SieveConfig(near=NearConfig(window=_SMALL, shards=2, same_id="pass")), _batch(bodies, prints))
+    _use(SieveConfig(near=NearConfig(window=_SMALL, threads=2, same_id="pass")), _batch(bodies, prints))
     for earlier, later in ((0, 1), (4, 5), (6, 7)):
         for near in ("text", "hamming", "signatures"):
             inspect_pair(bodies, prints, SieveConfig(near=NearConfig(method=near, parts=2)), earlier, later)

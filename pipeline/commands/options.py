@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _KEYS = {
     "profile": "profile",
     "similarity": "near.similarity",
-    "threads": "near.shards",
+    "threads": "near.threads",
     "text_field": "input.text_field",
     "id_field": "input.id_field",
     "time_field": "input.time_field",
@@ -231,7 +231,7 @@ settings_options = gathered(
     _setting("--similarity", "SHARE"),
     _setting("--threads", "N"),
     click.option(
-        "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, for example near.shards=2."
+        "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Set any key, for example near.threads=2."
     ),
     is_shared=True,
 )

@@ -159,7 +159,7 @@ def command(
                 sample,
                 curves,
                 int(time.time() * 1000),
-                settings.near.shards or min(os.cpu_count() or 1, _MOST_THREADS),
+                settings.near.threads or min(os.cpu_count() or 1, _MOST_THREADS),
                 labels.pairs,
                 named.texts,
                 in_force.look,

@@ -63,7 +63,7 @@ from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_co
 from twinsieve.stages.contract import Batch, SieveStats, Window
 from twinsieve.stages.errors import shown
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.chunk_judge import segment_count
+from twinsieve.stages.judge.near_window import segment_count
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.dedup.state import RunState
@@ -149,9 +149,9 @@ class Dedup:
         self._scratch = settings.state.scratch
         self._scheme = judging_scheme_of(settings)
         config = sieve_config(settings, self._scheme.scheme_id)
-        if not settings.near.shards:
+        if not settings.near.threads:
             # The other processors read, decode and make fingerprints meanwhile.
-            config = replace(config, near=replace(config.near, shards=max(1, config.near.shards // 2)))
+            config = replace(config, near=replace(config.near, threads=max(1, config.near.threads // 2)))
         if wanted.shows_apart:
             config = replace(config, near=replace(config.near, details=True))
         with ExitStack() as undo:

@@ -256,7 +256,7 @@ class KeptApart:
             differences=Differences(OFF),
             candidates="scan",
             same_id="drop",
-            shards=1,
+            threads=1,
         )
         exact = replace(self._config.exact, method="none", window=window)
         batch = replace(Batch.blank(len(bodies)), bodies=bodies, fingerprints=fingerprints)

@@ -11,7 +11,7 @@ from twinsieve.stages.exact.bloom_sizing import bloom_sizing
 from twinsieve.stages.exact.key_notes import NOTE_BYTES
 from twinsieve.stages.exact.trie import tier_sizes
 from twinsieve.stages.exact.trie_head import TrieHead
-from twinsieve.stages.judge.chunk_judge import chunk_rows
+from twinsieve.stages.judge.near_window import chunk_rows
 
 _COPIES = 3
 """Of the record that is being written: its parts as one, their columns side by side, and compressed."""

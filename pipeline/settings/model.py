@@ -268,7 +268,7 @@ class NearSettings(Section):
         "index: bands and tables, whose recall is measured for text, and full for hamming; scan: compares "
         "with all",
     )
-    shards: Auto = setting(0, "threads that compare; auto: one for each core, half as many in dedup")
+    threads: Auto = setting(0, "threads that compare; auto: one for each core, half as many in dedup")
     distances: dict[Annotated[Whole, Field(ge=1)], Annotated[Whole, Field(ge=0, le=MAX_SCAN_DISTANCE)]] = (
         setting(
             dict(_NEAR.distances),

@@ -21,6 +21,7 @@ _REMOVED = {
     "text.body": "bodies are always made by the rule `product`; remove the key",
     "near.number_guard": "numbers are one of the differences; write near.differences: guards (or off)",
     "near.card_guard": "cards are one of the differences; write near.differences: guards (or off)",
+    "near.shards": "write near.threads",
 }
 """Keys of earlier versions, and what to do about each."""
 

@@ -24,10 +24,10 @@ from twinsieve.stages.contract import (
     TimeConfig,
     Window,
 )
+from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import AUTO_HASHES
 from twinsieve.stages.fingerprint.features import entry_of
-from twinsieve.stages.judge.chunk_judge import check_words
 from twinsieve.stages.judge.scheme import (
     DigestConfig,
     FeatureConfig,
@@ -133,7 +133,7 @@ def sieve_config(settings: Settings, scheme_id: str) -> SieveConfig:
             memory=settings.state.memory or 0,
             distances=tuple(sorted(near.distances.items())),
             distances_by_field=tuple(near.distances_by_field[name] for name in compared_fields(settings)),
-            shards=near.shards or os.cpu_count() or 1,
+            threads=near.threads or os.cpu_count() or 1,
             differences=Differences(LEVELS.index(near.differences), **dict(near.limits)),
             words=_words(near.words_file),
             details=settings.output.kept_apart_header,
@@ -159,7 +159,7 @@ def _words(name: str | None) -> str:
         return ""
     words = _content(name, MAX_WORDS_BYTES)
     try:
-        check_words(words)
+        phrases_of(words)
     except UsageError as error:
         raise ConfigError([f"{name}:1:1: {error}"]) from error
     return words

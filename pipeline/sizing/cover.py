@@ -89,7 +89,7 @@ def settings_to_cover(settings: Settings, asked: Asked) -> Proposal:
         memory = _all_hot(cut, asked.texts)
         if memory.needed <= room:
             proposal = _proposal(settings, wanted, cut, memory, room, asked)
-            _check_time(proposal.estimates[0], config.near.shards, asked)
+            _check_time(proposal.estimates[0], config.near.threads, asked)
             return proposal
     raise UsageError(_too_little(config, messages, room, kept_a_second, asked))
 
@@ -205,8 +205,8 @@ def _check_time(costs: Estimate, threads: int, asked: Asked) -> None:
         most = asked.rate * threads / costs.busy
         raise UsageError(
             f"one machine cannot cover {duration_text(asked.cover_ms)} at {asked.rate:,.12g} messages/s: to "
-            f"judge takes {costs.us:,.1f} µs a message, {costs.busy:,.1f} threads; near.shards is {threads}, "
-            f"enough for {most:,.0f} messages/s"
+            f"judge takes {costs.us:,.1f} µs a message, {costs.busy:,.1f} threads; near.threads is "
+            f"{threads}, enough for {most:,.0f} messages/s"
         )
 
 

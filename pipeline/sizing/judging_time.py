@@ -17,7 +17,7 @@ from twinsieve.pipeline.sizing.measured import (
     SEALED_US,
 )
 from twinsieve.stages.contract import SieveConfig
-from twinsieve.stages.judge.chunk_judge import segment_count
+from twinsieve.stages.judge.near_window import segment_count
 
 
 def judging_us(config: SieveConfig, texts: Texts) -> float:

@@ -26,7 +26,7 @@ from twinsieve.stages.exact.key_notes import NOTE_BYTES
 from twinsieve.stages.exact.trie import tier_sizes
 from twinsieve.stages.exact.trie_head import TrieHead
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
-from twinsieve.stages.judge.chunk_judge import segment_count
+from twinsieve.stages.judge.near_window import segment_count
 
 REPEATS = (0.0, 0.4)
 """Shares of dropped messages for which amounts are shown: none, and what microblogs have at least."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
+from twinsieve.stages.differ.phrases import DIGIT, NUMERAL
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import ZERO, kernel
@@ -22,6 +23,11 @@ _CELLS = 1024
 _WORDS = STORED_LENGTH // 64
 _SHORT_WORD = 3
 """A word of at most this many letters between two runs is a weak token, like a single character (`_join`)."""
+NO_RUN = -1
+VALUED = DIGIT | NUMERAL
+"""Facts of a token that has a numeric value."""
+_FEW = 4
+"""Single words decide only in a run with at most this many tokens on each side."""
 
 
 class Alignment(NamedTuple):
@@ -214,3 +220,26 @@ def _same_letters(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], numbe
         if later.chars[a + k] != earlier.chars[b + k]:
             return False
     return True
+
+
+@kernel(callee=True)
+def facts_of(tokens: Tokens, first: int, end: int) -> int:
+    """The facts of all tokens[first:end] together (bitwise or)."""
+    facts = ZERO
+    for at in range(first, end):
+        facts |= tokens.facts[at]
+    return facts
+
+
+@kernel(callee=True)
+def are_few(run: NDArray[np.int64]) -> bool:
+    """Whether both sides of a run have so few tokens that single words decide."""
+    return run[1] - run[0] <= _FEW and run[3] - run[2] <= _FEW
+
+
+@kernel(callee=True)
+def is_inside(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> bool:
+    """Whether a run touches neither end of either body."""
+    if run[0] == 0 or run[2] == 0:
+        return False
+    return run[1] < later.counts[0] and run[3] < earlier.counts[0]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from twinsieve.stages.differ.phrase_at import phrase_lengths, phrase_row
 from twinsieve.stages.differ.phrases import CORRECTS, MAX_PHRASE, Phrases, hash_of
-from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 

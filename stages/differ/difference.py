@@ -12,18 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import FULL, Differences
-from twinsieve.stages.differ.align import align
+from twinsieve.stages.differ.align import NO_RUN, VALUED, align, are_few, facts_of
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
-from twinsieve.stages.differ.phrases import CORRECTS, NEGATES, Phrases
+from twinsieve.stages.differ.phrases import CORRECTS, NEGATES, NUMBER_MARK, Phrases
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
-from twinsieve.stages.differ.runs import NO_RUN, VALUED, facts_of
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
-from twinsieve.stages.differ.tokens import other_reference
-from twinsieve.stages.differ.word_marks import any_marked_apart
+from twinsieve.stages.differ.tokens import WORD, Tokens, other_reference
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -75,7 +73,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
                 negated = np.int64(number)
         if may_exclude(later, earlier, run):
             _note(first, sense_rules(number, phrases, work), number)
-        if first[_OPPOSITE] == NO_RUN and any_marked_apart(later, earlier, run):
+        if first[_OPPOSITE] == NO_RUN and _any_marked_apart(later, earlier, run):
             first[_OPPOSITE] = number
         valued = mine & VALUED != 0 and other & VALUED != 0
         if first[_EXCHANGED] == NO_RUN and is_exchanged(number, valued, phrases, work):
@@ -94,3 +92,32 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
 def _note(first: NDArray[np.int64], reason: int, number: int) -> None:
     if reason != _NONE and first[reason] == NO_RUN:
         first[reason] = number
+
+
+@kernel(callee=True, inlined=True)
+def _any_marked_apart(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
+    """Whether both sides of a run are short, and a word of each side differ only in their marks."""
+    if not are_few(run):
+        return False
+    for a in range(run[0], run[1]):
+        for b in range(run[2], run[3]):
+            words = later.kinds[a] == WORD and earlier.kinds[b] == WORD
+            if words and _are_marked_apart(later, a, earlier, b):
+                return True
+    return False
+
+
+@kernel(callee=True)
+def _are_marked_apart(later: Tokens, a: int, earlier: Tokens, b: int) -> bool:
+    """Whether two words differ only in the mark at their ends; one of them may have no mark (a+, a)."""
+    marked, other_marked = later.facts[a] & NUMBER_MARK != 0, earlier.facts[b] & NUMBER_MARK != 0
+    if not (marked or other_marked) or later.ids[a] == earlier.ids[b]:
+        return False
+    first, other = later.starts[a], earlier.starts[b]
+    length = later.starts[a + 1] - first - marked
+    if length != earlier.starts[b + 1] - other - other_marked:
+        return False
+    for k in range(length):  # noqa: SIM110
+        if later.chars[first + k] != earlier.chars[other + k]:
+            return False
+    return True

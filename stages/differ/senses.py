@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.differ.phrase_at import phrase_lengths, phrase_row
+from twinsieve.stages.differ.align import are_few
 from twinsieve.stages.differ.phrases import (
     CALENDAR_KINDS,
     EXCLUDES,
@@ -14,8 +14,7 @@ from twinsieve.stages.differ.phrases import (
     Phrases,
 )
 from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.differ.runs import are_few
-from twinsieve.stages.differ.tokens import Tokens
+from twinsieve.stages.differ.tokens import Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.differ.workspace import MAX_SENSES, Differing
 from twinsieve.stages.kernel import NO, ZERO, kernel
 

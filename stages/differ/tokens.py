@@ -22,6 +22,7 @@ from twinsieve.stages.differ.phrases import (
     EXCLUDES,
     LENGTHS_SHIFT,
     LIGHT,
+    MAX_PHRASE,
     NEGATES,
     NUMBER_MARK,
     NUMERAL,
@@ -37,6 +38,7 @@ from twinsieve.stages.text.tables import SPECIAL_PLANES
 
 CHARACTER, WORD, NUMBER, MIX = 0, 1, 2, 3
 """Kinds of tokens."""
+_UP_TO_LENGTHS = (1 << (LENGTHS_SHIFT + MAX_PHRASE)) - 1
 
 _REFERENCE_KINDS = 3
 
@@ -198,3 +200,30 @@ def write_tokens(tokens: Tokens, first: int, end: int, out: NDArray[np.uint32]) 
             length += 1
     if length > len(out):
         out[len(out) - 1] = _ELLIPSIS
+
+
+@kernel(callee=True)
+def phrase_lengths(tokens: Tokens, position: int, end: int) -> int:
+    """The possible lengths of a phrase that begins at token `position` and ends before token `end`.
+
+    Bit k - 1 of the result is set if the phrase may have k tokens. A phrase of a spaced script is one word,
+    so it has one token. In unspaced scripts only few characters begin phrases, and for most of these
+    characters the phrases have only one or two lengths. So only few token sequences must be hashed and looked
+    up.
+    """
+    lengths = (np.int64(tokens.facts[position]) & _UP_TO_LENGTHS) >> LENGTHS_SHIFT
+    room = np.int64(1)
+    while lengths >> room != 0 and position + room < end and tokens.kinds[position + room] == CHARACTER:
+        room += 1
+    return lengths & ((np.int64(1) << room) - 1)
+
+
+@kernel(callee=True)
+def phrase_row(tokens: Tokens, position: int, length: int, lengths: int, phrases: Phrases) -> int:
+    """Row of the phrase that consists of the `length` tokens from `position` on; -1 if they are no phrase.
+
+    lengths: result of `phrase_lengths` for this token
+    """
+    if not (lengths >> (length - 1)) & 1:
+        return np.int64(-1)
+    return find(phrases, hash_of(tokens.chars, tokens.starts[position], tokens.starts[position + length]))

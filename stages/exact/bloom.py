@@ -31,7 +31,7 @@ from twinsieve.stages.exact.bloom_sizing import AGE_PARTS, GENERATIONS, BloomSiz
 from twinsieve.stages.exact.key_notes import KEYS, NOTE_BYTES, KeyNotes, read_keys
 from twinsieve.stages.exact.runs import FrozenPart, FrozenStage, Run, covering, gone, runs_in
 from twinsieve.stages.exact.sections import SectionReader, Sections
-from twinsieve.stages.pages import assign
+from twinsieve.stages.memory_pages import assign
 
 NO_BASE = -1
 _LEAST_NOTED = 1 << 16

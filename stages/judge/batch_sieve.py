@@ -1,6 +1,6 @@
 """`BatchSieve.judge(batch) -> Verdicts`: for each row in log order the exact stage, then the near stage.
 
-Verdicts depend only on the configuration and the ordered input. The batch size, the number of shards, and a
+Verdicts depend only on the configuration and the ordered input. The batch size, the number of threads, and a
 save and load between batches do not change them.
 """
 
@@ -30,18 +30,30 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
 from twinsieve.stages.exact.sections import SavedSections, Sections
 from twinsieve.stages.exact.trie import TrieTiers
-from twinsieve.stages.judge.chunk_judge import (
-    IN_MEMORY,
-    ChunkJudge,
-    chunk_rows,
-    near_bytes,
-    no_bloom,
-    no_trie_hits,
-    segment_count,
-)
+from twinsieve.stages.judge import params
+from twinsieve.stages.judge.decide import decide
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk, check_kept, kept_messages
-from twinsieve.stages.judge.params import UNJUDGED, UNJUDGED_NEAR, ExactIndex, Outcome, TrieHits
+from twinsieve.stages.judge.near_window import (
+    IN_MEMORY,
+    NearWindow,
+    chunk_rows,
+    compares_texts,
+    near_bytes,
+    segment_count,
+)
+from twinsieve.stages.judge.params import (
+    UNJUDGED,
+    UNJUDGED_NEAR,
+    ExactIndex,
+    JudgeParams,
+    KeptRows,
+    Outcome,
+    TrieHits,
+    Workspace,
+    no_bloom,
+    no_trie_hits,
+)
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
@@ -51,10 +63,19 @@ from twinsieve.stages.window.soundness import check_numbers
 IMAGE = "image"
 """Name of the part that holds the memory of the near stage."""
 
+_NEAR_CODES = {
+    "none": params.NEAR_NONE,
+    "text": params.NEAR_TEXT,
+    "hamming": params.NEAR_HAMMING,
+    "signatures": params.NEAR_SIGNATURES,
+}
+_EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
+
 
 class BatchSieve:
-    """Compares batches of fingerprints with the messages kept before. (The public `Sieve` takes texts.)
+    """Decides on batches of fingerprints, chunk by chunk. (The public `Sieve` takes texts.)
 
+    near: the messages kept before, which looks the rows of a chunk up; `decide` judges them by what it found
     raises: UsageError for a configuration with an invalid window, layout or error rate
     """
 
@@ -62,7 +83,7 @@ class BatchSieve:
         if not 0 < config.near.similarity <= 10_000:
             raise UsageError(f"near.similarity is {config.near.similarity} of 10,000; use 1..10,000")
         self.config = config
-        self._chunk_judge = ChunkJudge(config)
+        self.near = NearWindow(config)
         exact = config.exact
         self._filters = BloomGenerations(exact.window, exact.error_rate) if exact.method == "bloom" else None
         self._bloom = self._filters.bloom if self._filters else no_bloom()
@@ -75,6 +96,10 @@ class BatchSieve:
         # them, so a chunk is not longer than the ring.
         rows = chunk_rows(config)
         self._chunk_rows = min(rows, config.near.window.messages) if self._tiers is not None else rows
+        self._params = _judge_params(config)
+        self._kept = KeptRows(np.zeros(rows, np.int32), np.zeros(1, np.int64))
+        self._first_kept = 0
+        self._apart = np.full(rows, -1, np.int64)
 
     def judge(self, batch: Batch, meanwhile: Callable[[], None] | None = None) -> Verdicts:
         """The verdict on each row. The kept rows are added to the state.
@@ -85,7 +110,7 @@ class BatchSieve:
         """
         return self._judged(batch, keeps=True, meanwhile=meanwhile)
 
-    def look_up(self, batch: Batch) -> Verdicts:
+    def query(self, batch: Batch) -> Verdicts:
         """The verdict that `judge` would return for each row if that row alone came next, without a time.
 
         No row is added to the state, so later verdicts are as if this call had not been made.
@@ -127,7 +152,7 @@ class BatchSieve:
         the next copy is kept.
         tags: uint64[n], the first halves of the messages' digests, with their scopes mixed in
         """
-        near, exact = self._chunk_judge.segments, self.config.exact
+        near, exact = self.near.segments, self.config.exact
         near.forget(positions)
         if exact.method == "none":
             return
@@ -160,7 +185,7 @@ class BatchSieve:
             whole = whole._replace(lengths=np.where(whole.has_simhash, whole.lengths, np.int32(0)))
         low = 0
         while low < len(batch):
-            high = min(low + min(self._chunk_rows, self._chunk_judge.segments.room), len(batch))
+            high = min(low + min(self._chunk_rows, self.near.segments.room), len(batch))
             if len(self._forgotten):
                 # Cut the chunk also if its verdicts are given already: the cuts decide which entries the trie
                 # drops, and the state must become that of the sieve that made the verdicts.
@@ -170,32 +195,62 @@ class BatchSieve:
                     outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
-            self._chunk_judge.judge(
-                chunk,
-                self._exact_index(chunk),
-                part,
-                recorded=recorded,
-                keeps=keeps,
-                meanwhile=meanwhile if low == 0 else None,
-            )
+            self._judge_chunk(chunk, part, recorded, keeps, meanwhile if low == 0 else None)
             self._seal(chunk)
             self._hand_out(chunk)
             if len(self._forgotten):
-                self._forgotten.lead_again(chunk.digests[self._chunk_judge.kept_rows()[0], 0])
+                self._forgotten.lead_again(chunk.digests[self._kept_rows()[0], 0])
             low = high
+
+    def _judge_chunk(
+        self,
+        chunk: Chunk,
+        outcome: Outcome,
+        recorded: bool,
+        keeps: bool,
+        meanwhile: Callable[[], None] | None,
+    ) -> None:
+        """Write the verdicts on a chunk to `outcome`, and add its kept rows to the state.
+
+        recorded: `outcome` already has all verdicts, so nothing is looked up
+        keeps: False to add no row to the state; then the rows must not have times
+        """
+        near = self.near
+        exact = self._exact_index(chunk)
+        near.begin_chunk(chunk)
+        self._kept.counts[0], self._first_kept = 0, near.segments.kept
+        if meanwhile is not None:
+            meanwhile()
+        if not recorded:
+            near.look_up(chunk)
+        index, settings = near.index(near.segments.open), self._params._replace(keeps=int(keeps))
+        forgotten = near.segments.forgotten
+        work = Workspace(near.matches, near.copies, forgotten, self._apart, near.scratch[0], self._kept)
+        row = decide(chunk, index, exact, settings, work, outcome, 0)
+        while row < len(chunk.lengths):
+            near.look_up_row(chunk, row)
+            row = decide(chunk, index, exact, settings, work, outcome, row)
+        if self.config.near.details:
+            near.write_details(chunk, self._apart, outcome)
+        near.end_chunk(chunk, *self._kept_rows())
+
+    def _kept_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """(kept rows of the last chunk, their kept indices)"""
+        count = int(self._kept.counts[0])
+        return self._kept.rows[:count], np.arange(self._first_kept, self._first_kept + count)
 
     def _exact_index(self, chunk: Chunk) -> ExactIndex:
         if self._tiers is None:
             return ExactIndex(self._bloom, no_trie_hits())
         # What the window still holds when the chunk ends is found in its segments.
-        before = self._chunk_judge.segments.first_kept_after(len(chunk.lengths))
+        before = self.near.segments.first_kept_after(len(chunk.lengths))
         return ExactIndex(self._bloom, TrieHits(*self._tiers.find(chunk.digests, before)))
 
     def _hand_out(self, chunk: Chunk) -> None:
         if self.on_kept is None:
             return
-        ring = self._chunk_judge.ring
-        rows, kept_indices = self._chunk_judge.kept_rows()
+        ring = self.near.ring
+        rows, kept_indices = self._kept_rows()
         held = kept_indices >= ring.kept - ring.window
         rows, kept_indices = rows[held], kept_indices[held]
         if len(rows):
@@ -205,12 +260,12 @@ class BatchSieve:
             self.on_kept(int(kept_indices[0]), messages)
 
     def _seal(self, chunk: Chunk) -> None:
-        kept_rows, kept_indices = self._chunk_judge.kept_rows()
+        kept_rows, kept_indices = self._kept_rows()
         if self._filters is not None and self.on_kept is not None and len(kept_rows):
             self._filters.note(int(kept_indices[0]), chunk.digests[kept_rows])
         if self._tiers is None:
             return
-        ring = self._chunk_judge.ring
+        ring = self.near.ring
         times = ring.columns.times[kept_indices % ring.capacity]
         self._tiers.add(chunk.digests[kept_rows], chunk.positions[kept_rows], kept_indices, times)
         stream_time = self.stats().stream_time_ms
@@ -218,13 +273,13 @@ class BatchSieve:
 
     def expect(self, messages: int) -> None:
         """Take memory for this many more kept messages at once, so that judging does not wait for it."""
-        self._chunk_judge.segments.assign(messages)
+        self.near.segments.assign(messages)
         if self._filters is not None:
             self._filters.assign()
 
     def stats(self) -> SieveStats:
         """How full the sieve is now."""
-        near = self._chunk_judge.segments
+        near = self.near.segments
         stream_time, oldest_time = near.stream_time, near.oldest_time
         exact = self._filters if self._filters is not None else self._tiers
         return SieveStats(
@@ -233,14 +288,14 @@ class BatchSieve:
             capacity=near.window,
             stream_time_ms=None if stream_time == NO_TIME else stream_time,
             oldest_time_ms=None if oldest_time == NO_TIME else oldest_time,
-            bytes_used=self._chunk_judge.bytes_used + (exact.bytes_used if exact is not None else 0),
+            bytes_used=self.near.bytes_used + (exact.bytes_used if exact is not None else 0),
             bytes_mapped=near.bytes_mapped,
             segments=len(near.all),
         )
 
     def positions(self) -> tuple[int, int]:
         """Smallest and greatest position of the messages that may be leaders; (0, -1) without one."""
-        ranges = [segment.positions.tolist() for segment in self._chunk_judge.segments.all]
+        ranges = [segment.positions.tolist() for segment in self.near.segments.all]
         ranges += self._tiers.positions() if self._tiers is not None else []
         held = [(low, high) for low, high in ranges if low <= high]
         return min((low for low, _ in held), default=0), max((high for _, high in held), default=-1)
@@ -252,7 +307,7 @@ class BatchSieve:
         bands: how many bands of the index this call reads, `BandLayout.bands` for all. A count is whole when
             all were read; a call before that returns the last whole count
         """
-        return self._chunk_judge.count_pushed_out(bands)
+        return self.near.count_pushed_out(bands)
 
     def freeze(self, have: Collection[str] = ()) -> Frozen:
         """The state as it is now, without the messages that were handed to `on_kept`.
@@ -278,7 +333,7 @@ class BatchSieve:
         near.range: (number of the oldest kept message in the ring, number of the next one)
         near.counters: as in the ring; near.forgotten: numbers of messages that lead no more
         """
-        near = self._chunk_judge.segments
+        near = self.near.segments
         return {
             "near.range": np.array([near.kept - near.size, near.kept]),
             "near.counters": near.counters.copy(),
@@ -303,11 +358,11 @@ class BatchSieve:
     def seal_into(self, write: IntoFile | None) -> None:
         """From now on, write sealed segments of the near window to files and use these; None: keep them in
         memory. Segments that are sealed already and in no file are written too."""
-        self._chunk_judge.segments.seal_into(write)
+        self.near.segments.seal_into(write)
 
     def image(self) -> Sections:
         """The memory of the near stage, not copied. Write it before the next call of `judge` or `apply`."""
-        return self._chunk_judge.to_sections()
+        return self.near.to_sections()
 
     def save(self, stream: BinaryIO) -> None:
         """Write the whole state that verdicts depend on to the stream."""
@@ -360,7 +415,7 @@ class BatchSieve:
         return sieve
 
     def _restore_near(self, sections: Sections, parts: SavedParts, seal_into: IntoFile | None) -> None:
-        near = self._chunk_judge
+        near = self.near
         oldest, kept = sections["near.range"].tolist()
         counters, forgotten = sections["near.counters"], sections["near.forgotten"]
         check_numbers(oldest, kept, counters)
@@ -378,14 +433,14 @@ class BatchSieve:
         if segments.kept != kept:
             raise DamagedError(f"kept messages {segments.kept} to {kept} are missing")
         segments.resume(counters)
-        segments.forget_again(forgotten.astype(np.int64))
+        segments.forgotten = np.unique(forgotten.astype(np.int64))
         segments.fill_memory()
         if image is None:
             near.link_parts()
 
     def _add_segments(self, sealed: Iterable[SealedSegment], oldest: int, end: int) -> None:
         """Add saved segments to the window that begins with the message of number `oldest`."""
-        near = self._chunk_judge.segments
+        near = self.near.segments
         for segment in sealed:
             if segment.end <= oldest:
                 continue  # the window is smaller now
@@ -394,12 +449,12 @@ class BatchSieve:
                 raise DamagedError(
                     f"the segment of kept messages {segment.first} to {segment.end} is at a wrong place"
                 )
-            self._chunk_judge.add_segment(segment)
+            self.near.add_segment(segment)
 
     def _chunks_to_keep(self, runs: Iterable[tuple[int, KeptMessages]], end: int) -> Iterator[Chunk]:
         """What of these runs comes after the kept messages in the ring, without the messages from number
         `end` on."""
-        near = self._chunk_judge.segments
+        near = self.near.segments
         for first, messages in runs:
             low, high = max(0, near.kept - first), min(len(messages), end - first)
             if low >= high:
@@ -428,7 +483,7 @@ class BatchSieve:
         if self._tiers is not None:
             self._tiers = TrieTiers.from_sections(saved.within("trie"), exact.window)
             known = self._tiers.kept_count - 1
-        if known >= self._chunk_judge.segments.kept:
+        if known >= self.near.segments.kept:
             raise DamagedError(f"the exact stage knows message {known}, which was not kept yet")
         self._forgotten = Forgotten.from_sections(saved.within("forgotten"))
 
@@ -480,6 +535,23 @@ def mapped_bytes(config: SieveConfig) -> int:
     """Bytes of the files of sealed segments if the near window is full of the longest texts."""
     sealed = segment_count(config) - 1
     return sum(near_bytes(config, sealed).values()) if sealed else 0
+
+
+def _judge_params(config: SieveConfig) -> JudgeParams:
+    near, exact, time = config.near, config.exact, config.time
+    return JudgeParams(
+        near=_NEAR_CODES[near.method],
+        exact=_EXACT_CODES[exact.method],
+        exact_messages=exact.window.messages,
+        exact_age=-1 if exact.window.age_ms is None else exact.window.age_ms,
+        near_messages=near.window.messages,
+        near_age=-1 if near.window.age_ms is None else near.window.age_ms,
+        max_ahead=time.max_ahead_ms,
+        late_judge=int(time.late == "judge"),
+        late_after=time.late_after_ms,
+        compare_text=compares_texts(config),
+        keeps=1,
+    )
 
 
 def _outcome(verdicts: Verdicts, room: int) -> Outcome:

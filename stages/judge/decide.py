@@ -1,10 +1,10 @@
 """Phase two of judging a chunk: for each row in order the exact stage, then the near stage.
 
 Only this module makes verdicts and changes the state. A row first advances stream time. Then it is compared
-with the kept messages inside the windows. Phase one has proposed matches among the messages kept before this
-chunk. A kept message is put into its buckets at once, so that the rows after it find it there, and so that it
-pushes older entries out. The verdicts are the same as if each message was judged alone, whatever the size of
-a chunk.
+with the kept messages inside the windows. Phase one has looked up its copies and matches among the messages
+kept before this chunk; messages that lead no more are skipped here. A kept message is put into its buckets at
+once, so that the rows after it find it there, and so that it pushes older entries out. The verdicts are the
+same as if each message was judged alone, whatever the size of a chunk.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
 from twinsieve.stages.differ.rules import HAS_PLACE
@@ -27,8 +26,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     find_places,
 )
 from twinsieve.stages.intrinsics import first_lane
-from twinsieve.stages.judge.decide_exact import bloom_time, judge_exact
-from twinsieve.stages.judge.kept_rows import KeptRows, add_kept
+from twinsieve.stages.judge.decide_exact import bloom_time, in_window, is_forgotten, is_inside, judge_exact
 from twinsieve.stages.judge.params import (
     EXACT_BLOOM,
     EXACT_NONE,
@@ -41,12 +39,13 @@ from twinsieve.stages.judge.params import (
     ExactIndex,
     JudgeParams,
     Outcome,
+    Workspace,
 )
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.found_entries import FOUND_LINES, add_found, begin_row, keep_allowed
-from twinsieve.stages.near.hamming import compare_bits, propose_row_bits
-from twinsieve.stages.near.matches import NO_MATCH, NOT_PROPOSED, Matches
-from twinsieve.stages.near.propose import NearIndex, in_window, is_inside, propose_row
+from twinsieve.stages.near.hamming import compare_bits
+from twinsieve.stages.near.matches import NOT_PROPOSED, Matches
+from twinsieve.stages.near.propose import NearIndex
 from twinsieve.stages.near.signatures import (
     MAX_LINKS,
     compare_parts,
@@ -59,6 +58,7 @@ from twinsieve.stages.near.verify import (
     ESTIMATED,
     REASON_SHIFT,
     Scratch,
+    VerifyParams,
     begin,
     compare,
     first_meeting,
@@ -89,25 +89,6 @@ _PREFETCH_ROWS = 8
 _BUCKETS_AHEAD = 2
 """Rows by which the buckets of a row are prefetched before it is judged. They are dozens, as many lines as a
 core fetches at a time; phase one had them in the cache before."""
-
-
-class Workspace(NamedTuple):
-    """Memory of phase two for one chunk.
-
-    matches: proposals of phase one; from place `spare` on is room for the matches of one row for which phase
-        one did not search
-    sealed: number of sealed segments that phase one searched
-    apart: int64[n], on entry -1: kept index of an entry in a sealed segment that a rule kept apart from the
-        row, if the verdict shows what differs. The caller writes these details
-    kept: the rows kept in this chunk so far
-    """
-
-    matches: Matches
-    spare: int
-    sealed: int
-    apart: NDArray[np.int64]
-    scratch: Scratch
-    kept: KeptRows
 
 
 class BestMatch(NamedTuple):
@@ -147,8 +128,8 @@ def decide(
     """Write the verdicts on the rows from `first` on to `outcome`; add kept rows to ring and Bloom filter.
 
     index: of the open segment
-    returns: number of rows, or the number of a row that needs matches which nobody searched in the sealed
-        segments. Search for them, then call `decide` again from that row on
+    returns: number of rows, or the number of a row that needs matches which were not searched. Look it up,
+        then call `decide` again from that row on
     """
     ring, bloom = index.ring, exact.bloom
     begin(work.scratch)
@@ -178,9 +159,9 @@ def decide(
             outcome.matched[row] = 0
             outcome.compared[row] = 0
             if judged_exact:
-                judge_exact(chunk, row, ring, exact, params, outcome)
+                judge_exact(chunk, row, ring, exact, params, work, outcome)
             if outcome.kinds[row] == _UNIQUE and params.near != NEAR_NONE and chunk.probes[row] > 0:
-                if work.sealed > 0 and work.matches.heads[row] == NOT_PROPOSED:
+                if params.near != NEAR_SIGNATURES and work.matches.heads[row] == NOT_PROPOSED:
                     # All that was done for the row so far can be done again.
                     outcome.kinds[row] = unjudged
                     return row
@@ -199,7 +180,8 @@ def decide(
         keep(ring, chunk, row)
         if params.near == NEAR_SIGNATURES:
             link_parts(index.part_chains, ring, kept_index)
-        add_kept(work.kept, row)
+        work.kept.rows[work.kept.counts[0]] = row
+        work.kept.counts[0] += 1
         if has_buckets:
             if looks_up:
                 find_buckets(chunk, row, index.buckets, work.scratch.look_ups)
@@ -251,7 +233,7 @@ def _has_buckets(index: NearIndex, params: JudgeParams) -> bool:
 
 @kernel(callee=True, inlined=True)
 def _is_copy(row: int, matches: Matches) -> bool:
-    """Whether phase one takes a row for an exact copy (`mark_copies`). Such rows are hardly ever kept."""
+    """Whether the look-up takes a row for an exact copy. Such rows are hardly ever kept."""
     return matches.heads[row] == NOT_PROPOSED
 
 
@@ -299,7 +281,7 @@ def _judge_near(
         if best.reason:
             outcome.apart_from[row] = best.apart_position
             if outcome.details.shape[2] > 0 and HAS_PLACE[best.reason]:
-                if best.apart_kept < index.first:
+                if best.apart_kept < index.begin.kept:
                     work.apart[row] = best.apart_kept
                 else:
                     slot = best.apart_kept % len(index.ring.positions)
@@ -320,22 +302,19 @@ def _best_of_matches(
     """The best match of a row among the entries kept before the chunk."""
     best = _NOTHING_FOUND
     matches = work.matches
-    if matches.heads[row] == NOT_PROPOSED:
-        matches.heads[row] = NO_MATCH
-        room = len(matches.kept)
-        if params.near == NEAR_HAMMING:
-            propose_row_bits(chunk, row, index, work.scratch, matches, work.spare, room)
-        else:
-            propose_row(chunk, row, index, work.scratch, matches, work.spare, room)
     has_buckets = _has_buckets(index, params)
     number = np.int64(matches.heads[row])
     while number >= 0:
         kept_index, time = matches.kept[number], matches.times[number]
         # Nothing pushes an entry of a sealed segment out of its bucket.
-        if is_inside(index.ring.counters, kept_index, time, params.near_messages, params.near_age) and (
-            not has_buckets
-            or kept_index < index.first
-            or _still_found(chunk, row, kept_index, index, work.scratch)
+        if (
+            is_inside(index.ring.counters, kept_index, time, params.near_messages, params.near_age)
+            and not is_forgotten(work.forgotten, kept_index)
+            and (
+                not has_buckets
+                or kept_index < index.begin.kept
+                or _still_found(chunk, row, kept_index, index, work.scratch)
+            )
         ):
             compared_as = (
                 np.int64(matches.status[number]),
@@ -369,6 +348,7 @@ def _best_by_parts(
                 break
             links += 1
             inside = in_window(ring, kept_index, params.near_messages, params.near_age)
+            inside = inside and not is_forgotten(work.forgotten, kept_index)
             if inside and first_meeting(work.scratch.seen, row, kept_index):
                 slot = kept_index % capacity
                 compared_as = compare_parts(chunk, row, ring, slot, index.verify)
@@ -488,3 +468,19 @@ def _still_found(chunk: Chunk, row: int, kept_index: int, index: NearIndex, scra
             if times > 1:
                 break
     return times > 0 and bits <= index.candidates.limits[min(times, 2) - 1, chunk.codes[row], code]
+
+
+@kernel
+def write_sealed_detail(
+    chunk: Chunk,
+    row: int,
+    ring: RingColumns,
+    kept_index: int,
+    rules: VerifyParams,
+    scratch: Scratch,
+    outcome: Outcome,
+) -> None:
+    """Write what differs between a row and the entry that a rule kept it apart from. ring: of the entry's
+    segment"""
+    slot = kept_index % len(ring.positions)
+    write_detail(chunk, row, ring, slot, rules.limits, scratch, outcome.details[row])

@@ -1,14 +1,14 @@
-"""The exact stage for one row: the segments, the open one first, then the messages that left the window."""
+"""The exact stage for one row: the near window first, then the messages that left it."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME, Flag, Kind
 from twinsieve.stages.exact.bloom_kernel import PLACE_LINES, bloom_oldest_hit
-from twinsieve.stages.judge.params import EXACT_TRIE, ExactIndex, JudgeParams, Outcome
+from twinsieve.stages.judge.params import EXACT_TRIE, ExactIndex, JudgeParams, Outcome, Workspace
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.propose import in_window, is_inside
 from twinsieve.stages.near.verify import same_text
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
@@ -16,6 +16,41 @@ from twinsieve.stages.window.tags import tag_find
 
 _EXACT = int(Kind.EXACT)
 _UNCONFIRMED = int(Flag.UNCONFIRMED)
+
+
+@kernel(callee=True, inlined=True)
+def is_inside(counters: NDArray[np.int64], kept_index: int, time: int, messages: int, age: int) -> bool:
+    """Whether a kept message is inside a window.
+
+    counters: of the ring (`window.ring.KEPT`); time: when the message was kept, in ms, or NO_TIME
+    messages: window in kept messages; age: window in ms, -1 for no limit
+    """
+    if counters[KEPT] - kept_index > messages or kept_index < counters[OLDEST]:
+        return False
+    if age < 0 or counters[STREAM_TIME] == NO_TIME:
+        return True
+    if time == NO_TIME:
+        time = counters[FIRST_TIME]
+    return counters[STREAM_TIME] - time <= age
+
+
+@kernel(callee=True, inlined=True)
+def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bool:
+    """`is_inside` for an entry of the ring whose slot no newer entry has taken yet."""
+    counters = ring.counters
+    # Of an entry beyond the window by its number, the record is not read.
+    if counters[KEPT] - kept_index > messages or kept_index < counters[OLDEST]:
+        return False
+    return age < 0 or is_inside(counters, kept_index, ring.times[kept_index % len(ring.times)], messages, age)
+
+
+@kernel(callee=True)
+def is_forgotten(forgotten: NDArray[np.int64], kept_index: int) -> bool:
+    """Whether a kept message leads no more. forgotten: int64[…], ascending"""
+    if len(forgotten) == 0:
+        return False
+    place = np.searchsorted(forgotten, kept_index)
+    return place < len(forgotten) and forgotten[place] == kept_index
 
 
 @kernel(callee=True, inlined=True)
@@ -32,6 +67,7 @@ def judge_exact(
     ring: RingColumns,
     exact: ExactIndex,
     params: JudgeParams,
+    work: Workspace,
     outcome: Outcome,
 ) -> None:
     """Set the verdict exact in `outcome` if a kept message inside the exact window has the row's key.
@@ -45,20 +81,24 @@ def judge_exact(
     slot = tag_find(ring.tag_slots, len(ring.tag_slots) - 1, ring.tags, chunk.digests[row, 0])
     newest = counters[KEPT] - 1
     kept_index = newest - ((newest - slot) % len(ring.positions))
+    copies = work.copies
     if slot >= 0 and kept_index >= first:
         inside = in_window(ring, kept_index, params.exact_messages, params.exact_age)
-        if inside and (not params.compare_text or same_text(chunk, row, ring, slot)):
-            outcome.kinds[row] = _EXACT
-            outcome.leaders[row] = ring.positions[slot]
+        if inside and not is_forgotten(work.forgotten, kept_index):
+            # The look-up compared the text, but not with a message that was kept in this chunk.
+            looked_up = kept_index == copies.kept[row]
+            if not params.compare_text or (
+                copies.same[row] if looked_up else same_text(chunk, row, ring, slot)
+            ):
+                outcome.kinds[row] = _EXACT
+                outcome.leaders[row] = ring.positions[slot]
         return
-    sealed = exact.sealed
-    if len(sealed.kept) > 0 and sealed.kept[row] >= first:
-        inside = is_inside(
-            counters, sealed.kept[row], sealed.times[row], params.exact_messages, params.exact_age
-        )
-        if inside and sealed.same[row]:
+    kept_index = copies.kept[row]
+    if kept_index >= first:
+        inside = is_inside(counters, kept_index, copies.times[row], params.exact_messages, params.exact_age)
+        if inside and copies.same[row] and not is_forgotten(work.forgotten, kept_index):
             outcome.kinds[row] = _EXACT
-            outcome.leaders[row] = sealed.positions[row]
+            outcome.leaders[row] = copies.positions[row]
         return
     if params.exact == EXACT_TRIE:
         trie_hits = exact.trie_hits

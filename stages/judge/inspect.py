@@ -194,7 +194,7 @@ def _small(config: SieveConfig) -> SieveConfig:
         config,
         scoped=False,
         exact=replace(config.exact, window=window),
-        near=replace(config.near, window=window, same_id="drop", shards=1),
+        near=replace(config.near, window=window, same_id="drop", threads=1),
     )
 
 

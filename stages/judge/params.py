@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.exact.bloom_kernel import Bloom
+from twinsieve.stages.exact.bloom_kernel import Bloom, new_bloom
+from twinsieve.stages.exact.bloom_sizing import BloomSizing
+from twinsieve.stages.near.matches import Copies, Matches
+from twinsieve.stages.near.verify import Scratch
 
 NEAR_NONE, NEAR_TEXT, NEAR_HAMMING, NEAR_SIGNATURES = 0, 1, 2, 3
 EXACT_NONE, EXACT_BLOOM, EXACT_TRIE = 0, 1, 2
@@ -48,39 +51,51 @@ class TrieHits(NamedTuple):
     times: NDArray[np.int64]
 
 
-class SealedCopies(NamedTuple):
-    """For each row the newest message in the sealed segments with its digest tag; empty if there are none.
-
-    kept: int64[n], its kept index or -1; positions, times: int64[n], of that message
-    same: bool[n], whether its stored text confirms the hit, or texts are not compared
-    """
-
-    kept: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    times: NDArray[np.int64]
-    same: NDArray[np.bool_]
-
-
-def new_sealed_copies(rows: int) -> SealedCopies:
-    """Memory for `rows` rows."""
-    return SealedCopies(
-        np.full(rows, -1, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows, np.bool_),
-    )
-
-
 class ExactIndex(NamedTuple):
-    """Where the exact stage looks behind the open segment.
-
-    bloom, trie_hits: of messages that left the window; one of the two is a placeholder
-    sealed: of messages in sealed segments
-    """
+    """Where the exact stage looks for messages that left the near window; one of the two is a placeholder."""
 
     bloom: Bloom
     trie_hits: TrieHits
-    sealed: SealedCopies = new_sealed_copies(0)
+
+
+def no_bloom() -> Bloom:
+    """A placeholder for kernels if the exact method is not bloom."""
+    return new_bloom(BloomSizing(1, 1, 1, 0.5, 1, 1, messages=1, age_ms=-1, span_ms=-1))
+
+
+def no_trie_hits() -> TrieHits:
+    """A placeholder for kernels if the exact method is not trie."""
+    none = np.zeros(0, np.int64)
+    return TrieHits(np.zeros(0, np.bool_), none, none, none)
+
+
+class KeptRows(NamedTuple):
+    """The rows of a chunk of at most n rows that were kept so far.
+
+    rows: int32[n], the kept rows, in order; their kept indices follow each other
+    counts: int64[1], how many they are
+    """
+
+    rows: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+
+class Workspace(NamedTuple):
+    """What phase two has of one chunk, beside its rows.
+
+    matches, copies: what the look-ups found
+    forgotten: int64[…], kept indices of the messages in the window that lead no more, ascending
+    apart: int64[n], on entry -1: kept index of an entry in a sealed segment that a rule kept apart from the
+        row, if the verdict shows what differs. The caller writes these details
+    kept: the rows kept in this chunk so far
+    """
+
+    matches: Matches
+    copies: Copies
+    forgotten: NDArray[np.int64]
+    apart: NDArray[np.int64]
+    scratch: Scratch
+    kept: KeptRows
 
 
 class Outcome(NamedTuple):

@@ -23,15 +23,16 @@ from twinsieve.stages.contract import MAX_DISTANCE, MAX_SCAN_DISTANCE, MAX_TABLE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import GOLDEN, popcount
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.near.bits import SCAN_BLOCK, count_close
-from twinsieve.stages.near.matches import NO_MATCH, NOT_PROPOSED, Matches, add_match
-from twinsieve.stages.near.propose import NearIndex, in_window, kept_message
+from twinsieve.stages.near.matches import NOT_PROPOSED, Matches, add_match
+from twinsieve.stages.near.propose import NearIndex, is_within, kept_message
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, Scratch, first_meeting, same_id
 from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import KEPT, OLDEST, ring_capacity
+from twinsieve.stages.window.ring import ring_capacity
 
 FINGERPRINT_BITS = 64
+SCAN_BLOCK = 256
+"""Fingerprints that a scan compares at a time. Few blocks hold a match, and only these are looked through."""
 
 
 def table_masks(blocks: int, distance: int) -> NDArray[np.uint64]:
@@ -147,6 +148,23 @@ def _cell(fingerprint: np.uint64, mask: np.uint64, cells: int) -> np.int64:
     return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(cells - 1))
 
 
+@kernel
+def count_close(fingerprints: NDArray[np.uint64], fingerprint: np.uint64, distance: np.uint64) -> np.int64:
+    """How many of the fingerprints differ from `fingerprint` in at most `distance` bits.
+
+    fingerprints: uint64[n], contiguous
+    The loop has no branch and one sum, so that a processor with vector instructions compares four or eight
+    fingerprints at a time. The type of `distance` matters for this: it must be that of the bits.
+
+    >>> int(count_close(np.array([7, 0, 6], np.uint64), np.uint64(6), np.uint64(1)))
+    2
+    """
+    count = 0
+    for i in range(len(fingerprints)):
+        count += popcount(fingerprints[i] ^ fingerprint) <= distance
+    return np.int64(count)
+
+
 @kernel(callee=True)
 def allowed_distance(chains: Chains, length: int, other: int) -> np.int64:
     """The allowed distance k for two body lengths; -1 if the shorter body is exact-only."""
@@ -184,7 +202,7 @@ def compare_bits(chunk: Chunk, row: int, index: NearIndex, slot: int) -> tuple[i
 
 
 @kernel(callee=True)
-def propose_row_bits(
+def _propose_row(
     chunk: Chunk,
     row: int,
     index: NearIndex,
@@ -193,24 +211,27 @@ def propose_row_bits(
     place: int,
     end: int,
 ) -> int:
-    """Add the matches of one row to `matches`, from `place` on. returns: as `propose.propose_row`"""
+    """Add the matches of one row to `matches`, from `place` on.
+
+    returns: place of the next match; NOT_PROPOSED if the room up to `end` is too small, and then the row is
+        NOT_PROPOSED
+    """
     if index.candidates.scan:
         return _scan_row(chunk, row, index, matches, place, end)
     ring, chains = index.ring, index.chains
-    kept_now = ring.counters[KEPT]
     capacity = len(ring.positions)
     cells = chains.heads.shape[1]
     for table in range(len(chains.masks)):
         link = chains.heads[table, _cell(chunk.simhashes[row, 0], chains.masks[table], cells)]
         while link != np.uint32(0):
-            age = np.int64(np.uint32(np.uint32(kept_now) - np.uint32(link - np.uint32(1))))
+            age = np.int64(np.uint32(np.uint32(index.before) - np.uint32(link - np.uint32(1))))
             if age > capacity or age == 0:
                 break
-            kept_index = kept_now - age
+            kept_index = index.before - age
             slot = kept_index % capacity
             link = chains.next[table, slot]
-            if not first_meeting(scratch.seen, row, kept_index) or not in_window(
-                ring, kept_index, index.candidates.near_messages, index.candidates.near_age
+            if not first_meeting(scratch.seen, row, kept_index) or not is_within(
+                index.begin, kept_index, ring.times[slot]
             ):
                 continue
             compared_as = compare_bits(chunk, row, index, slot)
@@ -222,8 +243,8 @@ def propose_row_bits(
 
 @kernel(callee=True)
 def _scan_row(chunk: Chunk, row: int, index: NearIndex, matches: Matches, place: int, end: int) -> int:
-    """`propose_row_bits` without tables: compare the row with the whole ring, block by block."""
-    ring, limits = index.ring, index.candidates
+    """`_propose_row` without tables: compare the row with the whole ring, block by block."""
+    ring = index.ring
     fingerprint = chunk.simhashes[row, 0]
     # A pair may have the k of any shorter body, and nothing says that k falls with the length.
     greatest = np.int64(-1)
@@ -234,7 +255,7 @@ def _scan_row(chunk: Chunk, row: int, index: NearIndex, matches: Matches, place:
     distance = np.uint64(greatest)
     capacity = len(ring.positions)
     before = index.before
-    low = max(ring.counters[OLDEST], ring.counters[KEPT] - limits.near_messages)
+    low = index.begin.kept
     while low < before:
         slot = low % capacity
         size = min(before - low, SCAN_BLOCK, capacity - slot)
@@ -242,7 +263,7 @@ def _scan_row(chunk: Chunk, row: int, index: NearIndex, matches: Matches, place:
             for kept_index in range(low, low + size):
                 if popcount(ring.simhashes[kept_index % capacity] ^ fingerprint) > distance:
                     continue
-                if not in_window(ring, kept_index, limits.near_messages, limits.near_age):
+                if not is_within(index.begin, kept_index, ring.times[kept_index % capacity]):
                     continue
                 compared_as = compare_bits(chunk, row, index, kept_index % capacity)
                 place = add_match(matches, row, place, end, kept_message(ring, kept_index), compared_as)
@@ -252,7 +273,7 @@ def _scan_row(chunk: Chunk, row: int, index: NearIndex, matches: Matches, place:
     return place
 
 
-@kernel
+@kernel(callee=True)
 def propose_bits(
     low: int,
     high: int,
@@ -263,17 +284,12 @@ def propose_bits(
     place: int,
     end: int,
 ) -> int:
-    """Add the matches of rows low to high (exclusive) to `matches`.
-
-    place, end: the room in `matches` that belongs to this shard
-    returns: place of the next match. A row for which there was no room is NOT_PROPOSED
-    """
+    """`propose` under the method hamming."""
     scratch.seen[:] = 0
     for row in range(low, high):
-        matches.heads[row] = NO_MATCH
-        if chunk.probes[row] == 0 or not chunk.has_simhash[row]:
+        if chunk.probes[row] == 0 or not chunk.has_simhash[row] or matches.heads[row] == NOT_PROPOSED:
             continue
-        following = propose_row_bits(chunk, row, index, scratch, matches, place, end)
+        following = _propose_row(chunk, row, index, scratch, matches, place, end)
         if following != NOT_PROPOSED:
             place = following
     return place

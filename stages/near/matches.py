@@ -1,7 +1,7 @@
-"""The matches of the rows of a chunk: kept messages that are alike to a row, as phase one proposes them.
+"""What a look-up finds for the rows of a chunk: matches (kept messages that are alike to a row) and copies.
 
-A match carries all that phase two needs: where the kept message stands in the order of keeping, its position
-and its time. So phase two does not ask in which segment, or in which process, the message is stored.
+Both carry all that phase two needs: where the kept message stands in the order of keeping, its position and
+its time. So phase two does not ask in which segment, or in which process, the message is stored.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from twinsieve.stages.kernel import kernel
 
 NO_MATCH = -1
 NOT_PROPOSED = -2
-"""Values of `heads`: the row has no match; nobody has searched for its matches."""
+"""Values of `heads`: the row has no match; its matches were not searched, or there was no room for them."""
 
-MATCHES_PER_ROW = 16
-"""Average room for the matches of a row. If a shard's room is full, phase two searches for the other rows."""
+MATCHES_PER_ROW = 64
+"""Average room for the matches of a row. Rows for which there is no room are looked up one by one."""
 
 
 class Matches(NamedTuple):
-    """Matches of n rows: a linked list for each row, so that searches of several segments add to one list.
+    """Matches of n rows: a linked list for each row, so that look-ups in several segments add to one list.
 
     heads: int32[n], place of the match that was added last, NO_MATCH or NOT_PROPOSED
     next: int32[room], place of the match of the same row that was added before, or NO_MATCH
@@ -51,6 +51,29 @@ def new_matches(rows: int, room: int) -> Matches:
         np.zeros(room, np.int32),
         np.zeros(room, np.int32),
         np.zeros(room, np.uint8),
+    )
+
+
+class Copies(NamedTuple):
+    """For each of n rows, the newest message of the window with its digest tag; no rows if nobody asks.
+
+    kept: int64[n], its kept index, or -1 for none; positions, times: int64[n], of that message
+    same: bool[n], whether its stored text confirms the copy, or texts are not compared
+    """
+
+    kept: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    times: NDArray[np.int64]
+    same: NDArray[np.bool_]
+
+
+def new_copies(rows: int) -> Copies:
+    """Memory for the copies of `rows` rows: none yet."""
+    return Copies(
+        np.full(rows, -1, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.bool_),
     )
 
 

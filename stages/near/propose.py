@@ -1,9 +1,8 @@
-"""Phase one of judging a chunk: find the matches of each row among the messages kept before the chunk.
+"""The matches of rows in one segment, under the method text: by its buckets, or by a scan of all its entries.
 
-It is called for each segment of the window and changes no state, so that several threads can share the rows.
-Its matches are proposals. Phase two (`decide`) goes through the rows in order and checks each proposal again:
-is the entry still inside the window, and would it still be in its bucket if the rows before had been judged
-one by one?
+Matches are proposals. Phase two (`decide`) goes through the rows in order and checks each proposal again: is
+the entry still inside the window, and would it still be in its bucket if the rows before had been judged one
+by one?
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from twinsieve.stages.window.buckets import (
 )
 from twinsieve.stages.window.chains import Chains, PartChains
 from twinsieve.stages.window.chunk import Chunk
-from twinsieve.stages.window.ring import FIRST_TIME, GRANULE, KEPT, OLDEST, STREAM_TIME, RingColumns
+from twinsieve.stages.window.ring import GRANULE, RingColumns
 
 PREFETCH_ROWS = 12
 """The buckets of a row are looked up, and prefetched, this many rows ahead; fewer than LOOK_UP_LINES."""
@@ -56,30 +55,41 @@ class CandidateParams(NamedTuple):
 
     limits: int8[2, 256, 256], allowed signature bits (`window.lengths.signature_limits`)
     reach: uint64[256, 3], what is possible within these limits (`window.lengths.reach_of`)
-    near_messages: number of the newest kept messages that are candidates
-    near_age: greatest age of a candidate in ms, -1 for no limit
     scan: 1 to compare each row with all entries instead of those in its buckets
+    bits: 1 to compare SimHashes (method hamming)
+    compare_text: 1 if a copy is confirmed by its stored text
     """
 
     limits: NDArray[np.int8]
     reach: NDArray[np.uint64]
-    near_messages: int
-    near_age: int
     scan: int
+    bits: int
+    compare_text: int
+
+
+class Begin(NamedTuple):
+    """Where a window begins when a chunk does.
+
+    kept: kept index of its oldest message; time: its least time in ms, NO_TIME for no limit
+    """
+
+    kept: int
+    time: int
 
 
 class NearIndex(NamedTuple):
-    """Kept messages, their candidate index and the rules of comparison, as kernels take them.
+    """One segment, its candidate index and the rules of comparison: all that a look-up reads beside the rows.
 
-    first, before: kept indices: the index holds no entry below `first`, and no entry from `before` on is
-        compared (for the open segment, the kept index at which the chunk began)
+    begin: of the near window in this segment; no older entry is compared
+    before: kept index behind the last entry that is compared; of the open segment, where the chunk began
+    exact: begin of the exact window
     buckets: index of the method text; chains: index of the method hamming; part_chains: index of the method
         signatures; unused ones are placeholders
     """
 
-    first: int
+    begin: Begin
     before: int
-
+    exact: Begin
     ring: RingColumns
     buckets: Buckets
     chains: Chains
@@ -94,29 +104,12 @@ def max_matches(probes: int, window: int, scan: bool) -> int:
 
 
 @kernel(callee=True, inlined=True)
-def is_inside(counters: NDArray[np.int64], kept_index: int, time: int, messages: int, age: int) -> bool:
-    """Whether a kept message is inside a window.
+def is_within(begin: Begin, kept_index: int, time: int) -> bool:
+    """Whether a message was inside the window when the chunk began. time: in ms, or NO_TIME
 
-    counters: of the ring (`window.ring.KEPT`); time: when the message was kept, in ms, or NO_TIME
-    messages: window in kept messages; age: window in ms, -1 for no limit
+    A message without a time counts as inside: phase two knows since when it counts.
     """
-    if counters[KEPT] - kept_index > messages or kept_index < counters[OLDEST]:
-        return False
-    if age < 0 or counters[STREAM_TIME] == NO_TIME:
-        return True
-    if time == NO_TIME:
-        time = counters[FIRST_TIME]
-    return counters[STREAM_TIME] - time <= age
-
-
-@kernel(callee=True, inlined=True)
-def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bool:
-    """`is_inside` for an entry of the ring whose slot no newer entry has taken yet."""
-    counters = ring.counters
-    # Of an entry beyond the window by its number, the record is not read.
-    if counters[KEPT] - kept_index > messages or kept_index < counters[OLDEST]:
-        return False
-    return age < 0 or is_inside(counters, kept_index, ring.times[kept_index % len(ring.times)], messages, age)
+    return kept_index >= begin.kept and (time >= begin.time or time == NO_TIME)
 
 
 @kernel(callee=True, inlined=True)
@@ -126,40 +119,11 @@ def kept_message(ring: RingColumns, kept_index: int) -> tuple[int, int, int]:
     return np.int64(kept_index), np.int64(ring.positions[slot]), np.int64(ring.times[slot])
 
 
-@kernel(callee=True)
-def propose_row(
-    chunk: Chunk,
-    row: int,
-    index: NearIndex,
-    scratch: Scratch,
-    matches: Matches,
-    place: int,
-    end: int,
-) -> int:
-    """Add the matches of one row to `matches`, from `place` on. Its look-ups stand in `scratch`.
-
-    returns: place of the next match; NOT_PROPOSED if the room up to `end` is too small, and then the row is
-        NOT_PROPOSED
-    """
-    ring = index.ring
-    if index.candidates.scan:
-        counters = ring.counters
-        oldest = max(counters[OLDEST], counters[KEPT] - index.candidates.near_messages, index.first)
-        for kept_index in range(oldest, index.before):
-            place = _consider(chunk, row, kept_index, index, scratch, matches, place, end)
-            if place == NOT_PROPOSED:
-                return NOT_PROPOSED
-        return place
-    find_entries(chunk, row, index, scratch)
-    leave_possible(chunk, row, index, scratch)
-    return compare_found(chunk, row, index, scratch, matches, place, end)
-
-
 @kernel(callee=True, inlined=True)
-def find_entries(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> None:
+def _find_entries(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> None:
     """Write the entries in the buckets of a row whose keys, lengths and signatures allow them to be alike.
 
-    The memory that `leave_possible` reads of them is prefetched: each entry lies somewhere else, and a read
+    The memory that `_leave_possible` reads of them is prefetched: each entry lies somewhere else, and a read
     of it takes longer than its comparison.
     """
     ring, buckets, look_ups, found = index.ring, index.buckets, scratch.look_ups, scratch.found
@@ -179,7 +143,7 @@ def find_entries(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> 
             # The entry holds the low bits of a kept index. Take the newest index below `before` with these
             # bits: if the entry is stale, this index is too old for the window.
             kept_index = newest - ((newest - np.int64(entry & np.uint64(INDEX_MASK))) & INDEX_MASK)
-            if kept_index >= index.first:
+            if kept_index >= index.begin.kept:
                 add_found(found, line, kept_index, code_of(entry), differing_bits(entry, wanted))
     for number in range(keep_allowed(found, line, index.candidates.limits, code)):
         # The whole record: its fields share one cache line.
@@ -187,9 +151,9 @@ def find_entries(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> 
 
 
 @kernel(callee=True, inlined=True)
-def leave_possible(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> None:
+def _leave_possible(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -> None:
     """Leave those of the found entries that are inside the window and may be alike; prefetch their texts."""
-    ring, limits, found = index.ring, index.candidates, scratch.found
+    ring, found = index.ring, scratch.found
     capacity = len(ring.positions)
     line = row & (FOUND_LINES - 1)
     left = ZERO
@@ -197,7 +161,7 @@ def leave_possible(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -
         kept_index = found.kept[line, number]
         slot = kept_index % capacity
         if (
-            in_window(ring, kept_index, limits.near_messages, limits.near_age)
+            is_within(index.begin, kept_index, ring.times[slot])
             and ring.lengths[slot] > 0
             and may_be_alike(chunk, row, ring, slot, index.verify)
         ):
@@ -208,10 +172,14 @@ def leave_possible(chunk: Chunk, row: int, index: NearIndex, scratch: Scratch) -
 
 
 @kernel(callee=True, inlined=True)
-def compare_found(
+def _compare_found(
     chunk: Chunk, row: int, index: NearIndex, scratch: Scratch, matches: Matches, place: int, end: int
 ) -> int:
-    """Compare a row with the entries that are left, and add the matches. returns: as `propose_row`"""
+    """Compare a row with the entries that are left, and add the matches to `matches`, from `place` on.
+
+    returns: place of the next match; NOT_PROPOSED if the room up to `end` is too small, and then the row is
+        NOT_PROPOSED
+    """
     ring, found = index.ring, scratch.found
     line = row & (FOUND_LINES - 1)
     for number in range(found.counts[line]):
@@ -224,28 +192,23 @@ def compare_found(
 
 
 @kernel(callee=True)
-def _consider(
-    chunk: Chunk,
-    row: int,
-    kept_index: int,
-    index: NearIndex,
-    scratch: Scratch,
-    matches: Matches,
-    place: int,
-    end: int,
+def _scan_row(
+    chunk: Chunk, row: int, index: NearIndex, scratch: Scratch, matches: Matches, place: int, end: int
 ) -> int:
-    """Compare a row with one entry and add the match, if it is one. returns: as `propose_row`"""
-    ring, limits = index.ring, index.candidates
-    if not in_window(ring, kept_index, limits.near_messages, limits.near_age):
-        return place
-    slot = kept_index % len(ring.positions)
-    if ring.lengths[slot] <= 0:
-        return place
-    compared_as = compare(chunk, row, ring, slot, index.verify, scratch)
-    return add_match(matches, row, place, end, kept_message(ring, kept_index), compared_as)
+    """Compare a row with all entries inside the window. returns: as `_compare_found`"""
+    ring = index.ring
+    for kept_index in range(index.begin.kept, index.before):
+        slot = kept_index % len(ring.positions)
+        if ring.lengths[slot] <= 0 or not is_within(index.begin, kept_index, ring.times[slot]):
+            continue
+        compared_as = compare(chunk, row, ring, slot, index.verify, scratch)
+        place = add_match(matches, row, place, end, kept_message(ring, kept_index), compared_as)
+        if place == NOT_PROPOSED:
+            return NOT_PROPOSED
+    return place
 
 
-@kernel
+@kernel(callee=True)
 def propose(
     low: int,
     high: int,
@@ -256,16 +219,16 @@ def propose(
     place: int,
     end: int,
 ) -> int:
-    """Add the matches of rows low to high (exclusive) in one index to `matches`; skip NOT_PROPOSED rows.
+    """Add the matches of rows low to high (exclusive) to `matches`; skip NOT_PROPOSED rows.
 
-    place, end: the room in `matches` that belongs to this shard
+    place, end: the room in `matches`
     returns: place of the next match. A row for which there was no room is NOT_PROPOSED
     """
     begin(scratch)
     if index.candidates.scan:
         for row in range(low, high):
             if _is_searched(chunk, row, matches):
-                following = propose_row(chunk, row, index, scratch, matches, place, end)
+                following = _scan_row(chunk, row, index, scratch, matches, place, end)
                 place = place if following == NOT_PROPOSED else following
         return place
     for row in range(low - PREFETCH_ROWS, high):
@@ -276,11 +239,11 @@ def propose(
         if low <= listed < high and _is_searched(chunk, listed, matches):
             prefetch_lists(chunk, listed, index.buckets, scratch.look_ups)
         if low <= found < high and _is_searched(chunk, found, matches):
-            find_entries(chunk, found, index, scratch)
+            _find_entries(chunk, found, index, scratch)
         if low <= possible < high and _is_searched(chunk, possible, matches):
-            leave_possible(chunk, possible, index, scratch)
+            _leave_possible(chunk, possible, index, scratch)
         if low <= row and _is_searched(chunk, row, matches):
-            following = compare_found(chunk, row, index, scratch, matches, place, end)
+            following = _compare_found(chunk, row, index, scratch, matches, place, end)
             place = place if following == NOT_PROPOSED else following
     return place
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import MAX_PARTS
 from twinsieve.stages.intrinsics import GOLDEN
 from twinsieve.stages.kernel import kernel
+from twinsieve.stages.memory_pages import zeros
 from twinsieve.stages.near.verify import ALIKE, SAME_ID, VerifyParams, same_id
-from twinsieve.stages.pages import zeros
 from twinsieve.stages.window.chains import PartChains
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import KEPT, OLDEST, RingColumns

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import popcount
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.near.bits import SCAN_BLOCK, count_close
+from twinsieve.stages.near.hamming import SCAN_BLOCK, count_close
 from twinsieve.stages.pairs.found import Found, write_pair
 
 

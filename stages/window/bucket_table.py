@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import BandLayout
-from twinsieve.stages.pages import assign, zeros
+from twinsieve.stages.memory_pages import assign, zeros
 from twinsieve.stages.window.buckets import (
     WAYS,
     Buckets,
@@ -29,7 +29,7 @@ from twinsieve.stages.window.resize import resize_buckets
 SPARSE_SHARE = 12
 """A sparse index has room for this part of the entries of its table. An entry takes half as much again."""
 _SMALL_BYTES = 1 << 16
-"""Bytes of the entries of a sparse index in small pages (`stages/pages.py`); they come in order."""
+"""Bytes of the entries of a sparse index in small pages (`stages/memory_pages.py`); they come in order."""
 
 _NOTHING = np.zeros(1, np.uint32)
 

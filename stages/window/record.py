@@ -28,7 +28,7 @@ RECORD = np.dtype(
 bag: char bag of the body (`Fingerprints.bags`)
 time: stream time when the message was kept, in ms, or NO_TIME; position: the caller's identifier
 length: body length; for an exact-only message -(key length); 0 for others that the near stage must not
-    compare: forgotten ones, and under hamming those without a SimHash
+    compare: under hamming those without a SimHash
 offset: where the text begins in the arena, in granules (`window.ring.GRANULE`)
 own: body characters before a shared card, or `window.ring.NO_CARD`
 wide: 1 if the text has two units for each character

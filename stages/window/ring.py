@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
 from twinsieve.stages.intrinsics import flags_at
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pages import assign, zeros
+from twinsieve.stages.memory_pages import assign, zeros
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.record import RECORD, record_type, words_of
 from twinsieve.stages.window.tags import TagIndex, tag_find_all, tag_insert, tag_prefetch, tag_remove
@@ -38,8 +38,8 @@ enlarged)."""
 _COUNTERS = 5
 
 _SMALL_BYTES = 1 << 16
-"""Bytes of each column in small pages (`stages/pages.py`). Slots are filled in order, so a short run writes
-only to these."""
+"""Bytes of each column in small pages (`stages/memory_pages.py`). Slots are filled in order, so a short run
+writes only to these."""
 
 _PREFETCHED_ROWS = 8
 """The cell of a row's tag is prefetched this many rows ahead."""
@@ -198,23 +198,9 @@ class Ring:
         high = low + self.kept - self.first
         return column[low:high], column[: max(0, high - self.capacity)]
 
-    def forget(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Make sure that the near stage finds no entry with these positions any more.
-
-        Their length becomes 0; the near stage skips such entries like exact-only ones.
-        returns: their kept indices
-        """
-        if len(self.columns.lengths) != self.capacity:
-            return np.zeros(0, np.int64)
-        slots = self.live_slots()
-        forgotten = np.flatnonzero(np.isin(self.columns.positions[slots], positions))
-        self.columns.lengths[slots[forgotten]] = 0
-        return forgotten + self.oldest
-
-    def forget_again(self, kept_indices: NDArray[np.int64]) -> None:
-        """Forget entries in a restored ring; those that it does not hold are skipped."""
-        held = kept_indices[(kept_indices >= self.oldest) & (kept_indices < self.kept)]
-        self.columns.lengths[held % self.capacity] = 0
+    def find(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[m]: kept indices of the messages inside the window that have one of these positions."""
+        return np.flatnonzero(np.isin(self.columns.positions[self.live_slots()], positions)) + self.oldest
 
     def leaders_of(self, tags: NDArray[np.uint64]) -> dict[int, int]:
         """By tag: position of its newest entry, for those of `tags` that are in the ring."""

@@ -2,9 +2,8 @@
 
 A window of at most `segment` messages is one ring that wraps. A larger window is cut into segments of that
 size: segment n holds the kept messages [n * segment, (n + 1) * segment). The open one gets new messages; when
-it is full it is sealed and never changes again, except that messages may be forgotten. A sealed segment goes
-as a whole when the window has passed it. Entries of its buckets number the messages within 24 bits, so the
-window may be larger than that.
+it is full it is sealed and never changes again. A sealed segment goes as a whole when the window has passed
+it. Entries of its buckets number the messages within 24 bits, so the window may be larger than that.
 
 A window of another size after a load may leave other ranges: what was open then is sealed as it is.
 
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MAX_RING, MAX_SEGMENT, NO_TIME, BandLayout
 from twinsieve.stages.errors import DamagedError
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.memory_pages import zeros
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import entry_count
 from twinsieve.stages.window.pushed_out import PushedOut
@@ -67,8 +66,7 @@ class SealedSegment(NamedTuple):
     """A sealed segment as another process could read it.
 
     first, end: its kept indices, `end` exclusive; messages: how many it was made for
-    arrays: records, columns, texts, tags and buckets, not copied. Only the lengths of forgotten messages may
-        still change
+    arrays: records, columns, texts, tags and buckets, not copied; they never change
     hot_stay: whether the sieve goes on to use its own memory for the hot arrays, as long as that is enough
     """
 
@@ -140,17 +138,14 @@ class Segment:
         if self._mapping is not None:
             wait([self._mapping])
 
-    def use_file(self) -> bool:
+    def use_file(self) -> None:
         """Use the file from now on, if it is written. If it cannot be written, the segment stays in memory;
-        who writes it reports that. returns: whether the memory of the segment is another one now"""
+        who writes it reports that."""
         mapping = self._mapping
-        if mapping is None or not mapping.done():
-            return False
-        self._mapping = None
-        if mapping.cancelled() or mapping.exception() is not None:
-            return False
-        self.map(mapping.result())
-        return True
+        if mapping is not None and mapping.done():
+            self._mapping = None
+            if not mapping.cancelled() and mapping.exception() is None:
+                self.map(mapping.result())
 
     def map(self, arrays: Arrays) -> None:
         """Use these arrays, which must be those of `into_file`, but go on to use own memory for the hot ones
@@ -285,7 +280,7 @@ class Segments:
         self.sealed: list[Segment] = []
         self.open = shape.new(self.counters, 0, shape.messages)
         self.forgotten = np.zeros(0, np.int64)
-        """Kept indices of the messages in the window that lead no more."""
+        """Kept indices of the messages in the window that lead no more, ascending."""
         self._into_file: IntoFile | None = None
         self._counted = 0
         self._pushed_out = 0
@@ -305,9 +300,8 @@ class Segments:
 
     def use_files(self) -> None:
         """Use the files of sealed segments that were written meanwhile."""
-        # `any` would stop at the first one.
-        if sum([segment.use_file() for segment in self.sealed]):
-            self._forget(self.forgotten)
+        for segment in self.sealed:
+            segment.use_file()
         self._stay_within_memory()
 
     def wait_for_files(self) -> None:
@@ -443,20 +437,11 @@ class Segments:
             self._counted = max(0, self._counted - 1)
 
     def forget(self, positions: NDArray[np.int64]) -> None:
-        """Make sure that the near stage finds no message with these positions any more."""
+        """Note that the messages with these positions lead no more. Segments do not change."""
         held = self.forgotten[self.forgotten >= self.kept - self.size]
-        # The records of a sealed segment are not read where it cannot hold one of the messages.
-        found = [segment.ring.forget(positions) for segment in self.all if segment.may_hold(positions)]
-        self.forgotten = np.concatenate([held, *found])
-
-    def forget_again(self, kept_indices: NDArray[np.int64]) -> None:
-        """Forget messages in a restored window; those that it does not hold are skipped."""
-        self.forgotten = kept_indices
-        self._forget(kept_indices)
-
-    def _forget(self, kept_indices: NDArray[np.int64]) -> None:
-        for segment in self.all:
-            segment.ring.forget_again(kept_indices)
+        # The records of a segment are not read where it cannot hold one of the messages.
+        found = [segment.ring.find(positions) for segment in self.all if segment.may_hold(positions)]
+        self.forgotten = np.unique(np.concatenate([held, *found]))
 
     def begin_at(self, kept_index: int) -> None:
         """Let this empty window begin with the message of this number."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import GOLDEN, prefetch
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.memory_pages import zeros
 
 _EMPTY = 0
 

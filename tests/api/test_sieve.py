@@ -616,7 +616,7 @@ def test_segments_that_fill_while_a_sieve_is_loaded_lie_in_files(tmp_path: Path)
     sieve.save(tmp_path / "saved")
     loaded = Sieve.load(tmp_path / "saved")
     # The first call after a load takes over what was written meanwhile.
-    loaded._engine._chunk_judge.segments.wait_for_files()
+    loaded._engine.near.segments.wait_for_files()
     assert loaded.judge(texts[600:]).kept.tolist() == expected.kept[600:].tolist()
     assert loaded._engine.stats().bytes_mapped > 0
 

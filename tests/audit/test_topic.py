@@ -203,7 +203,7 @@ def test_the_command_counts_what_it_leaves_out(on_memory: Asking, run: Run) -> N
             "FILE is read without settings, --since and --limit; these are for Kafka",
         ),
         (("x.jsonl", *SET), "FILE is read without settings, --since and --limit; these are for Kafka"),
-        (("--set", "near.shards=1"), "name FILE, or an app on Kafka by its settings: -c FILE"),
+        (("--set", "near.threads=1"), "name FILE, or an app on Kafka by its settings: -c FILE"),
         ((*SET, "--kept-apart", "x"), "--kept-apart goes with a file of duplicates, not with a topic"),
         ((*SET, "--since", "-3h"), "--since '-3h' is neither a duration, as 24h, nor a time"),
     ],

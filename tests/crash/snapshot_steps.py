@@ -127,7 +127,7 @@ def let_go(index: Index) -> None:
     if journal._open is not None:
         journal._open.file.release()
     # The map of a file holds its lock too.
-    index.state.sieve._chunk_judge.segments.sealed.clear()  # type: ignore[attr-defined]
+    index.state.sieve.near.segments.sealed.clear()  # type: ignore[attr-defined]
     # The error that ended its thread holds the map in a circle of error and frames.
     gc.collect()
 

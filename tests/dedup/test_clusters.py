@@ -87,7 +87,7 @@ def test_ids_stand_as_they_came(tmp_path: Path, run: Run) -> None:
 def test_rows_that_the_filter_alone_dropped_are_in_no_cluster(tmp_path: Path, run: Run) -> None:
     posts = [{"text": f"第{n}个句子和别的都不一样{n * 7919}"} for n in range(300)]
     source = write_rows(tmp_path / "in.jsonl", [*posts, posts[0]])
-    few = setting("near.window.messages=64", "exact.window.messages=2000", "near.shards=1")
+    few = setting("near.window.messages=64", "exact.window.messages=2000", "near.threads=1")
     words = ("-o", tmp_path / "o", "--duplicates", tmp_path / "d", "--clusters", tmp_path / "c")
     assert run("dedup", "-q", source, *words, *few).code == 0
     assert [one["flags"] for one in read_lines(tmp_path / "d")] == [["unconfirmed"]]

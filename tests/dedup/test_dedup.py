@@ -81,7 +81,7 @@ def test_every_row_goes_to_exactly_one_place(tmp_path: Path, run: Run) -> None:
     source = write_rows(tmp_path / "in.jsonl", posts)
     stats = tmp_path / "stats.json"
     files = ("-o", tmp_path / "out", "--duplicates", tmp_path / "d", "--stats", stats)
-    ran = run("dedup", source, *files, "-q", *setting("near.window.messages=5000", "near.shards=1"))
+    ran = run("dedup", source, *files, "-q", *setting("near.window.messages=5000", "near.threads=1"))
     assert (ran.code, ran.err) == (0, "")
     kept = {post["id"] for post in read_lines(tmp_path / "out")}
     dropped = read_lines(tmp_path / "d")
@@ -104,7 +104,7 @@ def test_every_row_goes_to_exactly_one_place(tmp_path: Path, run: Run) -> None:
 def test_a_hit_at_the_filters_word_has_no_leader(tmp_path: Path, run: Run) -> None:
     texts = [_POST, *(f"第{n}个句子和别的都不一样{n * 7919}" for n in range(40)), _POST]
     source = write_rows(tmp_path / "in.jsonl", ({"id": n, "text": text} for n, text in enumerate(texts)))
-    windows = setting("near.window.messages=10", "exact.window.messages=1000", "near.shards=1")
+    windows = setting("near.window.messages=10", "exact.window.messages=1000", "near.threads=1")
     run("dedup", source, "-o", tmp_path / "out", "--duplicates", tmp_path / "d", *windows)
     entry = read_lines(tmp_path / "d")[-1]
     assert entry == {

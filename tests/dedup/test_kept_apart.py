@@ -51,7 +51,7 @@ def test_they_are_those_that_the_sieve_keeps_apart(tmp_path: Path, run: Run, met
     source, pairs = write_rows(tmp_path / "in.jsonl", posts), tmp_path / "apart"
     said = (*SMALL, *setting(f"near.method={method}", "near.same_id=pass"))
     assert run("dedup", "-q", source, "-o", tmp_path / "o", "--kept-apart", pairs, *said).code == 0
-    settings = {"near": {"method": method, "same_id": "pass", "window": {"messages": 2000}, "shards": 1}}
+    settings = {"near": {"method": method, "same_id": "pass", "window": {"messages": 2000}, "threads": 1}}
     verdicts = Sieve(settings=settings | {"exact": {"window": {"messages": 2000}}}).judge(
         [post["text"] for post in posts], ids=[post["id"] for post in posts]
     )

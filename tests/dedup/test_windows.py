@@ -94,7 +94,7 @@ def test_a_state_of_another_age_is_refused_with_the_setting_to_copy(tmp_path: Pa
 def test_the_summary_says_which_windows_counted_and_what_came_after_them(tmp_path: Path, run: Run) -> None:
     texts = [chr(0x4E00 + 97 * n) * 12 for n in range(30)]
     source = write_rows(tmp_path / "in.jsonl", ({"id": n, "text": text} for n, text in enumerate(texts)))
-    windows = setting("near.window.messages=10", "exact.window.messages=100", "near.shards=1")
+    windows = setting("near.window.messages=10", "exact.window.messages=100", "near.threads=1")
     stats = tmp_path / "stats.json"
     ran = run("dedup", source, "-o", tmp_path / "out", "--stats", stats, *windows)
     said = {" ".join(line.split()) for line in ran.err.splitlines()}

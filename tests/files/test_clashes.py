@@ -44,7 +44,7 @@ def idf(tmp_path: Path) -> Path:
 def settings(tmp_path: Path, idf: Path) -> Path:
     path = tmp_path / "settings"
     path.write_text(
-        f"features: {{weights: tfidf, idf_file: {idf.name}}}\nnear: {{window: {{messages: 2000}}, shards: 1}}\n"
+        f"features: {{weights: tfidf, idf_file: {idf.name}}}\nnear: {{window: {{messages: 2000}}, threads: 1}}\n"
         "exact: {window: {messages: 2000}}\n"
     )
     return path

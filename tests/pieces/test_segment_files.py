@@ -74,13 +74,13 @@ def test_what_look_ups_read_stays_in_memory_as_long_as_there_is_enough(
     """Enough for the open segment and for the hot arrays of `held` sealed ones; the newest keep theirs."""
     first = BatchSieve(CONFIG)
     expected = table(first.judge(posts))
-    sealed, opened = first._chunk_judge.segments.sealed[0], first._chunk_judge.segments.open
+    sealed, opened = first.near.segments.sealed[0], first.near.segments.open
     memory = opened.bytes_used + held * sealed.bytes_hot + sealed.bytes_hot // 2 if held else 0
     config = replace(CONFIG, near=replace(CONFIG.near, memory=memory))
     life = Life(storage_at(str(tmp_path)), config)
 
     def check() -> None:
-        segments = life.sieve._chunk_judge.segments
+        segments = life.sieve.near.segments
         segments.use_files()
         holding = [segment.holds_memory for segment in segments.sealed]
         assert holding == sorted(holding), "the newest ones"
@@ -112,7 +112,7 @@ def test_segments_that_become_full_in_a_restore_are_written(posts: Batch, tmp_pa
     scratch = ScratchSegments("", str(tmp_path))
     with SavedFiles(life.storage, files, "") as parts:
         sieve = BatchSieve.load(io.BytesIO(life.manifest[1]), CONFIG, parts=parts, seal_into=scratch.write)
-    segments = sieve._chunk_judge.segments.sealed
+    segments = sieve.near.segments.sealed
     assert len(segments) >= 5
     assert all(segment.is_mapped for segment in segments[:-1])
     assert table(sieve.judge(posts.slice(500, len(posts)))) == expected[500:]

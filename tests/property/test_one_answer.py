@@ -1,4 +1,4 @@
-"""Batch size, shards, a save and load, and a replay of decisions change nothing."""
+"""Batch size, threads, a save and load, and a replay of decisions change nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from twinsieve.stages.contract import (
     TimeConfig,
     Window,
 )
-from twinsieve.stages.judge import chunk_judge as stage
+from twinsieve.stages.judge import near_window as stage
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _METHODS = st.sampled_from(
@@ -59,15 +59,15 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
 
 @settings(max_examples=50)
 @given(ROWS, _configs(), st.sampled_from([2, 4]))
-def test_batch_size_and_shards_change_nothing(rows: Rows, config: SieveConfig, shards: int) -> None:
+def test_batch_size_and_threads_change_nothing(rows: Rows, config: SieveConfig, threads: int) -> None:
     batch = batch_of(rows * 3, scoped=config.scoped)
     expected = judged(config, batch, 1)
     assert judged(config, batch, 7) == expected
     assert judged(config, batch, 1000) == expected
-    sharded = replace(config, near=replace(config.near, shards=shards))
-    assert judged(sharded, batch, 1000) == expected
+    threaded = replace(config, near=replace(config.near, threads=threads))
+    assert judged(threaded, batch, 1000) == expected
     with patch.object(stage, "_WORTH_THREADS", 1):
-        assert judged(sharded, batch, 1000) == expected
+        assert judged(threaded, batch, 1000) == expected
 
 
 def _parts(rows: Rows, config: SieveConfig, cut: int) -> tuple[Batch, Batch]:
@@ -190,10 +190,10 @@ def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> Non
 
 @settings(max_examples=60)
 @given(ROWS, _configs(), st.integers(0, 60), st.sampled_from([1, 2]))
-def test_a_look_up_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
-    rows: Rows, config: SieveConfig, size: int, shards: int
+def test_a_query_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
+    rows: Rows, config: SieveConfig, size: int, threads: int
 ) -> None:
-    config = replace(config, near=replace(config.near, shards=shards))
+    config = replace(config, near=replace(config.near, threads=threads))
     batch = batch_of(rows, scoped=config.scoped)
     untimed = replace(batch, times_ms=np.full(len(batch), NO_TIME))
     sieve, twin = BatchSieve(config), BatchSieve(config)
@@ -206,6 +206,6 @@ def test_a_look_up_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
         saved.seek(0)
         copy = BatchSieve.load(saved, config)
         expected += table(copy.judge(untimed.slice(row, row + 1)))
-    assert table(sieve.look_up(batch)) == expected
+    assert table(sieve.query(batch)) == expected
     later = batch.slice(min(size, len(batch)), len(batch))
     assert table(sieve.judge(later)) == table(twin.judge(later))

@@ -21,7 +21,7 @@ from tests.property.streams import PARTS, batch_of, table
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.pages import LARGE_PAGE_BYTES, zeros
+from twinsieve.stages.memory_pages import LARGE_PAGE_BYTES, zeros
 from twinsieve.stages.window import bucket_table, tags
 from twinsieve.stages.window.buckets import entry_count
 
@@ -102,7 +102,7 @@ def test_a_restored_index_goes_on_like_the_saved_one(room: int, window: int, seg
             state = saved.to_bytes()
             assert state == never_saved.to_bytes()
             saved = BatchSieve.from_bytes(state, config)
-            sealed = saved._chunk_judge.segments.sealed
+            sealed = saved.near.segments.sealed
             assert not any(each.table.is_sparse for each in sealed), "files hold tables"
 
 
@@ -111,7 +111,7 @@ def test_an_index_is_sparse_until_it_has_no_room() -> None:
     tables = config.layout.bands + config.layout.tables
     with _full_at(config, 50 * tables):
         sieve = BatchSieve(config)
-    index = sieve._chunk_judge.segments.open.table
+    index = sieve.near.segments.open.table
     sieve.judge(_stream().slice(0, 10))
     few = index.entries()
     assert index.is_sparse
@@ -146,9 +146,9 @@ def test_an_index_that_will_have_no_room_becomes_a_table_before() -> None:
         sieve.judge(_stream().slice(0, 60))
     kept = one.stats().kept
     one.expect(98 - kept)
-    assert one._chunk_judge.segments.open.table.is_sparse
+    assert one.near.segments.open.table.is_sparse
     one.expect(120 - kept)
-    assert not one._chunk_judge.segments.open.table.is_sparse
+    assert not one.near.segments.open.table.is_sparse
     assert one.to_bytes() == other.to_bytes()
 
 

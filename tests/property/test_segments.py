@@ -34,9 +34,9 @@ from twinsieve.stages.contract import (
     Window,
 )
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.judge import chunk_judge as stage
+from twinsieve.stages.judge import near_window as stage
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
-from twinsieve.stages.judge.chunk_judge import near_bytes, segment_count
+from twinsieve.stages.judge.near_window import near_bytes, segment_count
 from twinsieve.stages.window import buckets
 from twinsieve.stages.window.buckets import WAYS
 
@@ -91,11 +91,11 @@ def test_segments_judge_like_the_plain_loop(rows: Rows, config: SieveConfig, siz
 @settings(max_examples=75)
 @given(ROWS, _configs(), st.sampled_from([1, 7, 1000]), st.sampled_from([0, 1, 16]), st.sampled_from([1, 3]))
 def test_segments_judge_like_one_ring(
-    rows: Rows, config: SieveConfig, size: int, room: int, shards: int
+    rows: Rows, config: SieveConfig, size: int, room: int, threads: int
 ) -> None:
     """With what differs, with the Bloom filter, and where there is no room for what phase one proposes."""
     batch = batch_of(rows * 2, scoped=config.scoped)
-    cut = replace(config, near=replace(config.near, shards=shards))
+    cut = replace(config, near=replace(config.near, threads=threads))
     with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
         found = _told(cut, batch, size)
     assert found == _told(_one_ring(config), batch, 1000)
@@ -158,7 +158,7 @@ def test_long_streams_cross_segments_all_the_time(seed: int) -> None:
         candidates="scan",
         segment=rng.randint(3, 12),
         details=True,
-        shards=rng.choice([1, 3]),
+        threads=rng.choice([1, 3]),
     )
     config = SieveConfig(
         # Also smaller than the near window, so that copies are near and not exact.
@@ -201,10 +201,10 @@ def test_crowded_buckets_of_segments_give_one_answer(
     config = SieveConfig(ExactConfig("bloom", 1e-9, Window(rng.choice([20, 400]))), near)
     batch = batch_of(_long_stream(rng, 500))
     expected = _told(config, batch, 1_000)
-    for room, size, shards in ((0, 61, 1), (1, 7, 3), (16, 1, 1)):
-        sharded = replace(config, near=replace(near, shards=shards))
+    for room, size, threads in ((0, 61, 1), (1, 7, 3), (16, 1, 1)):
+        threaded = replace(config, near=replace(near, threads=threads))
         with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
-            assert _told(sharded, batch, size) == expected
+            assert _told(threaded, batch, size) == expected
     sieve, follower = BatchSieve(config), BatchSieve(config)
     rows: list[Row] = []
     for low in range(0, len(batch), 37):
@@ -277,7 +277,7 @@ def test_buckets_of_segments_find_what_the_buckets_of_one_ring_find() -> None:
     for low in range(0, len(batch), 700):
         part = several.judge(batch.slice(low, min(low + 700, len(batch))))
         assert table(part) == table(expected.slice(low, min(low + 700, len(batch))))
-    segments = several._chunk_judge.segments
+    segments = several.near.segments
     assert len(segments.sealed) == window // segment
     assert (
         max(len(np.flatnonzero(row)) for row in segments.sealed[0].table.entries().reshape(-1, WAYS)) < WAYS
@@ -288,7 +288,7 @@ def test_pushed_out_messages_are_counted_in_all_segments() -> None:
     config = SieveConfig(near=NearConfig(window=Window(900), segment=100, bucket_load=60.0))
     sieve = BatchSieve(config)
     sieve.judge(batch_of(_posts(3_000, 2)))
-    segments = sieve._chunk_judge.segments.all
+    segments = sieve.near.segments.all
     half = config.layout.bands // 2
     counts = [sieve.pushed_out(half) for _ in segments for _ in range(2)]
     assert counts[:-1] == [0] * (2 * len(segments) - 1)
@@ -305,13 +305,13 @@ def test_a_window_holds_no_more_segments_than_it_needs() -> None:
     most = 0
     for low in range(0, len(batch), 500):
         sieve.judge(batch.slice(low, low + 500))
-        segments = sieve._chunk_judge.segments
+        segments = sieve.near.segments
         most = max(most, len(segments.all))
         assert all(segment.ring.size for segment in segments.sealed)
         assert segments.size == sum(segment.ring.size for segment in segments.all)
     assert most == 5
     assert sieve.stats().held == sieve.stats().capacity == 1_000
-    assert sieve._chunk_judge.bytes_used <= sum(near_bytes(config, segment_count(config)).values())
+    assert sieve.near.bytes_used <= sum(near_bytes(config, segment_count(config)).values())
 
 
 def test_the_worst_memory_has_the_hot_arrays_that_fit_into_the_setting() -> None:
@@ -326,7 +326,7 @@ def test_the_worst_memory_has_the_hot_arrays_that_fit_into_the_setting() -> None
     assert worst(near_alone + 999) == alone + 999
     sieve = BatchSieve(SieveConfig(near=near))
     sieve.judge(batch_of(_posts(300, 3)))
-    hot = sieve._chunk_judge.segments.sealed[0].bytes_hot
+    hot = sieve.near.segments.sealed[0].bytes_hot
     assert worst(1 << 40) == alone + (segment_count(SieveConfig(near=near)) - 2) * hot
 
 

@@ -37,7 +37,7 @@ _SCANNED = st.builds(
     same_id=st.sampled_from(["drop", "pass"]),
     candidates=st.just("scan"),
     distances=st.sampled_from([((8, 10), (14, 3)), ((0, 8), (10, 12)), ((12, 12),)]),
-    shards=st.sampled_from([1, 2]),
+    threads=st.sampled_from([1, 2]),
 )
 
 

@@ -21,7 +21,7 @@ from twinsieve.pipeline.sizing.cover import Asked, Proposal, as_yaml, settings_t
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
-from twinsieve.stages.judge.chunk_judge import near_bytes
+from twinsieve.stages.judge.near_window import near_bytes
 
 _HOUR_MS = 3_600_000
 _GIB = 1 << 30
@@ -77,7 +77,7 @@ def test_a_proposal_covers_the_time_fits_the_machine_and_is_accepted(
     exact: str,
     own: dict[str, object],
 ) -> None:
-    own = own | {"exact.method": exact, "near.shards": 64}
+    own = own | {"exact.method": exact, "near.threads": 64}
     asked = Asked(rate, cover_ms, machine, repeats, Texts(characters))
     proposal = _proposed(_of_keys(own), asked)
     if proposal is None:
@@ -173,15 +173,15 @@ def test_a_window_is_cut_into_the_largest_segments_that_fit() -> None:
          "most 1,000,000,000: 55.6 h; ask for a shorter time"),
         (("--cover", "24h", "--memory", "much"), "lint: --memory is 'much', not a size; write a number and a unit (B, kB, MB, "
          "GB, KiB, MiB, GiB), as in 512MiB"),
-        (("--cover", "24h", "--memory", "1GiB", *setting("near.shards=2", "exact.method=none")),
+        (("--cover", "24h", "--memory", "1GiB", *setting("near.threads=2", "exact.method=none")),
          ": one machine of 1GiB cannot cover 24h at 5,000 messages/s: 432,000,000 kept messages take 93.7 GiB, beside "
          "1.8 GiB for all else; it covers nothing"),
-        (("--cover", "24h", "--memory", "64GiB", *setting("near.shards=2", "exact.method=none")),
+        (("--cover", "24h", "--memory", "64GiB", *setting("near.threads=2", "exact.method=none")),
          ": one machine of 64GiB cannot cover 24h at 5,000 messages/s: 432,000,000 kept messages take 93.7 GiB, beside "
          "9.7 GiB for all else; it covers 13.9 h at most"),
-        (("--cover", "10m", "--rate", "100000", "--memory", "512GiB", *setting("near.shards=1", "exact.method=none")),
+        (("--cover", "10m", "--rate", "100000", "--memory", "512GiB", *setting("near.threads=1", "exact.method=none")),
          ": one machine cannot cover 10m at 100,000 messages/s: to judge takes 22.7 µs a message, 2.3 threads; "
-         "near.shards is 1, enough for 44,117 messages/s"),
+         "near.threads is 1, enough for 44,117 messages/s"),
         (("--cover", "1h", *setting("near.method=hamming")), ": --cover is for near.method: text, and it is hamming"),
         (("--cover", "1h", *setting("near.candidates=scan")),
          ": --cover is for near.candidates: index, and it is scan; a scan reads all of a window"),

@@ -22,7 +22,7 @@ def _told(mapping: dict[str, Any]) -> list[str]:
     [
         {},
         {"profile": "plain", "near": {"similarity": 0.9, "window": {"messages": 50, "age": "none"}}},
-        {"near": {"method": "hamming", "distances": {8: 3, 64: 5}, "shards": "auto"}},
+        {"near": {"method": "hamming", "distances": {8: 3, 64: 5}, "threads": "auto"}},
         {
             "exact": {"error_rate": 1e-9},
             "text": {"drop": ["^RT", "x.y"]},

@@ -86,10 +86,13 @@ def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
     assert sieve_config(load_settings(path), "").near.differences == Differences(FULL)
 
 
-@pytest.mark.parametrize("key", ["number_guard", "card_guard"])
-def test_the_guards_of_earlier_versions_say_what_to_write(tmp_path: Path, key: str) -> None:
-    with pytest.raises(ConfigError, match=rf"near\.{key}'; .* write near\.differences: guards \(or off\)"):
-        near_of(tmp_path, f"near: {{{key}: true}}\n")
+@pytest.mark.parametrize(
+    ("key", "new"),
+    [("number_guard", "differences: guards"), ("card_guard", "differences: guards"), ("shards", "threads")],
+)
+def test_a_key_of_earlier_versions_says_what_to_write(tmp_path: Path, key: str, new: str) -> None:
+    with pytest.raises(ConfigError, match=rf"near\.{key}'; .*write near\.{new}"):
+        near_of(tmp_path, f"near: {{{key}: 1}}\n")
 
 
 @pytest.mark.parametrize(

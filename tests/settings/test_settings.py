@@ -37,7 +37,7 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
         "  similarty: .9\n"
         "  similarity: 85\n"
         "  window: {messages: 1700000000, age: 1:30}\n"
-        "  shards: 010\n"
+        "  threads: 010\n"
         "input: {topics: [a, posts.unique]}\n"
         "mesages: 4\n",
     )
@@ -50,7 +50,7 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
         "6:15: near.similarity is 85",
         "7:22: near.window.messages is 1700000000",
         "7:39: near.window.age is '1:30'",
-        "8:11: near.shards is '010'",
+        "8:12: near.threads is '010'",
         "9:21: input.topics.1 is 'posts.unique'",
         "10:1: unknown key 'mesages'",
     ]
@@ -250,10 +250,10 @@ def test_what_comes_from_outside_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("near: {similarity: 0.7}\n")
     flags = [Override("near.similarity", "x", "--similarity")]
-    _, found = check_tree(tree_of_file(path), {"TWINSIEVE_NEAR__SHARD": "4"}, flags)
+    _, found = check_tree(tree_of_file(path), {"TWINSIEVE_NEAR__THREAD": "4"}, flags)
     assert [str(one) for one in found] == [
         "--similarity: near.similarity is 'x', which is not a number; write it as 0.85",
-        "TWINSIEVE_NEAR__SHARD: unknown key 'near.shard'; did you mean 'shards'?",
+        "TWINSIEVE_NEAR__THREAD: unknown key 'near.thread'; did you mean 'threads'?",
     ]
 
 
@@ -379,7 +379,7 @@ def test_flags_that_contradict_each_other_are_refused_and_named() -> None:
         ("-c", "config/news.yaml", "-c", "config/microblog.yaml"),
         ("--similarity", "0.8", "--similarity", "0.9"),
         (*setting("near.similarity=0.8"), "--similarity", "0.9"),
-        setting("near.shards=1", "near.shards=2"),
+        setting("near.threads=1", "near.threads=2"),
     ],
 )
 def test_an_option_given_twice_is_no_quiet_choice(run: Run, words: tuple[str, ...]) -> None:

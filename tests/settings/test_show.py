@@ -30,7 +30,7 @@ def test_each_setting_names_who_set_it(tmp_path: Path, run: Run, monkeypatch: py
     path = tmp_path / "s.yaml"
     path.write_text("near:\n  similarity: 0.7\n  bucket_load: 4\nexact: {window: {age: 2d}}\n")
     monkeypatch.setenv("TWINSIEVE_NEAR__SIMILARITY", "0.75")
-    ran = run("lint", "--show", path, "--text-field", "body", *setting("near.shards=2"))
+    ran = run("lint", "--show", path, "--text-field", "body", *setting("near.threads=2"))
     assert ran.code == 0
     found = _lines(ran.out)
     assert found["near.similarity"] == ["0.75", "TWINSIEVE_NEAR__SIMILARITY"]
@@ -38,7 +38,7 @@ def test_each_setting_names_who_set_it(tmp_path: Path, run: Run, monkeypatch: py
     assert found["exact.window.age"] == ["2d", f"{path}:4"]
     assert found["near.window.age"] == ["24h", "default, none on files"]
     assert found["input.text_field"] == ["[body]", "--text-field"]
-    assert found["near.shards"] == ["2", "--set near.shards"]
+    assert found["near.threads"] == ["2", "--set near.threads"]
     assert found["profile"] == ["default", "default"]
 
 

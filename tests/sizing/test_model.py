@@ -187,7 +187,7 @@ def test_bytes_of_segments_are_within_a_tenth(layout: BandLayout, joined: int, t
             assert file.size == pytest.approx(predicted, rel=0.1)
     finally:
         held.close()
-    (newest, *_) = sieve._chunk_judge.segments.sealed[::-1]
+    (newest, *_) = sieve.near.segments.sealed[::-1]
     assert newest.bytes_hot == hot_bytes(segment_parts(config, texts))
     whole = BatchSieve(replace(config, near=replace(near, segment=20_000)))
     _kept(whole, 20_000, joined)
@@ -208,7 +208,7 @@ def test_a_sieve_holds_as_many_indexes_in_memory_as_is_said(tmp_path: Path) -> N
     try:
         _kept(sieve, 50_000, 1)
         held.segments.wait()
-        segments = sieve._chunk_judge.segments
+        segments = sieve.near.segments
         segments.use_files()
         in_memory = [segment for segment in segments.sealed if segment.holds_memory]
         predicted = memory_of(sieve.config, memory, parts, 0)

@@ -16,7 +16,7 @@ from twinsieve.pipeline.settings.segment_bytes import Texts, largest_segment, le
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.settings.values import MAX_SEGMENTS
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
-from twinsieve.stages.judge.chunk_judge import segment_count
+from twinsieve.stages.judge.near_window import segment_count
 
 
 def _config(window: int, segment: int) -> SieveConfig:

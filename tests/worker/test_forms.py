@@ -111,7 +111,7 @@ def test_a_message_takes_the_forms_that_are_listed(root: Path, monkeypatch: Any)
     chunk = seen[-1]
     assert np.shares_memory(chunk.chars, block.batch.bodies.chars)
     assert np.shares_memory(chunk.band_keys, block.batch.fingerprints.band_keys)
-    seen.append(judge._chunk_judge.ring.columns)
+    seen.append(judge.near.ring.columns)
 
     emission = Emission()
     Emitter(config, {}, takes, Suspects()).add(emission, pending, ruling)

@@ -234,7 +234,7 @@ class Sieve:
                 part = given.rows(low, low + _SLICE)
                 batch, rows = self._read_slice(part, 0, NO_TIME)
                 written = {name: column[low : low + len(part)] for name, column in columns.items()}
-                self._write(self._engine.look_up(batch), part, rows, written)
+                self._write(self._engine.query(batch), part, rows, written)
         return Verdicts(**columns)
 
     @names_what_was_meant
@@ -621,7 +621,7 @@ class Sieve:
             part = given.rows(low, low + size)
             return part, *self._read_slice(part, first + low, arrival_ms)
 
-        if len(given) <= size or self._engine.config.near.shards < 2:
+        if len(given) <= size or self._engine.config.near.threads < 2:
             for low in lows:
                 yield (*read(low), None)
             return

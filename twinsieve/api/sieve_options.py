@@ -52,7 +52,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "error_rate": ("exact.error_rate",),
     "differences": ("near.differences",),
     "seed": ("digest.seed",),
-    "threads": ("near.shards",),
+    "threads": ("near.threads",),
 }
 
 _WHOLE = frozenset({"window", "exact_window", "distance", "threads"})

@@ -123,7 +123,7 @@ def curves_of(settings: WithKeys) -> list[Curve]:
 def config_at(curve: Curve, similarity: int) -> SieveConfig:
     """The sieve of a curve at a similarity. It judges in one thread: points are judged side by side."""
     config = sieve_config(curve.settings, "")
-    return replace(config, near=replace(config.near, similarity=similarity, shards=1))
+    return replace(config, near=replace(config.near, similarity=similarity, threads=1))
 
 
 def by_scheme(curves: Sequence[Curve]) -> dict[SchemeConfig, list[Curve]]:

@@ -12,9 +12,8 @@ import pytest
 from tests.property.streams import batch_of
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
-from twinsieve.stages.judge import chunk_judge
+from twinsieve.stages.judge import near_window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.chunk_judge import ChunkJudge
 from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk
 from twinsieve.stages.window import bucket_table
 from twinsieve.stages.window.chunk import Chunk
@@ -41,14 +40,14 @@ def test_the_index_is_that_of_judging(
     # It has room for some hundred messages, or for none.
     monkeypatch.setattr(bucket_table, "SPARSE_SHARE", 1 if moves else 1 << 40)
     if moves:
-        insert = chunk_judge.insert_kept
+        insert = near_window.insert_kept
 
         def late(*arguments: Any) -> None:
             sleep(0.01)
             insert(*arguments)
 
-        monkeypatch.setattr(chunk_judge, "insert_kept", late)
-    restored = ChunkJudge(config)
+        monkeypatch.setattr(near_window, "insert_kept", late)
+    restored = near_window.NearWindow(config)
 
     def chunks() -> Iterator[Chunk]:
         for _, messages in runs:
@@ -56,7 +55,7 @@ def test_the_index_is_that_of_judging(
             restored.segments.expect(1_000)
 
     restored.keep_again(chunks())
-    kept = judged._chunk_judge
+    kept = judged.near
     assert restored.segments.kept == kept.segments.kept > 700
     assert len(restored.segments.all) == len(kept.segments.all)
     for one, other in zip(restored.segments.all, kept.segments.all, strict=True):

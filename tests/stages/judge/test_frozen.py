@@ -151,7 +151,7 @@ def _posts(count: int, seed: int) -> Rows:
 def _live_entries(sieve: BatchSieve) -> list[list[int]]:
     """Of each bucket of each segment, the entries whose messages are still in the window."""
     live = []
-    for segment in sieve._chunk_judge.segments.all:
+    for segment in sieve.near.segments.all:
         ring, entries = segment.ring, segment.table.entries()
         ages = (ring.kept - 1 - (entries & np.uint64((1 << 24) - 1)).astype(np.int64)) & ((1 << 24) - 1)
         held = (entries != 0) & (ages < ring.size)

@@ -88,7 +88,7 @@ def _posts(count: int, seed: int) -> Rows:
 
 def _live(sieve: BatchSieve) -> list[list[tuple[int, int]]]:
     """Of each bucket, (kept index, entry without it) of the entries that are still in the ring."""
-    ring, entries = sieve._chunk_judge.ring, sieve._chunk_judge.segments.open.table.entries()
+    ring, entries = sieve.near.ring, sieve.near.segments.open.table.entries()
     ages = (ring.kept - 1 - (entries & np.uint64(INDEX_MASK)).astype(np.int64)) & INDEX_MASK
     rows = zip(ages.tolist(), (entries >> np.uint64(INDEX_BITS)).tolist(), strict=True)
     held = [(ring.kept - 1 - age, entry) if entry and age < ring.size else None for age, entry in rows]

@@ -189,7 +189,7 @@ def test_an_entry_of_2_to_the_24_messages_ago_is_not_one_of_this_chunk() -> None
     sieve = BatchSieve(replace(config, exact=ExactConfig(method="none")))
     sieve.apply(_batch(texts), _judge([f"第{i}个" for i in range(100)]))
     # As if 2 ** 24 messages had passed: the next one's number is that of the first, in 24 bits.
-    sieve._chunk_judge.ring.columns.counters[KEPT] = 2**24
+    sieve.near.ring.columns.counters[KEPT] = 2**24
     verdicts = sieve.judge(_batch(["另外的一句话在这里说完了", asked]))
     assert verdicts.kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE]
 

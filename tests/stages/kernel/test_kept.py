@@ -184,7 +184,7 @@ def test_a_damaged_file_is_compiled_again(cache: Path, run: Run) -> None:
 _EACH_KIND = """
 import os
 import numpy as np
-from twinsieve.stages.near.bits import count_close
+from twinsieve.stages.near.hamming import count_close
 kinds, first = ("uint8", "uint16", "uint32", "uint64"), int(os.environ["FIRST"])
 for kind in kinds[first:] + kinds[:first]:
     values = np.arange(200, dtype=kind)

@@ -89,7 +89,7 @@ def _said(words: np.ndarray, near: NearConfig, size: int) -> list[tuple[int, int
 @pytest.mark.parametrize("window", [600, 3_000])
 def test_the_scan_finds_what_a_full_scan_finds(k: int, window: int) -> None:
     words = _clustered(2500, k)
-    near = NearConfig("hamming", window=Window(window), distances=((8, k),), candidates="scan", shards=2)
+    near = NearConfig("hamming", window=Window(window), distances=((8, k),), candidates="scan", threads=2)
     expected = _full_scan(words, k, window)
     assert _said(words, near, 900) == expected
     assert 400 < sum(leader >= 0 for leader, _ in expected) < 2400

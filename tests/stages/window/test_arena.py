@@ -11,7 +11,7 @@ from tests.property.streams import batch_of, table
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Batch, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.pages import zeros
+from twinsieve.stages.memory_pages import zeros
 from twinsieve.stages.window import ring
 
 _CONFIG = SieveConfig(near=NearConfig(window=Window(2_000)))
@@ -27,13 +27,13 @@ def _judged(sieve: BatchSieve) -> tuple[list[Any], set[int]]:
     told, places = [], set()
     for batch in _batches():
         told.append(table(sieve.judge(batch)))
-        places.add(sieve._chunk_judge.ring.columns.texts.ctypes.data)
+        places.add(sieve.near.ring.columns.texts.ctypes.data)
     return told, places
 
 
 def _stored(sieve: BatchSieve) -> list[str]:
     """The texts in the arena, oldest first."""
-    columns, slots = sieve._chunk_judge.ring.columns, sieve._chunk_judge.ring.live_slots()
+    columns, slots = sieve.near.ring.columns, sieve.near.ring.live_slots()
     starts, lengths = columns.offsets[slots].astype(int) * ring.GRANULE, columns.lengths[slots]
     return [
         "".join(map(chr, columns.texts[start : start + length]))

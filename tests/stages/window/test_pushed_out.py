@@ -37,7 +37,7 @@ def filled(window: int, rows: int, grams: str, load: float) -> BatchSieve:
 
 def by_dictionaries(sieve: BatchSieve) -> int:
     """The same count from the saved arrays."""
-    judge = sieve._chunk_judge
+    judge = sieve.near
     buckets, ring, kept = judge.buckets, judge.ring, judge.ring.kept
     entries = judge.segments.open.table.entries()[: buckets.bands * buckets.band_buckets * WAYS]
     left = Counter(
@@ -59,7 +59,7 @@ def test_the_count_is_that_of_the_buckets(
     """share: with 1, the index of the smaller number of rows is sparse to the end"""
     monkeypatch.setattr(bucket_table, "SPARSE_SHARE", share)
     sieve = filled(window, rows, grams, 8.4)
-    assert sieve._chunk_judge.segments.open.table.is_sparse == (share == 1 and rows < window)
+    assert sieve.near.segments.open.table.is_sparse == (share == 1 and rows < window)
     expected = by_dictionaries(sieve)
     assert sieve.pushed_out(sieve.config.layout.bands) == expected
     for _ in range(sieve.config.layout.bands - 1):

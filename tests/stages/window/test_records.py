@@ -29,19 +29,19 @@ def test_records_lie_in_whole_cache_lines_and_kernels_see_one_type_of_column(win
     sieve = BatchSieve(config)
     sieve.judge(batch_of([(post["text"], None, 0, 0) for post in generate(30, 1)]))
     loaded = BatchSieve.from_bytes(sieve.to_bytes(), config)
-    for ring in (sieve._chunk_judge.ring, loaded._chunk_judge.ring):
+    for ring in (sieve.near.ring, loaded.near.ring):
         assert ring.records.itemsize == RECORD.itemsize == CACHE_LINE
         assert ring.records.ctypes.data % CACHE_LINE == 0
         # Numba takes a contiguous column for another type, and would compile every kernel again.
         assert not ring.columns.times.flags.c_contiguous
         assert not ring.columns.bags.flags.c_contiguous
-    assert np.array_equal(sieve._chunk_judge.ring.records, loaded._chunk_judge.ring.records)
+    assert np.array_equal(sieve.near.ring.records, loaded.near.ring.records)
 
 
 @pytest.mark.parametrize("method", ["hamming", "signatures", "none"])
 @pytest.mark.parametrize("window", [1, 2, 50])
 def test_columns_that_are_not_in_use_are_never_taken_for_columns_of_slots(method: str, window: int) -> None:
     near = NearConfig(method=method, window=Window(window), parts=PARTS)  # type: ignore[arg-type]
-    ring = BatchSieve(SieveConfig(near=near))._chunk_judge.ring
+    ring = BatchSieve(SieveConfig(near=near)).near.ring
     assert len(ring.columns.offsets) != ring.capacity
     assert len(ring.columns.times) == ring.capacity
