@@ -20,7 +20,7 @@ from random import Random
 from time import perf_counter
 from typing import Any
 
-from twinsieve.pipeline.files.rows import one_line, split_documents
+from twinsieve.pipeline.files.formats.json_documents import one_line, split_documents
 from twinsieve.pipeline.files.source import InputSource
 
 _ROW_LIMIT = 4 << 20

@@ -9,7 +9,8 @@ from typing import Any, Protocol, Self
 
 from twinsieve.pipeline.audit.drops import Drop
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.files.table import TableWriter, arrow_package
+from twinsieve.pipeline.files.formats.parquet import parquet_writer
+from twinsieve.pipeline.files.formats.tables import TableWriter, arrow_package
 from twinsieve.pipeline.files.write import ByteSink
 
 COLUMNS = (
@@ -111,7 +112,7 @@ class ParquetDrops:
         types = dict.fromkeys(COLUMNS, arrow.string()) | dict.fromkeys(_NUMBERS, arrow.int64())
         types |= {"time": arrow.timestamp("ms", tz="UTC"), "similarity": arrow.float64()}
         self._schema = arrow.schema([(name, types[name]) for name in COLUMNS])
-        self._writer = TableWriter(output, "parquet", self._schema, "zstd")
+        self._writer = TableWriter(output, parquet_writer("zstd"), self._schema)
         self._rows: list[tuple[Any, ...]] = []
         self._characters = 0
 

@@ -135,7 +135,7 @@ def command(
     from twinsieve.pipeline.audit.findings import Sizes, findings_json, findings_of
     from twinsieve.pipeline.audit.page import PARTS, page, page_sizes
     from twinsieve.pipeline.audit.run_stats import check_same_run
-    from twinsieve.pipeline.files.format import refuse_empty_names
+    from twinsieve.pipeline.files.endings import refuse_empty_names
     from twinsieve.pipeline.files.source import STDIN, is_stream
     from twinsieve.pipeline.files.write import STDOUT, place_all, refuse_clashes
     from twinsieve.stages.errors import UsageError, shown
@@ -259,11 +259,11 @@ def _refuse_on_kafka(flags: SettingsFlags, kept_apart: str | None, stats: str | 
 
 def _refuse_endings(reports: Reports) -> None:
     """Refuse names that promise another content. raises: UsageError"""
-    from twinsieve.pipeline.files.format import refuse_other_endings, refuse_packed_endings
+    from twinsieve.pipeline.files.endings import refuse_other_endings, refuse_packed_endings
 
-    refuse_other_endings("CSV", ("csv",), {"--csv": reports.csv})
-    refuse_other_endings("Parquet", ("parquet",), {"--parquet": reports.parquet})
-    refuse_other_endings("HTML", ("HTML",), {"--html": reports.html})
+    refuse_other_endings("CSV", (".csv",), {"--csv": reports.csv})
+    refuse_other_endings("Parquet", (".parquet", ".pq"), {"--parquet": reports.parquet})
+    refuse_other_endings("HTML", (".html",), {"--html": reports.html})
     refuse_packed_endings({"--parquet": reports.parquet, "--html": reports.html})
 
 

@@ -67,7 +67,7 @@ def command(
         messages_by_id,
         messages_by_position,
     )
-    from twinsieve.pipeline.files.messages import InputReader
+    from twinsieve.pipeline.files.input_reader import InputReader
 
     settings = flags.settings(on_files=True)
     if source is not None:
@@ -75,7 +75,7 @@ def command(
             raise click.UsageError(
                 "--input needs --id or --position twice and no texts, as in --input FILE --id 1 --id 2"
             )
-        reader = InputReader(settings, spelt.dialect_of([source], settings))
+        reader = InputReader(settings, spelt.format_of([source], settings))
         if ids:
             messages = messages_by_id(source, list(ids), reader)
         else:

@@ -68,7 +68,7 @@ def command(
     """
     import orjson
 
-    from twinsieve.pipeline.files.format import refuse_endings_of_reports
+    from twinsieve.pipeline.files.endings import refuse_endings_of_reports
     from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.generate.articles import generate_articles
     from twinsieve.pipeline.generate.stream import generate

@@ -20,7 +20,8 @@ from typing import NamedTuple, Protocol
 from twinsieve.pipeline.basics.processors import cores
 from twinsieve.pipeline.dedup.ahead import Ahead
 from twinsieve.pipeline.dedup.saves import Saves
-from twinsieve.pipeline.files.messages import InputReader, RowChunk
+from twinsieve.pipeline.files.format import RowChunk
+from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import InputSource, StoppedError, is_stream
 from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, STOPPING, TEXT
@@ -158,7 +159,7 @@ class Inputs:
         """Wait for compiled kernels, unless this chunk is small: then its rows come out sooner without."""
         if self.compiling is None:
             return
-        small = chunk.batch is None and sum(map(len, filter(None, chunk.rows.rows))) <= _INTERPRETED_BYTES
+        small = sum(chunk.rows.raw(row)[1] for row in range(len(chunk.rows))) <= _INTERPRETED_BYTES
         if self.compiling.is_done or not small:
             began = perf_counter()
             self.compiling.wait()

@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 
 from twinsieve.pipeline.basics.program import program_version
-from twinsieve.pipeline.files.messages import RowChunk
+from twinsieve.pipeline.files.format import RowChunk
 from twinsieve.pipeline.files.unreadable import FirstUnreadable
 from twinsieve.pipeline.messages.columns import MEANINGS
 from twinsieve.pipeline.pages.amounts import share

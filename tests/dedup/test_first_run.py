@@ -20,7 +20,7 @@ from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.basics.processors import cores
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.run import Dedup, Job
-from twinsieve.pipeline.files.format import Dialect
+from twinsieve.pipeline.files.formats.json_lines import JsonLines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.generate.stream import generate
 from twinsieve.pipeline.settings.model import Settings
@@ -56,7 +56,7 @@ def compiling() -> Iterator[_Compiling]:
 
 
 def _run(compiling: _Compiling | None, inputs: list[Path], output: Path, settings: Settings) -> list[Any]:
-    job = Job(list(map(str, inputs)), Dialect("jsonl"), Wanted(str(output)))
+    job = Job(list(map(str, inputs)), JsonLines(), Wanted(str(output)))
     with Dedup(job, settings, 0, compiling) as dedup:
         if compiling is not None:
             compiling.dedup = dedup

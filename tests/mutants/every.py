@@ -1271,10 +1271,10 @@ PIECES_OF_BYTES = (
         OF_ROWS,
     ),
     Mutant(
-        "lines: documents that span lines are written with lines of another input as they are",
-        "pipeline/dedup/kept.py",
-        "if isinstance(rows, Lines) and not self._is_array and not self._reader.documents:",
-        "if isinstance(rows, Lines) and not self._is_array:",
+        "documents that span lines are written as they are behind JSON lines",
+        "pipeline/files/formats/json_documents.py",
+        "if self._spans or cast(Rows, chunk.rows).lines_of is not None:",
+        "if self._spans:",
         OF_ROWS,
     ),
     Mutant(
