@@ -1251,7 +1251,6 @@ OF_ROWS = (
     "tests/stages/rows",
     "tests/files/test_rows.py",
     "tests/files/test_json_documents.py",
-    "tests/messages/test_documents.py",
     "tests/stages/text/test_text.py",
 )
 
@@ -1275,27 +1274,6 @@ PIECES_OF_BYTES = (
         "pipeline/files/formats/json_documents.py",
         "if self._spans or cast(Rows, chunk.rows).lines_of is not None:",
         "if self._spans:",
-        OF_ROWS,
-    ),
-    Mutant(
-        "strings: a character of four bytes loses its first three bits",
-        "stages/rows/strings.py",
-        "code = (code & _LOW_3) << _18 |",
-        "code =",
-        OF_ROWS,
-    ),
-    Mutant(
-        "strings: entities stay as they are",
-        "stages/text/normalizer.py",
-        "        return Strings(_ENTITY_IN_UTF8.sub(_utf8_of, texts.content), len(texts))",
-        "        return texts",
-        OF_ROWS,
-    ),
-    Mutant(
-        "rows: any two bytes end a character of three",
-        "stages/rows/members.py",
-        "            and content[at + 1] & _CONTINUES == _ASCII_END\n",
-        "",
         OF_ROWS,
     ),
     Mutant(
