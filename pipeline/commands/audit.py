@@ -136,7 +136,7 @@ def command(
     write contain messages, so their mode is 0600. The exit code is 1 if there is no drop with this --position
     or --id.
     """
-    from twinsieve.pipeline.files.format import (
+    from twinsieve.pipeline.files.endings import (
         refuse_empty_names,
         refuse_other_endings,
         refuse_packed_endings,
@@ -161,8 +161,8 @@ def command(
     refuse_empty_names(inputs)
     written = {f"--{kind}": name for kind, name in reports._asdict().items()}
     refuse_clashes(inputs, ({"--json": STDOUT} if as_json else {}) | written, config=flags.config)
-    for kind, endings in (("CSV", "csv"), ("Parquet", "parquet"), ("HTML", "HTML")):
-        refuse_other_endings(kind, (endings,), {f"--{kind.lower()}": written[f"--{kind.lower()}"]})
+    for kind, *endings in (("CSV", ".csv"), ("Parquet", ".parquet", ".pq"), ("HTML", ".html")):
+        refuse_other_endings(kind, tuple(endings), {f"--{kind.lower()}": written[f"--{kind.lower()}"]})
     refuse_packed_endings({"--parquet": reports.parquet, "--html": reports.html})
     lists = not choice.is_open and not as_json and not any(written.values())
     summarises = not lists and not as_json and not any(written.values())

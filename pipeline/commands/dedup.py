@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from twinsieve.pipeline.dedup.run import OnProgress
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_FORMAT_WORDS = {"jsonl": "JSON lines", "json": "JSON", "csv": "CSV", "text": "lines of text"}
 
 
 @click.command(
@@ -126,7 +125,7 @@ def command(
     started = time.perf_counter()
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.dedup.run import Dedup, Job
-    from twinsieve.pipeline.files.format import (
+    from twinsieve.pipeline.files.endings import (
         refuse_empty_names,
         refuse_endings_of_reports,
         refuse_output_ending,
@@ -142,18 +141,15 @@ def command(
     inputs_ = expand(list(inputs) or ["-"], [*wanted.outputs().values(), wanted.state])
     names, to_folder = inputs_.names, is_folder(wanted.output)
     outputs = outputs_in(wanted.output, inputs_) if to_folder else []
-    dialect = spelt.dialect_of(names, settings)
+    format_ = spelt.format_of(names, settings)
     is_given = spelt.form is not None or spelt.delimiter is not None or settings.input.encoding != "json"
     if not to_folder:
-        refuse_output_ending(wanted.output, dialect, given=is_given)
+        refuse_output_ending(wanted.output, format_, given=is_given)
     refuse_endings_of_reports(wanted.reports())
     typed = "-" in names and sys.stdin is not None and sys.stdin.isatty()
     if typed and not quiet:
-        say_error(
-            f"reading {_FORMAT_WORDS.get(dialect.format, dialect.format)} from this terminal; "
-            "end them with Ctrl-D, or name a file"
-        )
-    job = Job(names, dialect, wanted, flags.config, 0.0 if strict else max_unreadable, outputs)
+        say_error(f"reading {format_.title} from this terminal; end them with Ctrl-D, or name a file")
+    job = Job(names, format_, wanted, flags.config, 0.0 if strict else max_unreadable, outputs)
     if not quiet:
         for line in inputs_.lines:
             say_error(line)

@@ -17,7 +17,7 @@ from twinsieve.pipeline.commands.options import (
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.files.format import Dialect
+    from twinsieve.pipeline.files.format import Format
     from twinsieve.pipeline.settings.model import Settings
 
 
@@ -78,7 +78,7 @@ def command(
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.files.address import path_here
-    from twinsieve.pipeline.files.format import refuse_endings_of_reports
+    from twinsieve.pipeline.files.endings import refuse_endings_of_reports
     from twinsieve.pipeline.files.source import STDIN
     from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
@@ -97,7 +97,7 @@ def command(
                 raise click.UsageError(f"{flag} needs PAIRS; --judged does not use it, so leave it out")
     settings = flags.settings(on_files=True)
     if judged is not None:
-        _show_judged(input_, judged, settings, spelt.dialect_of([input_], settings))
+        _show_judged(input_, judged, settings, spelt.format_of([input_], settings))
         return
     assert pairs_file is not None
     reports = {"--wrong": wrong, "--stats": stats}
@@ -118,7 +118,7 @@ def command(
             wrong_path=Path(wrong) if wrong is not None else None,
             text_fields=settings.input.text_field,
             id_field=settings.input.id_field or "id",
-            dialect=spelt.dialect_of([input_], settings),
+            format_=spelt.format_of([input_], settings),
         )
     console = report()
     for table in report_tables(evaluation):
@@ -131,7 +131,7 @@ def command(
         say_error(f"{wrong}: what was wrongly kept or dropped")
 
 
-def _show_judged(input_: str, judged: str, settings: Settings, dialect: Dialect) -> None:
+def _show_judged(input_: str, judged: str, settings: Settings, format_: Format) -> None:
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.files.address import path_here
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
@@ -149,7 +149,7 @@ def _show_judged(input_: str, judged: str, settings: Settings, dialect: Dialect)
         names_in(pairs),
         text_fields=settings.input.text_field,
         id_field=settings.input.id_field or "id",
-        dialect=dialect,
+        format_=format_,
     )
     with loading():
         verdicts = judge_pairs(pairs, texts, scheme_config(settings), sieve_config(settings, ""))

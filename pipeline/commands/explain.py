@@ -60,7 +60,7 @@ def command(
 ) -> None:
     """Show what each step finds for two texts: is LATER dropped if EARLIER was kept?"""
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.files.messages import InputReader
+    from twinsieve.pipeline.files.input_reader import InputReader
     from twinsieve.pipeline.why.explain import (
         Message,
         explain,
@@ -75,7 +75,7 @@ def command(
             raise click.UsageError(
                 "--input needs --id or --position twice and no texts, as in --input FILE --id 1 --id 2"
             )
-        reader = InputReader(settings, spelt.dialect_of([source], settings))
+        reader = InputReader(settings, spelt.format_of([source], settings))
         if ids:
             messages = messages_by_id(source, list(ids), reader)
         else:

@@ -58,7 +58,7 @@ def command(
     """Generate a stream of microblog posts with reposts, edits, chains, polls and reports."""
     import orjson
 
-    from twinsieve.pipeline.files.format import refuse_endings_of_reports
+    from twinsieve.pipeline.files.endings import refuse_endings_of_reports
     from twinsieve.pipeline.files.write import Output, refuse_clashes
     from twinsieve.pipeline.tools.generate.stream import generate
 

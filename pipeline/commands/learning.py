@@ -28,10 +28,10 @@ class Corpus:
         flags: SettingsFlags,
         *,
         holds: str,
-        allowed: tuple[str, ...],
+        endings: tuple[str, ...],
     ) -> None:
-        from twinsieve.pipeline.files.format import refuse_other_endings
-        from twinsieve.pipeline.files.messages import InputReader
+        from twinsieve.pipeline.files.endings import refuse_other_endings
+        from twinsieve.pipeline.files.input_reader import InputReader
         from twinsieve.pipeline.files.names import expand
         from twinsieve.pipeline.files.write import refuse_clashes
         from twinsieve.pipeline.settings.stage_config import scheme_of
@@ -39,10 +39,10 @@ class Corpus:
         settings = flags.settings(on_files=True)
         self._names = expand(list(inputs), [output]).names
         refuse_clashes(self._names, {"-o": output}, settings=settings, config=flags.config)
-        refuse_other_endings(holds, allowed, {"-o": output})
+        refuse_other_endings(holds, endings, {"-o": output})
         self.scheme: Scheme = scheme_of(settings)
         self.unread = 0
-        self._reader = InputReader(settings, spelt.dialect_of(self._names, settings))
+        self._reader = InputReader(settings, spelt.format_of(self._names, settings))
 
     def __iter__(self) -> Iterator[Bodies]:
         from twinsieve.pipeline.files.source import InputSource

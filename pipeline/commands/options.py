@@ -20,7 +20,7 @@ from twinsieve.pipeline.files import FORMATS
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from twinsieve.pipeline.files.format import Dialect
+    from twinsieve.pipeline.files.format import Format
     from twinsieve.pipeline.settings.load import Override
     from twinsieve.pipeline.settings.model import Settings
 
@@ -126,11 +126,12 @@ class FormatFlags(NamedTuple):
     delimiter: str | None
     encoding: str | None
 
-    def dialect_of(self, names: list[str], settings: Settings) -> Dialect:
-        """The format, delimiter and encoding of these inputs. raises: UsageError"""
-        from twinsieve.pipeline.files.format import dialect_of
+    def format_of(self, names: list[str], settings: Settings) -> Format:
+        """The format of these inputs, with its options. raises: UsageError"""
+        from twinsieve.pipeline.files.endings import format_of
 
-        return dialect_of(names, self.form, settings, self.delimiter, self.encoding)
+        options = self._asdict()
+        return format_of(names, options.pop("form"), options, settings)
 
 
 def format_options(of: str) -> Callable[[_Command], _Command]:
@@ -141,7 +142,7 @@ def format_options(of: str) -> Callable[[_Command], _Command]:
     return gathered(
         "spelt",
         FormatFlags,
-        click.option("--format", "form", type=click.Choice(FORMATS), help=of),
+        click.option("--format", "form", type=click.Choice(tuple(FORMATS)), help=of),
         click.option(
             "--delimiter",
             metavar="CHAR",

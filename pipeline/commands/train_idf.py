@@ -47,7 +47,7 @@ def command(
         spelt,
         flags._replace(pairs=pairs),
         holds="lines of features and weights",
-        allowed=("text", "tsv"),
+        endings=(".txt", ".text", ".tsv"),
     )
     learned = corpus.scheme.train_idf(corpus, min_documents)
     with Output(output) as out:

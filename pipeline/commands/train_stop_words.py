@@ -58,7 +58,7 @@ def command(
         spelt,
         flags._replace(pairs=pairs),
         holds="lines of words",
-        allowed=("text",),
+        endings=(".txt", ".text"),
     )
     learned = corpus.scheme.train_stop_words(corpus, share, min_texts)
     with Output(output) as out:

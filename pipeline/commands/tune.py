@@ -100,13 +100,13 @@ def command(
     """
     from twinsieve.pipeline.commands.warm_up import loading
     from twinsieve.pipeline.files.address import path_here
-    from twinsieve.pipeline.files.format import (
+    from twinsieve.pipeline.files.endings import (
         refuse_empty_names,
         refuse_endings_of_reports,
         refuse_other_endings,
         refuse_packed_endings,
     )
-    from twinsieve.pipeline.files.messages import InputReader
+    from twinsieve.pipeline.files.input_reader import InputReader
     from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
     from twinsieve.pipeline.pages.extra import require_reports
@@ -133,18 +133,18 @@ def command(
     curves = curves_of(settings_with)
     refuse_empty_names(list(inputs))
     names = expand(list(inputs) or ["-"], [stats, report_file]).names
-    dialect = spelt.dialect_of(names, settings)
+    format_ = spelt.format_of(names, settings)
     read = [*names, *([judged] if judged is not None else [])]
     written = {"the table": STDOUT, "--report": report_file, "--stats": stats}
     refuse_clashes(read, written, settings=settings, config=flags.config)
     refuse_endings_of_reports({"--stats": stats})
-    refuse_other_endings("HTML", ("HTML",), {"--report": report_file})
+    refuse_other_endings("HTML", (".html",), {"--report": report_file})
     refuse_packed_endings({"--report": report_file})
     labels = distinct_labels(read_judged(path_here("--judged", judged)) if judged is not None else [])
     named = NamedTexts(names_in(labels.pairs))
     # Opened before the work, so that a folder that cannot be written is said at once.
     with Output(report_file, mode=0o600, packed=False) as output:
-        sample = read_sample(names, InputReader(settings, dialect), rows, named)
+        sample = read_sample(names, InputReader(settings, format_), rows, named)
         if len(sample) < sample.rows:
             say_error(
                 f"{sample.rows - len(sample):,} of {sample.rows:,} rows hold no message that can be read"

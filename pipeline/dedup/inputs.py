@@ -19,7 +19,8 @@ from typing import NamedTuple
 from twinsieve.pipeline.basics.processors import cores
 from twinsieve.pipeline.dedup.ahead import Ahead
 from twinsieve.pipeline.dedup.saves import Saves
-from twinsieve.pipeline.files.messages import InputReader, RowChunk
+from twinsieve.pipeline.files.format import RowChunk
+from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import InputSource, StoppedError, is_stream
 from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, STOPPING, TEXT

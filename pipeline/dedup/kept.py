@@ -6,129 +6,70 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from twinsieve.pipeline.dedup.marked import Marker, marks_of
+from twinsieve.pipeline.dedup.marked import marks_of
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.encoding import Encoded, is_wide, order_of
-from twinsieve.pipeline.files.format import ending_of
-from twinsieve.pipeline.files.messages import InputReader, RowChunk
-from twinsieve.pipeline.files.rows import indent_of, one_line
-from twinsieve.pipeline.files.table import TableWriter
-from twinsieve.pipeline.files.write import ByteSink, Output, RowWriter
-from twinsieve.stages.rows.lines import Lines
+from twinsieve.pipeline.files.format import RowChunk, Writer
+from twinsieve.pipeline.files.input_reader import InputReader
+from twinsieve.pipeline.files.write import Output
 
 
 class KeptRows:
-    """A sink that writes the kept rows of chunks to one output; for CSV, it writes the header first.
+    """A sink that writes the kept rows of chunks to one output.
 
-    Rows are written with their exact bytes, except JSON documents that are not JSON lines: if the output is
-    named .json, they become one array; otherwise each becomes one line, without its line breaks. Rows of
-    Parquet and Arrow keep all columns and types. UTF-16 and UTF-32 are written as in the first input.
+    The writer comes from the reader of the inputs when the first row is written, or at the end: only then the
+    reader knows what the first input is like.
 
-    reader: the reader of the inputs, which knows their header, schema and encoding
-    marker: if given, adds marks to the rows, the header and the schema, and all rows are written
+    mark: write all rows, with marks; `reader` expects that
     """
 
-    def __init__(self, output: Output, reader: InputReader, marker: Marker | None = None) -> None:
+    def __init__(self, output: Output, reader: InputReader, *, mark: bool) -> None:
         self._output = output
-        self._marker = marker
+        self._mark = mark
         self._reader = reader
-        self._bytes: ByteSink = output
-        self._lines = RowWriter(output)
-        self._begun = False
-        self._any = False
         self.finished: list[Output] = []
         """Always empty; `KeptByInput` lists its own outputs here, but this output belongs to the caller."""
-        self._table: TableWriter | None = None
+        self._opened: Writer | None = None
 
     def take(self, judged: Judged) -> None:
-        chunk = judged.chunk
-        if self._marker is not None:
-            self.write(*self._marker.marked(chunk, marks_of(judged)))
+        if self._mark:
+            self._writer().write_marked(judged.chunk, marks_of(judged))
         else:
-            self.write(chunk, judged.kept().tolist())
+            self.write(judged.chunk, judged.kept().tolist())
 
     def write(self, chunk: RowChunk, kept: list[int]) -> None:
         """Append the rows of a chunk with these indices (ascending)."""
-        self._begin()
-        if self._table is not None:
-            if chunk.batch is not None:
-                self._table.write(chunk.batch, kept)
-                if self._output.is_stream and self._reader.table_kind == "arrow stream":
-                    self._table.flush()
-            return
-        rows = chunk.rows.rows
-        if isinstance(rows, Lines) and not self._is_array and not self._reader.documents:
-            wanted = rows.picked(kept)
-        else:
-            wanted = [row for number in kept if (row := rows[number]) is not None]
-        if self._is_array:
-            if wanted:
-                # A document that spans lines gets the indentation of its first line back, so that it looks as
-                # in the input.
-                elements = [indent_of(row) + row for row in wanted]
-                self._bytes.write((b",\n" if self._any else b"\n") + b",\n".join(elements))
-        elif self._reader.documents:
-            self._lines.write([one_line(row) for row in wanted])
-        else:
-            bare = not chunk.rows.terminated and bool(kept) and kept[-1] == len(rows) - 1
-            self._lines.write(wanted, bare=bare)
-        self._any = self._any or bool(wanted)
+        self._writer().write(chunk, kept)
 
     def end_input(self) -> None:
         """Does nothing: the rows of the next input are written to the same output."""
 
     def end(self) -> None:
-        """End the JSON array or the table; without any rows, the header or an empty array is written."""
-        self._begin()
-        if self._table is not None:
-            self._table.end()
-        elif self._is_array:
-            self._bytes.write(b"\n]\n" if self._any else b"]\n")
+        """Write the end of the output; without any rows also its beginning."""
+        self._writer().end()
 
     def close(self) -> None:
-        """Stop writing, without writing the end of a table."""
-        if self._table is not None:
-            self._table.close()
+        """Stop writing, without the end of the output."""
+        if self._opened is not None:
+            self._opened.close()
 
-    def _begin(self) -> None:
-        if self._begun:
-            return
-        self._begun = True
-        reader = self._reader
-        header, schema = reader.header, reader.schema
-        if self._marker is not None:
-            header = None if header is None else self._marker.header(header)
-            schema = None if schema is None else self._marker.schema(schema)
-        if schema is not None:
-            self._table = TableWriter(self._output, reader.table_kind, schema, reader.packing)
-        encoding = reader.dialect.encoding
-        if encoding is not None and is_wide(encoding):
-            mark = reader.mark or b""
-            self._bytes = Encoded(self._output, order_of(encoding, mark), mark)
-            self._lines = RowWriter(self._bytes)
-        if self._is_array:
-            self._bytes.write(b"[")
-        if header is not None:
-            self._lines.write([header])
-
-    @property
-    def _is_array(self) -> bool:
-        return bool(self._reader.documents) and ending_of(self._output.name) == ".json"
+    def _writer(self) -> Writer:
+        if self._opened is None:
+            self._opened = self._reader.writer(self._output)
+        return self._opened
 
 
 class KeptByInput:
     """A sink that writes the kept rows of each input to its own output, in the format of that input.
 
-    inputs, outputs: names of the inputs, and of the output of each
+    outputs: name of the output of each input
     reader: must treat the inputs as independent (`apart`)
-    mark: add marks to the rows
+    mark: as in `KeptRows`
     finished: outputs of finished inputs: their content is on disk, but they do not have their names yet
     raises: FileError if an output or its folder cannot be made
     """
 
-    def __init__(self, inputs: list[str], outputs: Sequence[str], reader: InputReader, *, mark: bool) -> None:
-        self._inputs = inputs
+    def __init__(self, outputs: Sequence[str], reader: InputReader, *, mark: bool) -> None:
         self._outputs = outputs
         self._reader = reader
         self._mark = mark
@@ -160,12 +101,8 @@ class KeptByInput:
 
     def _current(self) -> KeptRows:
         if self._open is None:
-            number = len(self.finished)
-            marker = None
-            if self._mark:
-                marker = Marker(self._reader, self._inputs[number])
-            output = Output(self._outputs[number])
-            self._open = output, KeptRows(output, self._reader, marker)
+            output = Output(self._outputs[len(self.finished)])
+            self._open = output, KeptRows(output, self._reader, mark=self._mark)
         return self._open[1]
 
     def take(self, judged: Judged) -> None:

@@ -13,7 +13,7 @@ import orjson
 
 from twinsieve.pipeline.basics.amounts import share
 from twinsieve.pipeline.basics.program import program_version
-from twinsieve.pipeline.files.messages import RowChunk
+from twinsieve.pipeline.files.format import RowChunk
 from twinsieve.pipeline.files.unreadable import FirstUnreadable
 from twinsieve.pipeline.messages.columns import MEANINGS
 from twinsieve.pipeline.settings.values import duration_text

@@ -34,15 +34,14 @@ from twinsieve.pipeline.dedup.inputs import (
 )
 from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.leaders import LeaderBook
-from twinsieve.pipeline.dedup.marked import Marker, refuse_unmarked
 from twinsieve.pipeline.dedup.progress import first_progress
 from twinsieve.pipeline.dedup.report import Examples, Reaches, Summary
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Saves, Stop
 from twinsieve.pipeline.dedup.second_pass import SecondPass, refuse_keep
 from twinsieve.pipeline.dedup.sinks import DeadLetters, DroppedRows, Judged, KeptApart, Sink, entered
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.format import TABLES, Dialect
-from twinsieve.pipeline.files.messages import InputReader, RowChunk
+from twinsieve.pipeline.files.format import Format, RowChunk
+from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.rows import FIRST_ROWS
 from twinsieve.pipeline.files.source import StoppedError
 from twinsieve.pipeline.files.unreadable import (
@@ -61,7 +60,7 @@ from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.show import deciding_settings, near_in_force
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.stages.contract import Batch, SieveStats, Window
-from twinsieve.stages.errors import shown
+from twinsieve.stages.errors import UsageError, shown
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.near_window import segment_count
 
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
 class Job(NamedTuple):
     """What a run reads and writes.
 
-    inputs: paths or addresses, `-` for stdin; dialect: their format; wanted: the requested outputs
+    inputs: paths or addresses, `-` for stdin; format: theirs; wanted: the requested outputs
     settings_file: name of the settings file, which is read
     max_unreadable: share of unreadable rows, 0 to 1, above which the run fails; None: a fixed small limit,
         which applies only if the unreadable rows are written nowhere
@@ -80,7 +79,7 @@ class Job(NamedTuple):
     """
 
     inputs: list[str]
-    dialect: Dialect
+    format: Format
     wanted: Wanted
     settings_file: str | None = None
     max_unreadable: float | None = None
@@ -128,8 +127,8 @@ class Dedup:
 
     def __init__(self, job: Job, settings: Settings, arrival_ms: int) -> None:
         wanted = job.wanted
-        if wanted.mark:
-            refuse_unmarked(job.dialect.format)
+        if wanted.mark and job.format.no_marks is not None:
+            raise UsageError(f"--mark: {job.format.no_marks}")
         refuse_keep(wanted, job.inputs)
         places = []
         if wanted.state is not None:
@@ -167,7 +166,12 @@ class Dedup:
             self.repeated = self._repeated()
             self._keeps_book = wanted.shows_leaders or bool(self._state.leaders)
             self._reader = InputReader(
-                settings, job.dialect, whole=True, ids_shown=self._keeps_book, apart=bool(job.outputs)
+                settings,
+                job.format,
+                whole=True,
+                marks=wanted.mark,
+                ids_shown=self._keeps_book,
+                apart=bool(job.outputs),
             )
             self._reaches = Reaches(config, self._sieve.stats())
             self.summary = Summary(
@@ -252,8 +256,7 @@ class Dedup:
             return
         # Now they are compared with messages that were kept before.
         sieve.judge(batch)
-        if self._job.dialect.format in ("jsonl", "json"):
-            load_kernels()
+        load_kernels()
 
     def interrupted(self) -> str:
         """One line that says what an interrupted run has written."""
@@ -344,10 +347,9 @@ class Dedup:
         state = stack.enter_context(self._saved.output()) if self._saved is not None else None
         kept_rows: KeptRows | KeptByInput
         if job.outputs:
-            kept_rows = KeptByInput(job.inputs, job.outputs, reader, mark=wanted.mark)
+            kept_rows = KeptByInput(job.outputs, reader, mark=wanted.mark)
         else:
-            marker = Marker(reader, job.inputs[0]) if wanted.mark else None
-            kept_rows = KeptRows(files["-o"], reader, marker)
+            kept_rows = KeptRows(files["-o"], reader, mark=wanted.mark)
         stack.callback(kept_rows.close)
         second = None
         if wanted.keep != "first":
@@ -367,9 +369,9 @@ class Dedup:
         if "--dead-letter" in files:
             sinks.append(DeadLetters(files["--dead-letter"], reader.codec))
         self._streams = not job.outputs and files["-o"].is_stream
-        # A state must not contain rows that are not visible in the output yet. The rows of a table become
-        # visible only at its end, those of a second pass only after all rows are judged.
-        may_save = state is not None and self._streams and job.dialect.format not in TABLES and second is None
+        # A state must not contain rows that are not visible in the output yet. The rows of a second pass are
+        # visible only after all rows are judged.
+        may_save = state is not None and self._streams and job.format.streams and second is None
         return _Outputs(sinks, kept_rows, files, state, book, may_save)
 
     def _refuse_rows(self, chunk: RowChunk) -> None:
@@ -428,7 +430,7 @@ class Dedup:
             judged = entered(judged, outputs.book, apart=self._job.wanted.shows_apart)
         for sink in outputs.sinks:
             sink.take(judged)
-        self._state.rows += len(judged.chunk.rows.rows)
+        self._state.rows += len(judged.chunk.rows)
         self.summary.seconds["write"] += perf_counter() - started
 
     def _save(self, outputs: _Outputs) -> None:

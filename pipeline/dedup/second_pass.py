@@ -17,7 +17,7 @@ from twinsieve.pipeline.dedup.chosen import Chosen
 from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import STDIN, InputSource, is_stream
 from twinsieve.stages.errors import UsageError, is_address, shown
 
@@ -77,7 +77,7 @@ class SecondPass:
         self._chosen = Chosen(keep, first)
 
     def take(self, judged: Judged) -> None:
-        count = len(judged.chunk.rows.rows)
+        count = len(judged.chunk.rows)
         self._counts[judged.input] += count
         columns, verdicts = judged.chunk.columns, judged.verdicts
         rows = np.array(columns.rows, np.int64)
@@ -101,7 +101,7 @@ class SecondPass:
             row = start
             with InputSource(name) as source:
                 for chunk in self._reader.rows_alone(source):
-                    stop = row + len(chunk.rows.rows)
+                    stop = row + len(chunk.rows)
                     self._kept_rows.write(chunk, np.flatnonzero(chosen[row:stop]).tolist())
                     row = stop
             if row != start + count or _stamp(name) != stamp:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.dedup.clusters import Clusters
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
 from twinsieve.pipeline.dedup.report import Summary
-from twinsieve.pipeline.files.messages import RowChunk
+from twinsieve.pipeline.files.format import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
 from twinsieve.pipeline.messages.columns import differing_words, likeness_of, similarity_at
@@ -301,7 +301,7 @@ def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> d
 
     codec: name of the encoding; bytes that cannot be decoded are written as base64
     """
-    raw, size = chunk.raw(bad.row)
+    raw, size = chunk.rows.raw(bad.row)
     entry: dict[str, Any] = {
         "position": position,
         "source": chunk.source,

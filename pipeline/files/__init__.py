@@ -8,8 +8,17 @@ import shlex
 
 from twinsieve.stages.errors import SieveError
 
-FORMATS = ("jsonl", "json", "csv", "tsv", "text", "parquet", "arrow")
-"""Choices of --format; tsv is CSV with tabs. Defined here so that `--help` needs no larger module."""
+FORMATS = {
+    "jsonl": "json_lines.JsonLines",
+    "json": "json_documents.JsonDocuments",
+    "csv": "csv.Csv",
+    "tsv": "csv.Tsv",
+    "text": "plain_text.PlainText",
+    "parquet": "parquet.Parquet",
+    "arrow": "arrow.Arrow",
+}
+"""Choices of --format, each with its module in `files/formats` and its class, which `format.format_named`
+imports. Only names are here, so that `--help` needs no larger module. Names without ending have the first."""
 
 
 class FileError(SieveError):

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from functools import cache
 
 from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files.format import formats
 from twinsieve.pipeline.files.write import ByteSink
 from twinsieve.stages.errors import UsageError
 
@@ -191,15 +193,22 @@ _BEGINNINGS = (
     (b"7z\xbc\xaf\x27\x1c", _ARCHIVE.format("7z")),
     (b"Rar!\x1a\x07", _ARCHIVE.format("rar")),
     (b"\x04\x22\x4d\x18", "is packed by lz4, which is not read; unpack it first, as with `lz4 -dc FILE`"),
-    # The fifth byte begins a thrift structure, which follows in every Parquet file, but not in a text "PAR1".
-    (b"PAR1\x15", "is a Parquet file; add --format parquet"),
-    (b"ARROW1\x00\x00", "is an Arrow file; add --format arrow"),
-    (b"\xff\xff\xff\xff", "is an Arrow stream; add --format arrow"),
     (b"Obj\x01", "is an Avro file, which is not read; turn it into JSON lines or Parquet first"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _SHEET),
     (b"SQLite format 3\x00", "is an SQLite database, which is not read; write a table as CSV first"),
 )
 _TAR, _TAR_AT = b"ustar", 257
+
+
+@cache
+def _beginnings() -> list[tuple[bytes, str]]:
+    """First bytes that show what a file holds, with the error text; formats that are read come first."""
+    known = [
+        (beginning, f"holds {kind.title}; add --format {kind.name}")
+        for kind in formats()
+        for beginning in kind.beginnings
+    ]
+    return [*known, *_BEGINNINGS]
 
 
 def is_undecided(head: bytes) -> bool:
@@ -212,7 +221,7 @@ def is_undecided(head: bytes) -> bool:
     >>> is_undecided(b"\xff\xfe"), is_undecided(b"\xff\xfea\0")
     (True, False)
     """
-    beginnings = (codecs.BOM_UTF8, *dict(_MARKS), *dict(_BEGINNINGS))
+    beginnings = (codecs.BOM_UTF8, *dict(_MARKS), *dict(_beginnings()))
     return any(len(head) < len(beginning) and beginning.startswith(head) for beginning in beginnings)
 
 
@@ -224,7 +233,7 @@ def foreign(head: bytes) -> str | None:
     >>> foreign(b"PK are letters"), foreign(b"PK\\x05\\x06")
     (None, 'is a zip archive, which is not read; unpack it first')
     """
-    for beginning, problem in _BEGINNINGS:
+    for beginning, problem in _beginnings():
         if head.startswith(beginning):
             is_sheet = beginning == b"PK\x03\x04" and head[_NAME_AT:].startswith(_OFFICE)
             return _SHEET if is_sheet else problem

@@ -1,261 +1,189 @@
-"""The format of a file by its name: JSON lines, JSON documents, CSV, plain lines, Parquet or Arrow."""
+"""What a format of files has: `Format` with its options, a `Reader`, a `Writer`, and chunks of rows.
+
+Each format is one module in `files/formats`. Nothing outside that folder asks which format a file has.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
-from typing import Literal, NamedTuple, cast
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.pipeline.files import FORMATS
-from twinsieve.pipeline.files.encoding import encoding_named
-from twinsieve.pipeline.files.source import STDIN
-from twinsieve.pipeline.files.unpack import PACKED_ENDINGS
-from twinsieve.pipeline.files.write import STDOUT
-from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.errors import UsageError, is_address, shown
 
-Format = Literal["jsonl", "json", "csv", "text", "parquet", "arrow"]
-
-TABLES: tuple[Format, ...] = ("parquet", "arrow")
-"""Binary formats that store columns, not lines."""
+if TYPE_CHECKING:
+    from twinsieve.pipeline.files.marks import RowMark
+    from twinsieve.pipeline.files.source import InputSource
+    from twinsieve.pipeline.files.write import Output
+    from twinsieve.pipeline.messages.decode import Unreadable
+    from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader
+    from twinsieve.pipeline.settings.model import Settings
 
 
-class Dialect(NamedTuple):
-    """A format with its delimiter and encoding.
+class ChunkRows(Protocol):
+    """Consecutive rows of one input, in the form that their format keeps them in."""
 
-    delimiter: the ASCII character between the columns of CSV
-    encoding: name of a Python codec; None: UTF-8, and it is an error if the first bytes show another encoding
+    def __len__(self) -> int: ...
+
+    def lines(self) -> NDArray[np.int64]:
+        """int64[n]: line number in the input where each row begins, from 1; of a table the row number."""
+
+    def raw(self, row: int) -> tuple[bytes, int]:
+        """The row's bytes (only the first ones if the row is too large), and its full size in bytes."""
+
+    def advice(self, bad: Unreadable) -> str | None:
+        """What to do about an unreadable row, if its bytes show it."""
+
+
+@dataclass(slots=True)
+class RowChunk:
+    """Consecutive rows of one input, and the messages that could be read from them.
+
+    source: name of the input, as shown to the user
+    columns: the messages; they refer to rows by their index in `rows`
+    blank: number of rows that contain only whitespace; these are neither messages nor unreadable rows
     """
 
-    format: Format
-    delimiter: str = ","
-    encoding: str | None = None
+    source: str
+    rows: ChunkRows
+    columns: MessageColumns
+    blank: int = 0
+    _lines: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+
+    def line_of(self, row: int) -> int:
+        """Line number in the input where this row begins, from 1."""
+        return int(self.lines()[row])
+
+    def lines(self) -> NDArray[np.int64]:
+        """int64[n]: line number in the input where each row begins, from 1."""
+        if self._lines is None:
+            self._lines = self.rows.lines()
+        return self._lines
 
 
-_ENDINGS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "text",
-    ".text": "text",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-_OTHER_ENDINGS = {
-    ".avro": "Avro",
-    ".orc": "ORC",
-    ".xlsx": "a spreadsheet",
-    ".xls": "a spreadsheet",
-    ".ods": "a spreadsheet",
-    ".zip": "a zip archive",
-    ".7z": "a 7z archive",
-    ".rar": "a rar archive",
-    ".tar": "a tar archive",
-    ".tgz": "a tar archive",
-    ".lzma": "lzma",
-    ".lz4": "lz4",
-    ".br": "brotli",
-    ".db": "a database",
-    ".sqlite": "a database",
-    ".pickle": "a pickle",
-    ".pkl": "a pickle",
-    ".npy": "an array",
-    ".npz": "an array",
-    ".xml": "XML",
-    ".html": "HTML",
-    ".yaml": "YAML",
-    ".yml": "YAML",
-}
-"""Formats that no command reads or writes, by file name ending; used in error texts."""
-_NO_ENDING = "has no ending that says what it holds"
-_OTHER_INPUTS = dict.fromkeys(
-    (".xlsx", ".xls", ".ods"), "is a spreadsheet by its name; save it as CSV in UTF-8 first"
-)
-_LINES_OF_JSON = ("jsonl", "json", "text")
-"""Formats whose endings a file of JSON lines may have; text because JSON lines are also plain lines."""
-_BY_TAB = ".tsv"
-_NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
+class Writer(ABC):
+    """Writes rows to one output, in the format of the inputs."""
+
+    @abstractmethod
+    def write(self, chunk: RowChunk, rows: list[int]) -> None:
+        """Append the rows of a chunk with these indices (ascending). raises: FileError"""
+
+    @abstractmethod
+    def write_marked(self, chunk: RowChunk, marks: list[RowMark | None]) -> None:
+        """Append the rows of a chunk with their marks; a row without a mark is left out.
+
+        raises: FileError if a row already has the name of the mark
+        """
+
+    @abstractmethod
+    def end(self) -> None:
+        """Write what belongs behind the last row. raises: FileError"""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop writing, without what belongs behind the last row; may be called after `end`."""
 
 
-def dialect_of(
-    names: list[str], given: str | None, settings: Settings, delimiter: str | None, encoding: str | None
-) -> Dialect:
-    """The dialect of all inputs.
+class Task(NamedTuple):
+    """What a reader reads for.
 
-    The format is `given`; otherwise text if the settings have `input.encoding: text`; otherwise it follows
-    from the file name endings. Standard input, pipes and devices have no ending, so they hold JSON lines
-    unless a flag or setting names another format. A missing file is reported later, when it is opened.
-
-    names: of the inputs
-    given: value of --format, one of FORMATS, or None
-    delimiter, encoding: values of the flags, or None; a delimiter implies CSV
-    raises: UsageError if endings of inputs differ or are unknown, or if flags contradict the format
+    messages: makes columns of decoded rows
+    whole: the rows are written too; otherwise columns that are not judged may be left out
+    marks: they are written with marks
     """
-    format_ = _format_of(names, given or ("csv" if delimiter is not None else None), settings)
-    codec = encoding_named(encoding) if encoding is not None else None
-    if format_ in TABLES and codec is not None:
-        raise UsageError(f"--encoding: is for text, but the format is {format_}")
-    packed = [name for name in names if PurePath(shown(name)).suffix.lower() in PACKED_ENDINGS]
-    if format_ in TABLES and packed:
-        raise UsageError(
-            f"{shown(packed[0])}: a Parquet or Arrow file is not read compressed; unpack it first"
-        )
-    if delimiter is not None:
-        if format_ != "csv":
-            raise UsageError(f"--delimiter: is for CSV, but the format is {format_}")
-        return Dialect(format_, _delimiter(delimiter), codec)
-    if given == "tsv" or (format_ == "csv" and _is_by_tab(names)):
-        return Dialect(format_, "\t", codec)
-    return Dialect(format_, encoding=codec)
+
+    messages: MessageReader
+    settings: Settings
+    whole: bool
+    marks: bool
 
 
-def _format_of(names: list[str], given: str | None, settings: Settings) -> Format:
-    if given is not None:
-        return "csv" if given == "tsv" else cast(Format, given)
-    if settings.input.encoding == "text":
-        return "text"
-    name_by_format = {_input_format(name): name for name in names}
-    if name_by_format.keys() == {"json", "jsonl"}:
-        return "json"
-    if len(name_by_format) > 1:
-        (format_, first), (other, second) = list(name_by_format.items())[:2]
-        raise UsageError(
-            f"{shown(first)} looks like {format_}, {shown(second)} like {other}; run them one after the "
-            "other on one --state, which finds duplicates across them, or add --format if a name misleads"
-        )
-    return next(iter(name_by_format))
+class Reader(ABC):
+    """Reads inputs that fit each other, one after the other.
 
+    What the first input shows (a header, a schema, a byte order mark) is kept: other inputs must fit it, and
+    outputs are written like it.
 
-def _delimiter(given: str) -> str:
-    delimiter = _NAMED_DELIMITERS.get(given, given)
-    if len(delimiter) != 1 or not delimiter.isascii():
-        raise UsageError(f"--delimiter {given!r}: must be one ASCII character, or tab")
-    if delimiter.isalnum() or delimiter in '"\r\n\0':
-        raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
-    return delimiter
-
-
-def _is_by_tab(names: list[str]) -> bool:
-    """Whether the inputs are named *.tsv. raises: UsageError if some are and others have other endings"""
-    by_tab = [name for name in names if ending_of(name) == _BY_TAB]
-    others = [name for name in names if ending_of(name) not in (_BY_TAB, "")]
-    if by_tab and others:
-        raise UsageError(
-            f"{shown(by_tab[0])} looks separated by tabs, {shown(others[0])} by commas; "
-            "run them one after the other on one --state, which finds duplicates across them, "
-            "or add --delimiter"
-        )
-    return bool(by_tab)
-
-
-def has_known_ending(name: str) -> bool:
-    """Whether a file of this name can be read without --format."""
-    return ending_of(name) in _ENDINGS
-
-
-def known_endings() -> str:
-    """All known file name endings, as text for a message."""
-    return f"{', '.join(_ENDINGS)}, or one of them with {_listed(PACKED_ENDINGS)} behind it"
-
-
-def refuse_empty_names(inputs: list[str]) -> None:
-    """Refuse an input whose name is the empty string. raises: UsageError"""
-    if "" in inputs:
-        raise UsageError("an input's name is empty; name a file, or `-` for stdin")
-
-
-def refuse_output_ending(name: str, dialect: Dialect, *, given: bool = False) -> None:
-    """Refuse an output whose file name ending belongs to another format than its rows have.
-
-    given: the user named the format by a flag or setting; then an ending of another line-based format is
-        assumed to be intended, and is accepted
-    raises: UsageError
+    codec: name of the encoding of the rows in a chunk
+    other_order: shown names of inputs whose columns have another order than those of the first input; their
+        rows are returned with the columns in the order of the first input
     """
-    looks, format_ = _promised(name), dialect.format
-    packing = PurePath(name).suffix
-    if format_ in TABLES and packing.lower() in PACKED_ENDINGS:
-        raise UsageError(f"-o {shown(name)}: Parquet and Arrow compress inside; name it without {packing}")
-    holds = "tsv" if format_ == "csv" and dialect.delimiter == "\t" else format_
-    if {looks, holds} == {"csv", "tsv"} and not given:
-        inside = "tabs" if holds == "tsv" else repr(dialect.delimiter)
-        raise UsageError(
-            f"-o {shown(name)}: the ending says {looks}, but rows are written unchanged, separated by "
-            f"{inside}; name a file that ends with .{holds}"
-        )
-    fits = looks in (None, holds) or {looks, holds} == {"json", "jsonl"}
-    is_table = looks in TABLES or format_ in TABLES
-    if looks in _OTHER_ENDINGS.values() or not (fits or (given and not is_table)):
-        raise UsageError(
-            f"-o {shown(name)}: looks like {looks}, but rows come out as they came in, as {format_}; "
-            f"name another file{'' if given else ', or name their format with --format'}"
-        )
+
+    codec = "utf-8"
+    other_order: Collection[str] = ()
+
+    @abstractmethod
+    def rows(self, source: InputSource) -> Iterator[RowChunk]:
+        """The rows of an input in order, without messages.
+
+        raises: FileError if the input cannot be read, or has other columns than the first input
+        """
+
+    @abstractmethod
+    def decoded(self, chunk: RowChunk) -> RowChunk:
+        """A chunk of `rows` with its messages. The chunks of an input must come in order."""
+
+    @abstractmethod
+    def check(self, source: InputSource) -> None:
+        """Check what an input shows before its rows. raises: FileError, UsageError, as `rows`"""
+
+    @abstractmethod
+    def writer(self, output: Output) -> Writer:
+        """A writer of an output that is like the first input; that input was opened before."""
 
 
-def refuse_other_endings(holds: str, allowed: tuple[str, ...], names: dict[str, str | None]) -> None:
-    """Refuse output files whose name endings belong to another format than what is written into them.
+class Format(ABC):
+    """A format of files, with the options that the user gave for it.
 
-    holds: the content in words, for the error text
-    allowed: formats of FORMATS whose endings are accepted
-    names: name of the file for each flag, None if the flag was not used
-    raises: UsageError
+    name: in --format; title: for people
+    endings: of names of its files
+    includes: names of other formats whose files it reads too
+    beginnings: first bytes of its files, as far as they show the format
+    flags: the options that it takes, which are named like parameters of the class; implied_by: the one that
+        names this format where --format is not given
+    messages: whether a row is a JSON value or only a text; flat: fields have plain names, not paths
+    packs: its files may be compressed, and all that such formats write may have any of their endings
+    streams: a row can be read as soon as it is written
+    no_marks: why its rows cannot hold marks; None if they can
     """
-    for flag, name in names.items():
-        if name is None:
-            continue
-        looks = _promised(name)
-        if looks is not None and looks not in allowed:
-            problem = f"looks like {looks}, but holds {holds}; name another file"
-            raise UsageError(f"{flag} {shown(name)}: {problem}")
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    endings: ClassVar[tuple[str, ...]]
+    includes: ClassVar[tuple[str, ...]] = ()
+    beginnings: ClassVar[tuple[bytes, ...]] = ()
+    flags: ClassVar[tuple[str, ...]] = ()
+    implied_by: ClassVar[str | None] = None
+    messages: ClassVar[Literal["json", "text"]] = "json"
+    flat: ClassVar[bool] = False
+    packs: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    no_marks: ClassVar[str | None] = None
+
+    @classmethod
+    def for_inputs(cls, names: list[str], **options: str) -> Format:  # noqa: ARG003 (others look at the names)
+        """The format of inputs with these names, with these options. raises: UsageError"""
+        return cls(**options)
+
+    @abstractmethod
+    def reader(self, task: Task) -> Reader:
+        """A new reader."""
 
 
-def refuse_packed_endings(names: dict[str, str | None]) -> None:
-    """Refuse output files that are never compressed, but whose names end like compressed ones.
-
-    names: name of the file for each flag, None if the flag was not used
-    raises: UsageError
-    """
-    for flag, name in names.items():
-        if name is not None and PurePath(name).suffix.lower() in PACKED_ENDINGS:
-            problem = f"is not written compressed; leave {PurePath(name).suffix} out"
-            raise UsageError(f"{flag} {shown(name)}: {problem}")
+@cache
+def format_named(name: str) -> type[Format]:
+    """The format that has this name in --format."""
+    module, _, kind = FORMATS[name].partition(".")
+    found: type[Format] = getattr(import_module(f"twinsieve.pipeline.files.formats.{module}"), kind)
+    return found
 
 
-def refuse_endings_of_reports(names: dict[str, str | None]) -> None:
-    """Refuse reports whose name endings belong to a format other than JSON lines. raises: UsageError"""
-    refuse_other_endings("JSON lines", _LINES_OF_JSON, names)
-
-
-def _promised(name: str) -> str | None:
-    """The format that the ending of an output's name stands for, None for an unknown ending or stdout."""
-    if name == STDOUT:
-        return None
-    suffix = ending_of(name)
-    return "tsv" if suffix == _BY_TAB else _ENDINGS.get(suffix) or _OTHER_ENDINGS.get(suffix)
-
-
-def _input_format(name: str) -> Format:
-    format_ = _ENDINGS.get(ending_of(name)) if name != STDIN else None
-    is_file = is_address(name) or (Path(name).is_file() and not PurePath(name).is_relative_to("/dev"))
-    if format_ is None and name != STDIN and is_file:
-        endings = ", ".join(_ENDINGS)
-        raise UsageError(
-            f"{shown(name)}: {_OTHER_INPUTS.get(ending_of(name), _NO_ENDING)}; known endings are {endings}, "
-            f"each also with {_listed(PACKED_ENDINGS)} behind it; or add --format {_listed(FORMATS)}"
-        )
-    return format_ or "jsonl"
-
-
-def ending_of(name: str) -> str:
-    """The file name ending in lower case, without the ending of a compression: `.csv` for `a.CSV.gz`."""
-    path = PurePath(shown(name))
-    packed = path.suffix.lower() in PACKED_ENDINGS
-    return (PurePath(path.stem).suffix if packed else path.suffix).lower()
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+def formats() -> list[type[Format]]:
+    """All formats."""
+    return [format_named(name) for name in FORMATS]

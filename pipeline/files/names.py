@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from twinsieve.pipeline.files.address import path_of_local
-from twinsieve.pipeline.files.format import has_known_ending, known_endings
+from twinsieve.pipeline.files.endings import has_known_ending, known_endings
 from twinsieve.pipeline.files.source import STDIN, is_stream
 from twinsieve.pipeline.files.write import STDOUT
 from twinsieve.stages.errors import UsageError, is_address, shown

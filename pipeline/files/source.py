@@ -23,7 +23,6 @@ from twinsieve.pipeline.files.encoding import (
     mark_of,
     order_of,
 )
-from twinsieve.pipeline.files.table import Table
 from twinsieve.pipeline.files.unpack import PackedError, unpacked
 from twinsieve.pipeline.files.write import descriptor_of
 from twinsieve.stages.errors import is_address, shown
@@ -99,9 +98,11 @@ class InputSource:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._opened().close()
+        self.raw.close()
 
-    def _opened(self) -> io.BufferedReader:
+    @property
+    def raw(self) -> io.BufferedReader:
+        """The open file as it is stored."""
         assert self._raw is not None, "a source is read between `__enter__` and `__exit__`"
         return self._raw
 
@@ -112,30 +113,23 @@ class InputSource:
     @property
     def consumed(self) -> int:
         """Number of bytes read from the file so far; 0 if the size of the input is unknown."""
-        return 0 if self.size is None else self._opened().tell()
+        return 0 if self.size is None else self.raw.tell()
 
     def is_ready(self) -> bool:
         """Whether the next block can be read without waiting for whoever writes to a stream."""
         if self.size is not None or is_address(self.name):
             return True
-        return bool(_poll(self._opened().fileno(), 0))
-
-    def table(self, *, parquet: bool, only: set[str] | None) -> Table:
-        """The content as a Parquet or Arrow table.
-
-        parquet: Parquet, not Arrow; only: names of the columns to read, None for all; raises: as `Table`
-        """
-        return Table(self._opened(), self.shown, parquet=parquet, only=only)
+        return bool(_poll(self.raw.fileno(), 0))
 
     def blocks(self, encoding: str | None = None) -> Iterator[bytes]:
         """The content in blocks of about 1 MiB, unpacked, without a byte order mark.
 
-        encoding: as in `Dialect`; UTF-16 and UTF-32 are converted to UTF-8, other encodings stay as they are
+        encoding: as in `TextFormat`; UTF-16 and UTF-32 are converted to UTF-8, others stay as they are
         raises: FileError if the input cannot be read to its end, its compressed data is damaged or cut off,
             or it is not text
         """
         try:
-            blocks = unpacked(self._opened(), self.shown)
+            blocks = unpacked(self.raw, self.shown)
             head = b""
             # Make the first block as large as the later ones, because fields are searched for in the first
             # block. A stream does not wait for that.

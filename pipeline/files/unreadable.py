@@ -8,7 +8,7 @@ from math import ceil
 from typing import NamedTuple
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.files.messages import RowChunk
+from twinsieve.pipeline.files.format import RowChunk
 from twinsieve.pipeline.messages.decode import Unreadable, UnreadableError, decode_json
 from twinsieve.pipeline.messages.paths import name_of
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
@@ -25,7 +25,6 @@ _ADVICE = {
 
 
 _NO_TEXTS = "if the rows have no text, add --set input.expect_text=false"
-_OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.TOO_LARGE)
 
 
 ALLOWED_SHARE = 0.01
@@ -66,7 +65,7 @@ def _first(chunk: RowChunk, rows: list[Unreadable]) -> FirstUnreadable | None:
         return None
     bad = rows[0]
     where = f"{chunk.source}:{chunk.line_of(bad.row)}"
-    return FirstUnreadable(where, bad, _fields(chunk, bad), _advice(chunk, bad))
+    return FirstUnreadable(where, bad, _fields(chunk, bad), chunk.rows.advice(bad))
 
 
 @dataclass(slots=True)
@@ -201,18 +200,6 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     return f"{problem}; {advice}" if advice else problem
 
 
-def _advice(chunk: RowChunk, bad: Unreadable) -> str | None:
-    """Advice from the row's bytes (a JSON array, JSON that spans lines, or another encoding), or None."""
-    if bad.reason is DeadLetterReason.NOT_UTF8 and chunk.batch is None:
-        return "if it is gb18030, big5, shift_jis, cp1252 or another one, add it, as --encoding gb18030"
-    if bad.reason not in _OF_JSON or chunk.rows.lines_of is not None:
-        return None
-    raw = chunk.raw(bad.row)[0].strip()
-    if raw.startswith(b"["):
-        return "if it is a JSON array, add --format json"
-    return "if its documents span lines, add --format json" if raw == b"{" else None
-
-
 def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:
     """Names of the fields of a row with a missing field, as settings spell them; empty for other rows.
 
@@ -221,7 +208,7 @@ def _fields(chunk: RowChunk, bad: Unreadable) -> tuple[str, ...]:
     if bad.reason is not DeadLetterReason.MISSING_FIELD:
         return ()
     try:
-        document = decode_json(chunk.raw(bad.row)[0])
+        document = decode_json(chunk.rows.raw(bad.row)[0])
     except UnreadableError:
         return ()
     return tuple(name_of((name,)) for name in document) if isinstance(document, dict) else ()

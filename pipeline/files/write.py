@@ -18,7 +18,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol, Self, cast
+from typing import Any, BinaryIO, NamedTuple, Protocol, Self, cast
 
 from twinsieve.pipeline.files import FileError, refused_output
 from twinsieve.pipeline.settings.model import Settings
@@ -355,6 +355,31 @@ def place_all(outputs: list[Output]) -> None:
             raise FileError(f"{error}; in place already: {', '.join(placed)}; run again") from error
         if output.name != STDOUT:
             placed.append(output.name)
+
+
+class PythonFile(io.RawIOBase):
+    """An output as a Python file object, for libraries that write to such objects only."""
+
+    def __init__(self, output: ByteSink) -> None:
+        self._output: ByteSink | None = output
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        content = bytes(data)
+        if self._output is not None:
+            self._output.write(content)
+        self._written += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self._written
+
+    def let_go(self) -> None:
+        """Ignore all later writes."""
+        self._output = None
 
 
 class RowWriter:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.messages.columns import ten_thousandths
 from twinsieve.pipeline.messages.fields import id_text
@@ -188,7 +188,7 @@ def _messages(
                     messages[label] = Message(columns.texts[row], key, int(columns.scopes[row]))
             if len(messages) == len(wanted):
                 break
-            first += len(chunk.rows.rows)
+            first += len(chunk.rows)
     return messages
 
 

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -17,10 +17,12 @@ from pyarrow import parquet as pq
 
 from tests.calling import SMALL, Run, Start, setting
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.dedup.marked import Marker, RowMark
-from twinsieve.pipeline.files.format import Dialect
-from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.formats.json_documents import JsonDocuments
+from twinsieve.pipeline.files.formats.json_lines import JsonWriter
+from twinsieve.pipeline.files.input_reader import InputReader
+from twinsieve.pipeline.files.marks import RowMark
 from twinsieve.pipeline.files.source import InputSource
+from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.spelling import Written
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.tools.generate.stream import generate
@@ -351,14 +353,12 @@ def test_any_object_takes_the_member(
     source = tmp_path_factory.mktemp("f") / "in.json"
     document = json.dumps(members | {"text": "a"}, indent=1 if indented else None, ensure_ascii=escaped)
     source.write_text(document, "utf-8")
-    reader = InputReader(Settings(), Dialect("json"))
+    reader = InputReader(Settings(), JsonDocuments(), whole=True, marks=True)
     with InputSource(str(source)) as opened:
         (chunk,) = reader.chunks(opened)
     mark = RowMark("near", 1, leader_id=Written('"é"'.encode()), similarity=0.9, cluster=1, says="é😀")
-    found, numbers = Marker(reader, "f").marked(chunk, [mark])
-    (row,) = found.rows.rows
-    row = row or b""
-    assert numbers == [0]
+    with Output("/dev/null") as output:
+        row = cast(JsonWriter, reader.writer(output)).marked(chunk, 0, mark, None)
     said = mark._asdict() | {"leader_id": "é", "flags": []}
     assert json.loads(row) == members | {"text": "a", "twinsieve": said}
     before, _, after = row.partition(b', "twinsieve": {"verdict"')

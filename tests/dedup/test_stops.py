@@ -23,7 +23,7 @@ from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.run import Dedup, Job
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
-from twinsieve.pipeline.files.format import Dialect
+from twinsieve.pipeline.files.formats.json_lines import JsonLines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.tools.generate.stream import generate
@@ -174,7 +174,7 @@ def test_a_stream_saves_again_and_again_also_while_it_waits(
     state, dropped = tmp_path / "state", tmp_path / f"dropped.jsonl{ending}"
     os.mkfifo(source)
     os.mkfifo(target)
-    job = Job([str(source)], Dialect("jsonl"), Wanted(str(target), duplicates=str(dropped), state=str(state)))
+    job = Job([str(source)], JsonLines(), Wanted(str(target), duplicates=str(dropped), state=str(state)))
     stop = Stop()
     with Dedup(job, settings, 0) as dedup:
         run = threading.Thread(target=lambda: dedup.run(stop=stop, save_every_s=0.0), daemon=True)

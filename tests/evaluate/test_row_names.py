@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.calling import Run
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.files.format import Dialect
+from twinsieve.pipeline.files.format import format_named
 from twinsieve.pipeline.messages.reader import MessageColumns
 from twinsieve.pipeline.tools.evaluate.evaluate import read_named_texts
 from twinsieve.pipeline.tools.evaluate.row_names import NamedTexts, fits_labels, row_name
@@ -69,8 +69,8 @@ def test_ids_that_break_a_line_of_labels_do_not_fit() -> None:
 @pytest.mark.parametrize("name", ["posts.jsonl", "posts.csv", "posts.parquet"])
 def test_rows_without_ids_are_named_by_their_number(tmp_path: Path, name: str) -> None:
     source = write_rows(tmp_path / name, [{"text": f"text {number}"} for number in range(1, 6)])
-    dialect = Dialect(source.suffix.removeprefix("."))  # type: ignore[arg-type]
-    found = read_named_texts(source, ["row:1", "row:5", "row:6", "row:0", "3"], dialect=dialect)
+    format_ = format_named(source.suffix.removeprefix("."))()
+    found = read_named_texts(source, ["row:1", "row:5", "row:6", "row:0", "3"], format_=format_)
     assert found == {row_name(1): "text 1", row_name(5): "text 5"}
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Ran, Run
-from twinsieve.pipeline.files.messages import _csv_fields, _spelt_fields
+from twinsieve.pipeline.files.formats.csv import _csv_fields, _spelt_fields
 
 
 @pytest.mark.parametrize("empty", [b"", b"\xef\xbb\xbf", b"\n"])

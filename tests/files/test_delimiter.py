@@ -91,7 +91,10 @@ def test_a_header_that_lacks_the_column_names_those_there_are(
         (["--delimiter", ";;"], "--delimiter ';;': must be one ASCII character, or tab"),
         (["--delimiter", "；"], "--delimiter '；': must be one ASCII character, or tab"),
         (["--delimiter", '"'], "--delimiter '\"': cannot be a quote, a letter, a digit or the end of a line"),
-        (["--delimiter", ";", "--format", "jsonl"], "--delimiter: is for CSV, but the format is jsonl"),
+        (
+            ["--delimiter", ";", "--format", "jsonl"],
+            "--delimiter: is for CSV or TSV, but the format is jsonl",
+        ),
     ],
 )
 def test_what_is_no_delimiter_is_refused(tmp_path: Path, run: Run, said: list[str], error: str) -> None:

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.call_count import calls_made
-from twinsieve.pipeline.files.rows import holds_lines, one_line, split_documents
+from twinsieve.pipeline.files.formats.json_documents import holds_lines, one_line, split_documents
 from twinsieve.pipeline.messages.spelling import written_at
 
 _BLOCK = 1 << 20

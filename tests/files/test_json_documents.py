@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.calling import SMALL, Run
 from tests.row_files import read_lines
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.rows import holds_lines, one_line, split_documents
+from twinsieve.pipeline.files.formats.json_documents import holds_lines, one_line, split_documents
 
 _POSTS = [
     {"id": 1, "text": '今天武汉下雨了，\n大家 "出门" 记得 [带伞]'},
@@ -185,6 +185,14 @@ def test_lines_behind_an_array_are_documents_of_their_own(tmp_path: Path, run: R
     assert run("dedup", "-q", source, lines, "-o", out, *SMALL).code == 0
     written = json.loads(out.read_bytes()) if name == "o.json" else read_lines(out)
     assert written == [*_POSTS, *others]
+
+
+def test_documents_behind_json_lines_become_lines(tmp_path: Path, run: Run) -> None:
+    lines, source, out = tmp_path / "a.json", _array(tmp_path / "b.json", 2), tmp_path / "out.json"
+    lines.write_bytes(b'{"text": "the first of all"}\r\n')
+    assert run("dedup", "-q", lines, source, "-o", out, *SMALL).code == 0
+    assert out.read_bytes().startswith(lines.read_bytes())
+    assert read_lines(out)[1:] == _POSTS
 
 
 def test_an_empty_array_comes_out_empty(tmp_path: Path, run: Run) -> None:

@@ -195,9 +195,9 @@ _FOREIGN = {
     "tar.gz": (gzip.compress(_tar()), "is a tar archive, which is not read"),
     "7z": (b"7z\xbc\xaf\x27\x1c\0\4", "is a 7z archive, which is not read"),
     "lz4": (b"\x04\x22\x4d\x18\x64\x40", "is packed by lz4, which is not read; unpack it first"),
-    "Parquet": (b"PAR1\x15\x04\x15\x10", "is a Parquet file; add --format parquet"),
-    "Arrow": (b"ARROW1\0\0\xff\xff\xff\xff", "is an Arrow file; add --format arrow"),
-    "Arrow stream": (b"\xff\xff\xff\xff\x10\1\0\0\x10\0\0\0", "is an Arrow stream; add --format arrow"),
+    "Parquet": (b"PAR1\x15\x04\x15\x10", "holds Parquet; add --format parquet"),
+    "Arrow": (b"ARROW1\0\0\xff\xff\xff\xff", "holds Arrow; add --format arrow"),
+    "Arrow stream": (b"\xff\xff\xff\xff\x10\1\0\0\x10\0\0\0", "holds Arrow; add --format arrow"),
     "Avro": (b"Obj\1\4\x16avro.schema", "is an Avro file, which is not read"),
     "SQLite": (b"SQLite format 3\0", "is an SQLite database, which is not read"),
 }

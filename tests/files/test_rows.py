@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.call_count import calls_made
-from twinsieve.pipeline.files.rows import FIRST_ROWS, Rows, join_records, split_lines
+from twinsieve.pipeline.files.formats.csv import join_records
+from twinsieve.pipeline.files.rows import FIRST_ROWS, Rows, split_lines
 from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS
 
 _TEXT = st.binary(max_size=60) | st.lists(

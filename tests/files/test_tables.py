@@ -185,8 +185,8 @@ def test_a_damaged_table_is_an_error_and_nothing_is_put_in_place(
         ("p.parquet", "o.jsonl", "looks like jsonl, but rows come out as they came in, as parquet"),
         ("p.jsonl", "o.parquet", "looks like parquet, but rows come out as they came in, as jsonl"),
         ("p.parquet", "o.arrow", "looks like arrow, but rows come out as they came in, as parquet"),
-        ("p.parquet", "o.parquet.gz", "Parquet and Arrow compress inside; name it without .gz"),
-        ("p.parquet.gz", "o.parquet", "a Parquet or Arrow file is not read compressed; unpack it first"),
+        ("p.parquet", "o.parquet.gz", "Parquet compresses inside; name it without .gz"),
+        ("p.parquet.gz", "o.parquet", "Parquet files are not read compressed; unpack it first"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(
@@ -205,7 +205,7 @@ def test_tables_go_through_pipes_as_far_as_they_can(
     source = _write(_wide(), tmp_path / f"p{ending}")
     ran = piped(["dedup", "-q", "--format", form, *SMALL], source.read_bytes())
     if ending == ".parquet":
-        said = b"stdin: Parquet and Arrow files are not read from a pipe; name the file"
+        said = b"stdin: Parquet files are not read from a pipe; name the file"
         assert (ran.returncode, ran.stdout, ran.stderr) == (1, b"", b"twinsieve: " + said + b"\n")
         ran = piped(["dedup", "-q", source, *SMALL], b"")
     assert ran.returncode == 0, ran.stderr

@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.files.format import Dialect
-from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.format import Format, formats
+from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.columns import similarity_at
@@ -39,7 +39,6 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
-_JSON_LINES = Dialect("jsonl")
 _NO_TEXT = (DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
 
 BodyRule = Literal["letters", "product"]
@@ -121,7 +120,7 @@ def run_evaluate(
     wrong_path: Path | None = None,
     text_fields: Sequence[str] = ("text",),
     id_field: str = "id",
-    dialect: Dialect = _JSON_LINES,
+    format_: Format | None = None,
 ) -> EvaluationReport:
     """Run the sieve once in each variant, and score which rows it dropped.
 
@@ -132,7 +131,7 @@ def run_evaluate(
     no time, id or scope; body rule and differences are those of the variant. `scores.score` says how rows are
     scored.
 
-    input_path: a file in the format of `dialect`, with `text_fields` and `id_field`; ids are unique
+    input_path: a file with `text_fields` and `id_field`; ids are unique; format_: default JSON lines
     rows: number of rows at the beginning of the input that the pairs file covers; the others are left out.
         Default: all rows up to the last one that the pairs file names
     wrong_path: file for each row that a variant wrongly kept or dropped, as JSON lines with both whole texts
@@ -140,7 +139,7 @@ def run_evaluate(
     """
     similarity = sieve.near.similarity if similarity is None else similarity
     pairs = read_pairs(pairs_path)
-    ids, texts = read_texts(input_path, text_fields, id_field, dialect)
+    ids, texts = read_texts(input_path, text_fields, id_field, format_)
     count = covered_rows(ids, pairs) if rows is None else min(rows, len(ids))
     if not count:
         raise UsageError(
@@ -180,7 +179,7 @@ def run_evaluate(
 
 
 def read_texts(
-    path: Path, text_fields: Sequence[str] = ("text",), id_field: str = "id", dialect: Dialect = _JSON_LINES
+    path: Path, text_fields: Sequence[str] = ("text",), id_field: str = "id", format_: Format | None = None
 ) -> tuple[list[str], list[str]]:
     """The ids and the texts of a file in any format that `dedup` reads.
 
@@ -188,7 +187,7 @@ def read_texts(
     raises: FileError if the file cannot be read; UsageError, which names path and line, if any row has no
         readable text or no id, because a measurement must not leave out rows
     """
-    reader = _reader(text_fields, id_field, dialect)
+    reader = _reader(text_fields, id_field, format_)
     ids: list[str] = []
     texts: list[str] = []
     named = " or ".join(map(repr, text_fields))
@@ -214,25 +213,25 @@ def read_named_texts(
     names: Iterable[str],
     text_fields: Sequence[str] = ("text",),
     id_field: str = "id",
-    dialect: Dialect = _JSON_LINES,
+    format_: Format | None = None,
 ) -> dict[str, str]:
     """The texts of the rows with these names (`row_names`); a name without a readable row has none.
 
     Reading ends at the last row that is named. raises: FileError if the file cannot be read
     """
     wanted = NamedTexts(names)
-    reader = _reader(text_fields, id_field, dialect)
+    reader = _reader(text_fields, id_field, format_)
     before = 0
     with InputSource(str(path)) as source:
         for chunk in reader.chunks(source):
             wanted.add(chunk.columns, before)
             if wanted.is_complete:
                 break
-            before += len(chunk.rows.rows)
+            before += len(chunk.rows)
     return wanted.texts
 
 
-def _reader(text_fields: Sequence[str], id_field: str, dialect: Dialect) -> InputReader:
+def _reader(text_fields: Sequence[str], id_field: str, format_: Format | None) -> InputReader:
     fields = InputSettings(
         text_field=tuple(text_fields),
         id_field=id_field,
@@ -240,7 +239,7 @@ def _reader(text_fields: Sequence[str], id_field: str, dialect: Dialect) -> Inpu
         max_bytes=1 << 50,
         null_text="dead_letter",
     )
-    return InputReader(Settings(input=fields), dialect)
+    return InputReader(Settings(input=fields), format_ or formats()[0]())
 
 
 def batch_of(bodies: Bodies, fingerprints: Fingerprints, scopes: Sequence[int] | None = None) -> Batch:

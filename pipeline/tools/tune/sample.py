@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from twinsieve.pipeline.files.messages import InputReader
+from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns, make_batch
@@ -95,7 +95,7 @@ def read_sample(
                     parts.append((read, _first_rows(chunk.columns, rows - read)))
                 if named is not None:
                     named.add(chunk.columns, read)
-                read += len(chunk.rows.rows)
+                read += len(chunk.rows)
                 if read >= rows and (named is None or named.is_complete):
                     break
         if read >= rows and (named is None or named.is_complete):

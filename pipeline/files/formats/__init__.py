@@ -1,0 +1,1 @@
+"""The formats of files, each in one module; `files.FORMATS` lists them."""

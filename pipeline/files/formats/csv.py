@@ -1,0 +1,363 @@
+"""CSV: records of fields between a delimiter; the first record is a header."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from threading import Lock
+from typing import ClassVar
+
+from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.files.columns import Columns
+from twinsieve.pipeline.files.encoding import is_wide
+from twinsieve.pipeline.files.endings import ending_of
+from twinsieve.pipeline.files.format import RowChunk, Task, Writer
+from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader, TextWriter
+from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
+from twinsieve.pipeline.files.rows import GrowingRows, OpenRow, Rows, noting, split_lines
+from twinsieve.pipeline.files.source import InputSource
+from twinsieve.pipeline.files.write import Output
+from twinsieve.pipeline.messages.decode import UnreadableError, decode_rows
+from twinsieve.pipeline.messages.reader import MessageColumns
+from twinsieve.stages.errors import UsageError
+from twinsieve.stages.rows.lines import Lines
+
+_DELIMITERS = ("\t", ";", "|", ",")
+_NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
+_LIMIT_OF_CSV = Lock()
+_NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
+"""Reasons for which a row has no fields that fit the header, so a mark makes the whole row one field."""
+
+
+class Csv(TextFormat):
+    """CSV.
+
+    delimiter: the ASCII character between the columns, or a word for it; None: the usual one
+    """
+
+    name = "csv"
+    title = "CSV"
+    endings = (".csv",)
+    flags: ClassVar[tuple[str, ...]] = ("delimiter", "encoding")
+    implied_by = "delimiter"
+    flat = True
+    usual = ","
+
+    def __init__(self, delimiter: str | None = None, encoding: str | None = None) -> None:
+        super().__init__(encoding)
+        self.delimiter = self.usual if delimiter is None else _delimiter(delimiter)
+
+    @classmethod
+    def for_inputs(cls, names: list[str], **options: str) -> Csv:
+        """CSV, or TSV where all names that have an ending say so. raises: UsageError"""
+        is_tsv = {ending_of(name) for name in names} - {""} == set(Tsv.endings)
+        return (Tsv if is_tsv else cls)(**options)
+
+    def reader(self, task: Task) -> TextReader:
+        """A new reader."""
+        return _CsvReader(self, task)
+
+
+class Tsv(Csv):
+    """CSV with tabs."""
+
+    name = "tsv"
+    title = "TSV"
+    endings = (".tsv",)
+    usual = "\t"
+
+
+def _delimiter(given: str) -> str:
+    delimiter = _NAMED_DELIMITERS.get(given, given)
+    if len(delimiter) != 1 or not delimiter.isascii():
+        raise UsageError(f"--delimiter {given!r}: must be one ASCII character, or tab")
+    if delimiter.isalnum() or delimiter in '"\r\n\0':
+        raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
+    return delimiter
+
+
+class _CsvReader(TextReader):
+    """Reads CSV.
+
+    names: columns of the first input
+    header: its header row with the byte order mark before it, None before that input; for UTF-16 and UTF-32
+        the header as UTF-8, without the mark
+    shown: its name
+    """
+
+    def __init__(self, format_: Csv, task: Task) -> None:
+        super().__init__(format_.encoding, task)
+        self.delimiter = format_.delimiter
+        self._columns = Columns(task.messages.text_roots, task.settings)
+        self.other_order = self._columns.other_order
+        self._marks = task.marks
+        self.names: list[str] = []
+        self.header: bytes | None = None
+        self.shown = ""
+        self._order: list[int] | None = None
+
+    def split(self, source: InputSource) -> Iterator[Rows]:
+        records = self._records(source)
+        first = self._begin(source, records)
+        if first is None:
+            return
+        spans = first.lines_of or [1] * len(first)
+        heads = {row - 1: head for row, head in first.heads.items()}
+        rest = replace(
+            first, rows=first.rows[1:], line=first.line + spans[0], lines_of=spans[1:], heads=heads
+        )
+        following = chain([rest] if len(rest) else [], records)
+        yield from following if self._order is None else map(self._in_order, following)
+
+    def _records(self, source: InputSource) -> Iterator[Rows]:
+        lines = split_lines(self.blocks(source), self.max_bytes)
+        return join_records(lines, self.max_bytes, self.delimiter.encode())
+
+    def check(self, source: InputSource) -> None:
+        self._begin(source, self._records(source))
+
+    def columns(self, rows: Rows) -> MessageColumns:
+        bad = self.too_large(rows)
+        return self.messages.columns(decode_rows(rows.rows, self._record, bad), bad)
+
+    def writer(self, output: Output) -> Writer:
+        return _CsvWriter(output, self, marks=self._marks)
+
+    def _begin(self, source: InputSource, batches: Iterator[Rows]) -> Rows | None:
+        """The first rows of an input, with its header, whose columns are checked against the first input.
+
+        None if the input is empty or is only one empty line: it has no rows.
+        """
+        where = f"{source.shown}:1"
+        first = next(batches, None)
+        if first is None or (len(first) == 1 and first.rows[0] == b"" and next(batches, None) is None):
+            return None
+        if not first.rows[0]:
+            problem = "has no header row; the first row of a CSV file names its columns"
+            raise FileError(f"{source.shown}: {problem}")
+        head = first.rows[0]
+        try:
+            text = self.text_of(head)
+        except UnreadableError:
+            text = ""
+        names = _csv_fields(text, self.delimiter)
+        if names is None:
+            raise FileError(f"{where}: is not a CSV header; the first row names the columns")
+        self._order = self._columns.order_of(source.shown, names, where)
+        if len(set(names)) < len(names):
+            raise FileError(f"{where}: names a column twice; rename one")
+        if self._columns.lack_text(names):
+            self._refuse_other_delimiter(where, text, names)
+            self._columns.refuse_without_text(where, names)
+        if self.header is None:
+            self.names, self.shown = names, source.shown
+            self.header = head if is_wide(self.encoding) else source.mark + head
+        return first
+
+    def _refuse_other_delimiter(self, where: str, header: str, names: list[str]) -> None:
+        """Refuse a header that another delimiter clearly fits better. raises: UsageError"""
+        wanted = self._columns.wanted
+        for other in _DELIMITERS:
+            columns = _csv_fields(header, other) or []
+            if set(wanted) & set(columns) or len(columns) > len(names):
+                shown = "tab" if other == "\t" else repr(other)
+                raise UsageError(
+                    f"{where}: has no column {self._columns.wanted_words}; its columns look separated by "
+                    f"{shown}: add --delimiter {shown}"
+                )
+
+    def _in_order(self, batch: Rows) -> Rows:
+        """The records with their columns in the order of the first input; each field keeps its exact bytes.
+
+        A record that does not have as many fields as its header stays unchanged.
+        """
+        order = self._order or []
+
+        def ordered(record: bytes | None) -> bytes | None:
+            if record is None or not record.strip():
+                return record
+            body = record.removesuffix(b"\r")
+            try:
+                text = self.text_of(body)
+            except UnreadableError:
+                return record
+            fields = _csv_fields(text, self.delimiter)
+            spelt = _spelt_fields(text, self.delimiter)
+            if fields is None or len(fields) != len(order) or len(spelt) != len(order):
+                return record
+            joined = self.delimiter.join([spelt[column] for column in order])
+            return joined.encode(self.codec) + record[len(body) :]
+
+        return replace(batch, rows=[ordered(record) for record in batch.rows])
+
+    def _record(self, record: bytes | None) -> dict[str, str]:
+        """The fields of a CSV record, by column name. raises: UnreadableError"""
+        fields, width = _csv_fields(self.text_of(record), self.delimiter), len(self.names)
+        if fields is None:
+            problem = "is not a CSV record; a quote is not closed or followed by text"
+            raise UnreadableError(DeadLetterReason.INVALID_CSV, problem)
+        if len(fields) != width:
+            raise UnreadableError(
+                DeadLetterReason.INVALID_CSV, f"has {len(fields)} fields, the header {width}"
+            )
+        return dict(zip(self.names, fields, strict=True))
+
+
+class _CsvWriter(TextWriter):
+    """Writes CSV records. A mark is some more columns, in ASCII, which fits every encoding.
+
+    A row that is no record of the header's columns becomes its first column.
+    """
+
+    def __init__(self, output: Output, reader: _CsvReader, *, marks: bool) -> None:
+        self._delimiter, self._names, self._codec = reader.delimiter, reader.names, reader.codec
+        header = reader.header
+        if marks and header is not None:
+            names = [f"{NAME}_{field}" for field in RowMark._fields]
+            for name in names:
+                if name in reader.names:
+                    raise name_taken(f"{reader.shown}:1", "a column", name)
+            header = self._with_fields(header, names)
+        super().__init__(output, reader, header)
+
+    def marked(self, chunk: RowChunk, row: int, mark: RowMark, reason: DeadLetterReason | None) -> bytes:
+        raw = chunk.rows.raw(row)[0]
+        spelt = mark.with_text_ids()._replace(flags=" ".join(mark.flags))
+        fields = ["" if field is None else str(field) for field in spelt]
+        if reason not in _NO_RECORDS:
+            return self._with_fields(raw, fields)
+        body = raw.removesuffix(b"\r")
+        end = raw[len(body) :]
+        try:
+            body.decode(self._codec)
+        except UnicodeError:
+            # Bytes that are not text would make the output unreadable, so they are escaped here. The dead
+            # letter has the original bytes.
+            text = body.decode(self._codec, "backslashreplace")
+            body = text.encode(self._codec, "backslashreplace")
+        others = self._delimiter * (len(self._names) - 1)
+        quoted = b'"' + body.replace(b'"', b'""') + b'"' + others.encode()
+        return self._with_fields(quoted + end, fields)
+
+    def _with_fields(self, record: bytes, fields: list[str]) -> bytes:
+        # A field may contain the delimiter, because that may be a point or a dash; quote such a field.
+        special = (self._delimiter, *'"\r\n')
+        spelt = [_in_quotes(field) if any(char in field for char in special) else field for field in fields]
+        body = record.removesuffix(b"\r")
+        added = self._delimiter.join(["", *spelt]).encode(self._codec, "backslashreplace")
+        return body + added + record[len(body) :]
+
+
+def _in_quotes(field: str) -> str:
+    quoted = field.replace('"', '""')
+    return f'"{quoted}"'
+
+
+def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",") -> Iterator[Rows]:
+    """The CSV records in these lines: a line that ends inside quotes continues in the next line.
+
+    A quote counts as opening only at the beginning of a field: `5" pipe` is an ordinary field. A record that
+    exceeds the limit ends there and is too large; the next line begins a new record. So a missing quote
+    costs only one record.
+    """
+    record = OpenRow(max_bytes)
+    lines = 0
+    quoted = False
+    start = 1
+    terminated = True
+    # An unfinished record also holds the newline of its last line, hence `+ bool(lines)`.
+    for batch in noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (current values are meant)
+        if not lines and isinstance(batch.rows, Lines) and b'"' not in batch.rows.piece():
+            # Fast path: no line has a quote, so every line is a whole record. Without this path, inputs with
+            # very many blank lines would be slow.
+            yield replace(batch, line=start)
+            start += len(batch.rows)
+            terminated = batch.terminated
+            continue
+        spans: list[int] = []
+        rows = GrowingRows([], start, spans)
+        for number in range(len(batch.rows)):
+            line, size = batch.raw(number)
+            if lines:
+                record.add(b"\n")
+            record.add(line, size)
+            lines += 1
+            if quoted or b'"' in line:
+                quoted = _ends_quoted(line, quoted, delimiter)
+            if not quoted or record.size >= max_bytes:
+                record.end(rows)
+                spans.append(lines)
+                lines, quoted = 0, False
+        terminated = batch.terminated
+        if spans:
+            rows.terminated = terminated or lines > 0
+            yield rows
+            start += sum(spans)
+    if lines:
+        yield record.end(GrowingRows([], start, [lines], terminated=terminated))
+
+
+def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
+    """Whether the line ends inside a quoted field.
+
+    quoted: whether the line begins inside a quoted field
+    """
+    position = 0
+    while True:
+        if quoted:
+            position = line.find(b'"', position)
+            if position < 0:
+                return True
+            position += 1
+            if line.startswith(b'"', position):
+                position += 1
+                continue
+            quoted = False
+        elif line.startswith(b'"', position):
+            quoted = True
+            position += 1
+            continue
+        position = line.find(delimiter, position) + 1
+        if not position:
+            return False
+
+
+def _spelt_fields(record: str, delimiter: str) -> list[str]:
+    """The fields of a valid CSV record exactly as written, with their quotes.
+
+    >>> _spelt_fields('"a,""b",c "d,', ",")
+    ['"a,""b"', 'c "d', '']
+    """
+    fields = []
+    start = 0
+    while True:
+        end = start
+        if record[start : start + 1] == '"':
+            end = record.find('"', start + 1)
+            while record[end + 1 : end + 2] == '"' and end >= 0:
+                end = record.find('"', end + 2)
+            if end < 0:
+                return []
+        end = record.find(delimiter, end)
+        fields.append(record[start:] if end < 0 else record[start:end])
+        if end < 0:
+            return fields
+        start = end + 1
+
+
+def _csv_fields(record: str, delimiter: str) -> list[str] | None:
+    """The fields of one record, or None if it is not valid CSV."""
+    # The limit is global to the process, which may read other CSV, so the old limit is restored below.
+    with _LIMIT_OF_CSV:
+        limit = csv.field_size_limit(max(len(record), 1 << 17))
+        try:
+            records = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
+        except csv.Error:
+            return None
+        finally:
+            csv.field_size_limit(limit)
+    return records[0] if len(records) == 1 else None
