@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.property.streams import batch_of
-from twinsieve.pipeline.generate.stream import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NO_TIME, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.near.look_up import look_up
