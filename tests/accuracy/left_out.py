@@ -20,11 +20,12 @@ from twinsieve.pipeline.evaluate.judged import (
     recall,
     verdicts_of,
 )
-from twinsieve.pipeline.tune.limits import VALUES
-from twinsieve.stages.contract import FULL, Differences
+from twinsieve.stages.contract import FULL, LIMITS, Differences
 
 CHOICES = 150
 """How many combinations of limits are tried."""
+TRIED = {name: limit.tried for name, limit in LIMITS.items() if limit.tried}
+"""The values of each limit that the combinations are made of."""
 _PRECISION = 0.97
 _SIMILARITIES = (7_000, 7_500, 8_000, 8_500)
 
@@ -54,10 +55,10 @@ def chosen_on_others(count: int = CHOICES) -> dict[str, tuple[Choice, list[Judge
 
 
 def _choices(count: int) -> list[Choice]:
-    every = list(product(_SIMILARITIES, *VALUES.values()))
+    every = list(product(_SIMILARITIES, *TRIED.values()))
     drawn = random.Random(1).sample(every, count)
     return [
-        Choice(similarity, Differences(FULL, **dict(zip(VALUES, values, strict=True))))
+        Choice(similarity, Differences(FULL, **dict(zip(TRIED, values, strict=True))))
         for similarity, *values in drawn
     ]
 
