@@ -193,7 +193,7 @@ class Follower:
                 self._skip_to(ruling.next_offset)
             else:
                 break
-            self._state.link = decision.after
+            self._state.reach(decision.after)
             self._pop(decision)
             done += 1
         return done
@@ -287,7 +287,8 @@ class Follower:
 
     def pass_over(self, log_offset: int) -> None:
         """Skip the blocks up to `log_offset`, whose decisions are deleted; each of them counts as a gap."""
-        self.gaps += max(0, log_offset - self._next_offset)
+        if log_offset > self._next_offset:
+            self._note_gap(self._next_offset, log_offset)
         self._skip_to(log_offset)
         self.cut = False
 
@@ -306,7 +307,7 @@ class Follower:
         raises: StateError if retention does not explain it
         """
         if self._reader.beginning_offsets([self._decisions])[self._decisions] > self.decisions_at:
-            self.gaps += 1
+            self._note_gap(log_offset, log_offset + 1)
         else:
             self._miss(log_offset, f"{self._decisions}: the decision on block {log_offset}")
 
@@ -316,7 +317,11 @@ class Follower:
             raise StateError(
                 f"{what} is missing, but retention did not delete it; restore the topic, or start a new app"
             )
-        self.gaps += 1
+        self._note_gap(log_offset, log_offset + 1)
+
+    def _note_gap(self, first: int, end: int) -> None:
+        self.gaps += end - first
+        self._state.miss(first, end)
 
     def caught_up(self, decisions_end: int) -> bool:
         """Whether every decision below this offset of the decisions topic is applied."""

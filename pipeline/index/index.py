@@ -187,7 +187,7 @@ class Index:
             self.state.sieve.seal_into(self._journal.write_segment)
         self.snapshots = SnapshotWriter(
             *(store, self._journal, self._ids, config.scheme, background, clock),
-            *(config.snapshot_every_s, watch, restored.numbering, config.under.fixed),
+            *(config.snapshot_every_s, watch, config.under.fixed),
         )
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
@@ -454,7 +454,6 @@ class Index:
         deleted before they were judged"""
         log, gaps = self._config.log, self.follower.gaps - self._reported_gaps
         if gaps:
-            self.snapshots.renumber()
             self.notices.append(
                 f"{log}: retention deleted {gaps} blocks, or the decisions on them, before this process read "
                 "them; copies of messages in these blocks may be emitted again"
@@ -577,7 +576,9 @@ class Index:
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
         link = self.state.link
-        self.state.link = self._writer.commit(rulings, self._recorded, membership, unreachable, link)
+        link = self._writer.commit(rulings, self._recorded, membership, unreachable, link)
+        if rulings:
+            self.state.reach(link)
         if self._writer.behind_snapshots:
             self._trim()
         self._checked_s = self._clock.monotonic_s()
