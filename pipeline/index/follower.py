@@ -20,6 +20,7 @@ from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.chain import UNKNOWN, link_after, link_before
 from twinsieve.pipeline.wire.frame import What, checksum_of
+from twinsieve.pipeline.wire.judged_by import rules_in
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import StateError
@@ -34,12 +35,14 @@ class _Decision(NamedTuple):
     """A decision that was read.
 
     before, after: the links around it; `before` is None if an older program wrote it
+    rules: by which its block was judged, as in `rules_in`
     """
 
     offset: int
     ruling: Ruling
     before: bytes | None
     after: bytes
+    rules: str
 
 
 class FollowerPhase(StrEnum):
@@ -131,7 +134,7 @@ class Follower:
                     before = link_before(headers)
                     ruling = self._read_decision(offset, value or b"")
                     after = link_after(before, value or b"")
-                    self._decided.append(_Decision(offset, ruling, before, after))
+                    self._decided.append(_Decision(offset, ruling, before, after, rules_in(headers)))
         try:
             done = self._join()
         finally:
@@ -193,7 +196,7 @@ class Follower:
                 self._skip_to(ruling.next_offset)
             else:
                 break
-            self._state.reach(decision.after)
+            self._state.reach(decision.after, decision.rules)
             self._pop(decision)
             done += 1
         return done

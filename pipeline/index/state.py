@@ -69,6 +69,13 @@ class Judge(Protocol):
     on_kept: Callable[[int, KeptMessages], None] | None
     """Called with the messages that were kept, and the number of the first one."""
 
+    judged_by: str
+    """The rules by which the last messages were judged; whoever calls `apply` sets it."""
+
+    @property
+    def rules(self) -> str:
+        """The rules of this sieve."""
+
 
 class Asked(NamedTuple):
     """A block of the log to rule on.
@@ -152,10 +159,11 @@ class IndexState:
     def __post_init__(self) -> None:
         self.links.append(self.link)
 
-    def reach(self, link: bytes) -> None:
-        """Note the last decision. link: the link after it"""
+    def reach(self, link: bytes, rules: str) -> None:
+        """Note the last decision. link: the link after it; rules: those by which its block was judged"""
         self.link = link
         self.links.append(link)
+        self.sieve.judged_by = rules
 
     def miss(self, first: int, end: int) -> None:
         """Note a gap: the blocks from `first` to `end` (exclusive), or the decisions on them, are deleted."""
