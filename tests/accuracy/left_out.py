@@ -24,7 +24,21 @@ from twinsieve.stages.contract import FULL, LIMITS, Differences
 
 CHOICES = 150
 """How many combinations of limits are tried."""
-TRIED = {name: limit.tried for name, limit in LIMITS.items() if limit.tried}
+# Which combinations are drawn depends on the order, and the counts on record were made in this one.
+_ORDER = (
+    *(
+        "replaced_short",
+        "replaced",
+        "only_short",
+        "longest",
+        "in_place",
+        "name_places",
+        "added_short",
+        "places",
+    ),
+    *LIMITS,
+)
+TRIED = {name: LIMITS[name].tried for name in dict.fromkeys(_ORDER) if LIMITS[name].tried}
 """The values of each limit that the combinations are made of."""
 _PRECISION = 0.97
 _SIMILARITIES = (7_000, 7_500, 8_000, 8_500)
