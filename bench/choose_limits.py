@@ -17,8 +17,7 @@ from rich.table import Table
 
 from bench.machine import machine_line
 from tests.accuracy.label_counts import counts_of
-from tests.accuracy.left_out import CHOICES, chosen_on_others
-from twinsieve.pipeline.tools.tune.limits import VALUES
+from tests.accuracy.left_out import CHOICES, TRIED, chosen_on_others
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 
@@ -31,7 +30,7 @@ def main() -> None:
     )
     for name, (choice, verdicts) in chosen_on_others(parser.parse_args().choices).items():
         counts = counts_of(verdicts)
-        limits = ", ".join(f"{key} {getattr(choice.differences, key)}" for key in VALUES)
+        limits = ", ".join(f"{key} {getattr(choice.differences, key)}" for key in TRIED)
         similarity = f"{choice.similarity / SIMILARITY_SCALE:g}"
         table.add_row(name, *counts.cells(), str(counts.recall), similarity, limits)
     console = Console(width=190, highlight=False)

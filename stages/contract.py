@@ -8,7 +8,7 @@ gives its dtype and the shape of one entry; the text below gives its meaning (st
 # make them of text.
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -270,17 +270,23 @@ class ExactConfig:
 
 
 class Range(NamedTuple):
-    """Annotation of a limit that is a whole number. line: what it limits; low, high: its bounds"""
+    """Annotation of a limit that is a whole number.
+
+    line: what it limits; low, high: its bounds
+    tried: the values that `tune` tries: those of the profiles, and values around them
+    """
 
     line: str
+    tried: tuple[int, ...]
     low: int = 0
     high: int = STORED_LENGTH
 
 
 class PerMille(NamedTuple):
-    """Annotation of a limit out of 1000; settings write it as a share from 0 to 1. line: what it limits"""
+    """Annotation of a limit out of 1000; settings write it as a share from 0 to 1. Fields: as for `Range`"""
 
     line: str
+    tried: tuple[int, ...]
 
 
 OFF, GUARDS, FULL = 0, 1, 2
@@ -299,31 +305,43 @@ class Differences(NamedTuple):
     """
 
     level: int = GUARDS
-    short: Annotated[int, Range("bodies with fewer characters are short")] = 32
+    short: Annotated[int, Range("bodies with fewer characters are short", ())] = 32
     replaced_short: Annotated[
-        int, PerMille("share of what is paired that may be replaced in short bodies")
+        int, PerMille("share of what is paired that may be replaced in short bodies", (80, 140, 200))
     ] = 80
-    replaced: Annotated[int, PerMille("and in others")] = 250
+    replaced: Annotated[int, PerMille("and in others", (200, 250))] = 250
     only_short: Annotated[
-        int, PerMille("share that each of two short bodies may have to itself; 1: no limit")
+        int, PerMille("share that each of two short bodies may have to itself; 1: no limit", (250, 1_000))
     ] = 250
-    longest: Annotated[int, Range("characters of the longest replacement")] = 7
+    longest: Annotated[int, Range("characters of the longest replacement", (5, 7, 10))] = 7
     in_place: Annotated[
-        int, Range("a replacement before the end of this many characters keeps two apart, 0: never")
+        int,
+        Range("a replacement before the end of this many characters keeps two apart, 0: never", (1, 2)),
     ] = 2
-    places: Annotated[int, Range("where they differ in no more places than these", low=1)] = 2
+    places: Annotated[int, Range("where they differ in no more places than these", (1, 2, 512), low=1)] = 2
     name_places: Annotated[
-        int, Range("the same with words of an alphabet: in no more places than these, 0: never")
+        int, Range("the same with words of an alphabet: in no more places than these, 0: never", (0, 1, 2))
     ] = 1
     added_short: Annotated[
-        int, Range("characters of words that one of two short bodies may have more in one place inside")
+        int,
+        Range("characters of words that one of two short bodies may have more in one place inside", (3, 512)),
     ] = 3
     inside: Annotated[
-        int, Range("characters that one of two may have more in one place between what both have")
+        int,
+        Range("characters that one of two may have more in one place between what both have", (18, 512)),
     ] = 512
     own: Annotated[
-        int, Range("new pairs of characters, or letters of new words, of the later one in one place")
+        int,
+        Range("new pairs of characters, or letters of new words, of the later one in one place", (30, 35)),
     ] = 35
+
+
+LIMITS: dict[str, Range | PerMille] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Differences, include_extras=True).items()
+    if name != "level"
+}
+"""What limits each limit of `Differences`, by its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,13 @@ class HashSieve:
         self._digests: Counter[int] = Counter()
         self._leading: Counter[int] = Counter()
         self.judged = 0
+        self.judged_by = ""
         self.on_kept: Callable[[int, KeptMessages], None] | None = None
+
+    @property
+    def rules(self) -> str:
+        """Another one for each of its two rules."""
+        return f"{int(self.caseless):016x}"
 
     def judge(self, batch: Batch) -> Verdicts:
         self.judged += len(batch)
@@ -165,7 +171,7 @@ class HashSieve:
         return 0
 
     def freeze(self, _have: Collection[str] = ()) -> FrozenHashes:
-        return FrozenHashes("", {}, {}, {}, 0, 0, orjson.dumps(self.kept))
+        return FrozenHashes("", {}, {}, {}, 0, 0, orjson.dumps([self.judged_by, self.kept]))
 
     def image(self) -> Sections:
         return {}
@@ -174,7 +180,8 @@ class HashSieve:
         """It has no segments."""
 
     def load(self, stream: BinaryIO, _files: SavedParts | None = None) -> HashSieve:
-        self.kept = [tuple(each) for each in orjson.loads(stream.read())]
+        self.judged_by, kept = orjson.loads(stream.read())
+        self.kept = [tuple(each) for each in kept]
         self._count_anew()
         return self
 

@@ -311,6 +311,11 @@ class Dedup:
         self._began = perf_counter()
         sizes = [self._reader.size_of(name) for name in self._job.inputs]
         self._warn_of_order(warn)
+        if self._sieve.other_rules:
+            warn(
+                f"{self._job.wanted.state}: earlier rows were judged by other rules (near settings, lists of "
+                f"words or program version); from row {self._state.rows + 1} on, those of this run hold"
+            )
         with ExitStack() as stack:
             self._seal_segments(stack, warn)
             outputs = self._open_outputs(stack)

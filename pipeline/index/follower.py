@@ -20,6 +20,7 @@ from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.chain import UNKNOWN, link_after, link_before
 from twinsieve.pipeline.wire.frame import What, checksum_of
+from twinsieve.pipeline.wire.judged_by import rules_in
 from twinsieve.pipeline.wire.ruling import Result, Ruling, decode_ruling
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.errors import StateError
@@ -34,12 +35,14 @@ class _Decision(NamedTuple):
     """A decision that was read.
 
     before, after: the links around it; `before` is None if an older program wrote it
+    rules: by which its block was judged, as in `rules_in`
     """
 
     offset: int
     ruling: Ruling
     before: bytes | None
     after: bytes
+    rules: str
 
 
 class FollowerPhase(StrEnum):
@@ -131,7 +134,7 @@ class Follower:
                     before = link_before(headers)
                     ruling = self._read_decision(offset, value or b"")
                     after = link_after(before, value or b"")
-                    self._decided.append(_Decision(offset, ruling, before, after))
+                    self._decided.append(_Decision(offset, ruling, before, after, rules_in(headers)))
         try:
             done = self._join()
         finally:
@@ -193,7 +196,7 @@ class Follower:
                 self._skip_to(ruling.next_offset)
             else:
                 break
-            self._state.link = decision.after
+            self._state.reach(decision.after, decision.rules)
             self._pop(decision)
             done += 1
         return done
@@ -287,7 +290,8 @@ class Follower:
 
     def pass_over(self, log_offset: int) -> None:
         """Skip the blocks up to `log_offset`, whose decisions are deleted; each of them counts as a gap."""
-        self.gaps += max(0, log_offset - self._next_offset)
+        if log_offset > self._next_offset:
+            self._note_gap(self._next_offset, log_offset)
         self._skip_to(log_offset)
         self.cut = False
 
@@ -306,7 +310,7 @@ class Follower:
         raises: StateError if retention does not explain it
         """
         if self._reader.beginning_offsets([self._decisions])[self._decisions] > self.decisions_at:
-            self.gaps += 1
+            self._note_gap(log_offset, log_offset + 1)
         else:
             self._miss(log_offset, f"{self._decisions}: the decision on block {log_offset}")
 
@@ -316,7 +320,11 @@ class Follower:
             raise StateError(
                 f"{what} is missing, but retention did not delete it; restore the topic, or start a new app"
             )
-        self.gaps += 1
+        self._note_gap(log_offset, log_offset + 1)
+
+    def _note_gap(self, first: int, end: int) -> None:
+        self.gaps += end - first
+        self._state.miss(first, end)
 
     def caught_up(self, decisions_end: int) -> bool:
         """Whether every decision below this offset of the decisions topic is applied."""

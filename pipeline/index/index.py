@@ -165,6 +165,8 @@ class Index:
         self.given_up: Counter[GivenUp] = Counter()
         """Number of judged messages that were passed over because they never come out, by reason."""
         self.rebalances = 0
+        self.rules_changes = 0
+        """Number of times that this index judged on after decisions by other rules."""
         self._inputs = InputTopics(self._admin, clock, config, self.notices)
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
         journals = None if store is None else partial(_journal, store, sieves, self.notices.append, clock)
@@ -187,7 +189,7 @@ class Index:
             self.state.sieve.seal_into(self._journal.write_segment)
         self.snapshots = SnapshotWriter(
             *(store, self._journal, self._ids, config.scheme, background, clock),
-            *(config.snapshot_every_s, watch, restored.numbering, config.under.fixed),
+            *(config.snapshot_every_s, watch, config.under.fixed),
         )
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
@@ -203,6 +205,8 @@ class Index:
         """Number of the group's last rebalance; the first one ends the restoring phase."""
         self.phase = Machine(INDEX_WAYS, IndexPhase.RESTORING)
         self._checked_s = clock.monotonic_s()
+        self._other_rules = ""
+        """The rules that judged before this index became live, if they are others, until that is reported."""
 
     def _miss_snapshots(self, log_begins: int) -> None:
         """Stop if part of the log was deleted because snapshots contain it, for without them the windows
@@ -444,6 +448,8 @@ class Index:
         consumer.seek(log, self.state.next_offset)
         consumer.resume([log])
         self.snapshots.live(self.follower.since_ms)
+        sieve = self.state.sieve
+        self._other_rules = sieve.judged_by if sieve.judged_by != sieve.rules else ""
         self._inputs.begin()
         self.follower.end()
         self.phase.go(IndexPhase.LIVE)
@@ -454,7 +460,6 @@ class Index:
         deleted before they were judged"""
         log, gaps = self._config.log, self.follower.gaps - self._reported_gaps
         if gaps:
-            self.snapshots.renumber()
             self.notices.append(
                 f"{log}: retention deleted {gaps} blocks, or the decisions on them, before this process read "
                 "them; copies of messages in these blocks may be emitted again"
@@ -576,11 +581,26 @@ class Index:
         # the skipped blocks records that they were skipped.
         replies = {reply for _, reply in rulings}
         unreachable = self._topics.unreachable(self._config.verdicts, replies)
-        link = self.state.link
-        self.state.link = self._writer.commit(rulings, self._recorded, membership, unreachable, link)
+        link, rules = self.state.link, self.state.sieve.rules
+        link = self._writer.commit(rulings, self._recorded, membership, unreachable, link, rules)
+        if rulings:
+            self.state.reach(link, rules)
+            self._report_other_rules(rulings[0][0].log_offset)
         if self._writer.behind_snapshots:
             self._trim()
         self._checked_s = self._clock.monotonic_s()
+
+    def _report_other_rules(self, log_offset: int) -> None:
+        """Report once if the decisions before this block were made by other rules than the one on it."""
+        other, self._other_rules = self._other_rules, ""
+        if other:
+            self.rules_changes += 1
+            self.notices.append(
+                f"{self._config.log}: judged by other rules from block {log_offset} on "
+                f"({self.state.sieve.rules}, before {other}): near settings, lists of words or the program "
+                "version differ; earlier verdicts stay; if this was not intended, give all processes of the "
+                "app the same settings and version"
+            )
 
     def _finish_snapshot(self, *, wait: bool = False, last: bool = False) -> None:
         """Collect the result of the last snapshot write. After a failure the index continues, and adds a

@@ -70,8 +70,8 @@ class Snapshot(Stamp):
 
     ledger: result of `ledger_to_bytes`; sieve: function that writes what is small of the sieve to a stream
     files: the files with the rest of the sieve
-    numbering: random id; sieves with the same one give the same kept message the same number, so that one
-        process may use the files of another
+    numbering: as in `IndexState`. A process may use the files of another if both have the same numbering and
+        the link of this snapshot is in its own history
     fixed: settings of the fingerprint scheme, as JSON
     """
 
@@ -279,10 +279,13 @@ class SnapshotStore:
                 return found
         return named
 
-    def newest(self, log_id: bytes) -> tuple[bytes, list[StateFile]]:
-        """Numbering and files of the newest snapshot of a log; empty if none is there or can be read."""
+    def newest(self, log_id: bytes) -> tuple[bytes, bytes, list[StateFile]]:
+        """Numbering, link and files of the newest snapshot of a log; empty if none is there or can be
+        read."""
         newest = next(self.read(log_id), None)
-        return (newest.numbering, newest.files) if isinstance(newest, SnapshotReader) else (b"", [])
+        if not isinstance(newest, SnapshotReader):
+            return b"", UNKNOWN, []
+        return newest.numbering, newest.stamp.link, newest.files
 
     def kept_offsets(self, log_id: bytes) -> list[int]:
         """Log offsets of the snapshots of a log, newest first. A restore needs no block below the last of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack
@@ -13,19 +12,15 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
-from twinsieve.pipeline.index.snapshot_store import (
-    NUMBERING_SIZE,
-    Snapshot,
-    SnapshotReader,
-    SnapshotStore,
-)
-from twinsieve.pipeline.index.state import IndexState, Judge
+from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
+from twinsieve.pipeline.index.state import IndexState, Judge, numbering_of
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.journal import Cut, Journal
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage, advice_on
 from twinsieve.pipeline.settings.fixed import decode_fixed, differing
+from twinsieve.pipeline.wire.chain import UNKNOWN
 from twinsieve.pipeline.wire.positions import first_beyond
 from twinsieve.stages.errors import DamagedError, StateError
 from twinsieve.stages.judge.frozen import SavedParts
@@ -77,7 +72,6 @@ class SnapshotWriter:
     background: executes one write at a time while the index continues
     every_s: the next snapshot is due when the oldest block that a restore would have to replay is this old
     watch: called for written bytes, but only while the caller waits for the end of a write
-    numbering: as in `Snapshot`, of the snapshot that was restored; None for a new one
     fixed: as in `Snapshot`
     stored_ms: when the last snapshot was stored, None before the first
     failures: number of failed writes; bytes_written: bytes of stored snapshots and of all their files. The
@@ -94,7 +88,6 @@ class SnapshotWriter:
         clock: Clock,
         every_s: float,
         watch: Watch = no_watch,
-        numbering: bytes | None = None,
         fixed: str = "",
     ) -> None:
         self._store = store
@@ -106,7 +99,6 @@ class SnapshotWriter:
         self._clock = clock
         self._every_s = every_s
         self._watch = watch
-        self._numbering = numbering or secrets.token_bytes(NUMBERING_SIZE)
         self._is_awaited = False
         self._looking: Future[_Folder] | None = None
         """A look at the folder, for the next snapshot: since the last one was written, or this index is
@@ -204,10 +196,6 @@ class SnapshotWriter:
         times_s = [at_s for at_s in (since_s, self._unfrozen_s) if at_s is not None]
         self._unfrozen_s = min(times_s, default=None)
 
-    def renumber(self) -> None:
-        """Note that kept messages may have other numbers here than in snapshots of other processes."""
-        self._numbering = secrets.token_bytes(NUMBERING_SIZE)
-
     def begin(self, state: IndexState, decisions_from: int) -> None:
         """Freeze the state and begin to write it. The state must be committed, and no write may be running.
 
@@ -233,9 +221,10 @@ class SnapshotWriter:
             self.pause_s = self._clock.monotonic_s() - self._began_s
         snapshot = Snapshot(
             state.next_offset, decisions_from, *self._ids, self._scheme, state.link,
-            ledger_to_bytes(state.ledger), cut.frozen.write, numbering=self._numbering, fixed=self._fixed,
+            ledger_to_bytes(state.ledger), cut.frozen.write, numbering=state.numbering, fixed=self._fixed,
         )  # fmt: skip
-        self._running = self._background.submit(self._write, self._store, self._journal, snapshot, cut)
+        own = tuple(state.links)
+        self._running = self._background.submit(self._write, self._store, self._journal, snapshot, cut, own)
 
     def _result(self, running: Future[_T]) -> _T:
         """The result of a call in the background. raises: its error; StateError if the store hangs"""
@@ -292,9 +281,14 @@ class SnapshotWriter:
         self._reported_s = now_s + _REPORT_EVERY_S
         return str(error) if self._failing <= 1 else f"{error}; the last {self._failing} tries failed"
 
-    def _write(self, store: SnapshotStore, journal: Journal, snapshot: Snapshot, cut: Cut) -> SnapshotResult:
-        numbering, newest = store.newest(snapshot.log_id)
-        files = journal.write(cut, newest if numbering == snapshot.numbering else (), self._moved)
+    def _write(
+        self, store: SnapshotStore, journal: Journal, snapshot: Snapshot, cut: Cut, own: Collection[bytes]
+    ) -> SnapshotResult:
+        """Write a snapshot. own: links of the state's own history"""
+        numbering, link, newest = store.newest(snapshot.log_id)
+        # The numbering of a history that the cluster has lost may be the same.
+        is_shared = numbering == snapshot.numbering and link != UNKNOWN and link in own
+        files = journal.write(cut, newest if is_shared else (), self._moved)
         stored = store.write(replace(snapshot, files=tuple(files)), self._moved)
         undeleted = stored.undeleted
         try:
@@ -358,6 +352,7 @@ class Sieves:
     scheme_id: fingerprint scheme of the sieves; window: their near window in messages
     scratch: folder for segments that are mapped, if the store is not a local folder; None: that of the system
     most_bytes: bytes that a file may have unpacked; None: any number
+    holds: the settings on which the content of the sieves' files depends, as text
     """
 
     fresh: Callable[[], Judge]
@@ -367,6 +362,7 @@ class Sieves:
     window: int
     scratch: str | None = None
     most_bytes: int | None = None
+    holds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,13 +371,11 @@ class Restored:
 
     journal: the files that hold the sieve of the state; None without a store
     decisions_from: offset of the next decision
-    numbering: as in `Snapshot`; None if the kept messages have new numbers
     """
 
     state: IndexState
     journal: Journal | None
     decisions_from: int = 0
-    numbering: bytes | None = None
 
 
 def restore_point(
@@ -410,7 +404,7 @@ def restore_point(
     raises: StateError if no snapshot can be read and the beginning of the log was deleted
     """
     if store is None or open_journal is None:
-        return _empty(sieves, None, log_begins, notices)
+        return _empty(ids[0], sieves, None, log_begins, notices)
     unreadable = 0
     for snapshot in _snapshots(store, ids[0]):
         try:
@@ -451,17 +445,20 @@ def restore_point(
             "restore a snapshot; or delete all snapshots and start the first process with `twinsieve run "
             "--without-snapshots` to continue with the rest of the log"
         )
-    return _empty(sieves, open_journal(), log_begins, notices)
+    return _empty(ids[0], sieves, open_journal(), log_begins, notices)
 
 
-def _empty(sieves: Sieves, journal: Journal | None, log_begins: int, notices: list[str]) -> Restored:
+def _empty(
+    log_id: bytes, sieves: Sieves, journal: Journal | None, log_begins: int, notices: list[str]
+) -> Restored:
     """The state without a snapshot."""
     if log_begins:
         notices.append(
             f"there is no snapshot, and the log before block {log_begins} was deleted: copies of messages in "
             "the deleted blocks are emitted again"
         )
-    return Restored(IndexState(sieves.fresh(), Ledger()), journal)
+    numbering = numbering_of(log_id, sieves.holds)
+    return Restored(IndexState(sieves.fresh(), Ledger(), numbering=numbering), journal)
 
 
 def _snapshots(store: SnapshotStore, log_id: bytes) -> Iterator[SnapshotReader | UnreadableError]:
@@ -507,10 +504,12 @@ def _restored(
             f"{snapshot.name}: {unsigned} of its {len(snapshot.files)} files are not signed with the first "
             "key of state.key_file; leave the other lines in that file until this message is gone"
         )
-    state = IndexState(sieve, ledger, snapshot.stamp.next_offset, snapshot.stamp.link)
-    numbering = snapshot.numbering if held is snapshot.files else None
+    stamp, numbering = snapshot.stamp, snapshot.numbering
+    if held is not snapshot.files:
+        numbering = numbering_of(numbering, stamp.next_offset, sieves.holds)
     journal.resume(sieve.stats().kept, held)
-    return Restored(state, journal, snapshot.stamp.decisions_from, numbering)
+    state = IndexState(sieve, ledger, stamp.next_offset, stamp.link, numbering)
+    return Restored(state, journal, stamp.decisions_from)
 
 
 def _foreign(name: str, objection: str) -> str:

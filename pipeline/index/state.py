@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.index.ledger import Ledger, PassedOver
+from twinsieve.pipeline.index.snapshot_store import NUMBERING_SIZE
 from twinsieve.pipeline.wire.block import Block, RowKind
 from twinsieve.pipeline.wire.chain import UNKNOWN
 from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
@@ -22,6 +25,14 @@ from twinsieve.stages.window.segments import IntoFile
 
 _Rows = TypeVar("_Rows", Batch, Verdicts)
 _Item = TypeVar("_Item")
+
+_LINKS = 1 << 16
+"""Number of decisions whose links a state remembers: some snapshots lie among them."""
+
+
+def numbering_of(*origin: object) -> bytes:
+    """The numbering of a sieve with this origin. origin: numbers, bytes and texts"""
+    return hashlib.blake2b(repr(origin).encode(), digest_size=NUMBERING_SIZE).digest()
 
 
 class Judge(Protocol):
@@ -57,6 +68,13 @@ class Judge(Protocol):
 
     on_kept: Callable[[int, KeptMessages], None] | None
     """Called with the messages that were kept, and the number of the first one."""
+
+    judged_by: str
+    """The rules by which the last messages were judged; whoever calls `apply` sets it."""
+
+    @property
+    def rules(self) -> str:
+        """The rules of this sieve."""
 
 
 class Asked(NamedTuple):
@@ -126,12 +144,30 @@ class IndexState:
 
     next_offset: log offset of the next block
     link: the link after the last decision (`pipeline/wire/chain.py`), which says whose history the state is
+    numbering: a digest of the log, of what the sieve holds, and of the gaps that the state has passed over.
+        States of one history with the same numbering give a kept message the same number
+    links: the links after the last decisions, the newest at the end
     """
 
     sieve: Judge
     ledger: Ledger = field(default_factory=Ledger)
     next_offset: int = 0
     link: bytes = UNKNOWN
+    numbering: bytes = bytes(NUMBERING_SIZE)
+    links: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LINKS), init=False)
+
+    def __post_init__(self) -> None:
+        self.links.append(self.link)
+
+    def reach(self, link: bytes, rules: str) -> None:
+        """Note the last decision. link: the link after it; rules: those by which its block was judged"""
+        self.link = link
+        self.links.append(link)
+        self.sieve.judged_by = rules
+
+    def miss(self, first: int, end: int) -> None:
+        """Note a gap: the blocks from `first` to `end` (exclusive), or the decisions on them, are deleted."""
+        self.numbering = numbering_of(self.numbering, first, end)
 
     def rule(self, asked: Sequence[Asked]) -> list[Ruling]:
         """The rulings on blocks of the log, in its order; the state then belongs to the next log offset.

@@ -16,6 +16,7 @@ from twinsieve.pipeline.broker.records import (
 from twinsieve.pipeline.index.config import TOGETHER_ROWS, IndexConfig, IndexStep
 from twinsieve.pipeline.index.ends import JudgedUnder, committed_record
 from twinsieve.pipeline.wire.chain import link_after, link_header
+from twinsieve.pipeline.wire.judged_by import rules_header
 from twinsieve.pipeline.wire.ruling import Ruling, encode_ruling
 
 _MAX_STEPS = 16
@@ -104,13 +105,14 @@ class DecisionWriter:
         membership: Membership,
         unreachable: Collection[int],
         link: bytes,
+        rules: str,
     ) -> bytes:
         """Write one transaction with decisions, answers and the log offset; returns the link after them.
 
         rulings: each with the number of the verdicts partition for its answer
         log_offset: log offset after the blocks of the rulings
         unreachable: verdicts partitions that cannot be written; workers ask again for those answers
-        link: the link before the first decision
+        link: the link before the first decision; rules: `rules_digest` of this index
         raises: AbortableError if the transaction failed, so that nothing in it counts
         """
         config = self._config
@@ -118,7 +120,7 @@ class DecisionWriter:
         answers: dict[int, Messages] = {}
         for ruling, reply in rulings:
             decision, answer = encode_ruling(ruling, config.scheme)
-            decisions.add(None, decision, [link_header(link)])
+            decisions.add(None, decision, [link_header(link), rules_header(rules)])
             link = link_after(link, decision)
             # An answer that cannot be written would make the whole transaction fail.
             if reply not in unreachable:

@@ -57,7 +57,7 @@ from twinsieve.pipeline.worker.records import RecordReader
 from twinsieve.pipeline.worker.worker import WhoHad, Worker, no_one
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, is_address
-from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
+from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes, state_parameters
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
 from twinsieve.stages.window.segments import IntoFile
@@ -245,6 +245,7 @@ class Builder:
                     sieve.near.window.messages,
                     settings.state.scratch,
                     most_bytes(sieve),
+                    orjson.dumps(state_parameters(sieve), option=orjson.OPT_SORT_KEYS).decode(),
                 ),
                 store,
                 self.background,

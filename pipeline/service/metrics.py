@@ -272,6 +272,11 @@ class Metrics:
             "Times the index of this process left its group after failures in a row, so that another one may "
             "judge. Alert on any.",
         )
+        self.rules_changes = counter(
+            "twinsieve_rules_changes",
+            "Times the index of this process judged on after decisions by other rules: other near settings, "
+            "lists of words or program version. Alert on any that was not intended.",
+        )
         self.phase = phase(
             "twinsieve_index_phase",
             "Phase of the index of this process; none in a process without one.",
@@ -582,7 +587,8 @@ class Metrics:
         self.snapshot_failures.inc(index.snapshots.failures)
         self.snapshot_bytes.inc(index.snapshots.bytes_written)
         self.segment_failures.inc(index.snapshots.take_segment_failures())
-        index.unjudged = index.sessions = index.rebalances = 0
+        self.rules_changes.inc(index.rules_changes)
+        index.unjudged = index.sessions = index.rebalances = index.rules_changes = 0
         index.snapshots.failures = index.snapshots.bytes_written = 0
         index.given_up.clear()
 

@@ -10,7 +10,7 @@ whatever unit they were written in.
 """
 
 # Without `from __future__ import annotations`: pydantic would compile each one from its text at every start.
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
 
@@ -207,14 +207,13 @@ class LayoutSettings(Section):
 def _limits() -> type[Section]:
     """A section with a key for each limit of `Differences`, with its bounds, default and line of help."""
     keys: dict[str, Any] = {}
-    for name, hint in get_type_hints(Differences, include_extras=True).items():
-        for bound in getattr(hint, "__metadata__", ()):
-            limited = (
-                Share
-                if isinstance(bound, contract.PerMille)
-                else Annotated[Whole, Field(ge=bound.low, le=bound.high)]
-            )
-            keys[name] = (limited, setting(Differences._field_defaults[name], bound.line))
+    for name, bound in contract.LIMITS.items():
+        limited = (
+            Share
+            if isinstance(bound, contract.PerMille)
+            else Annotated[Whole, Field(ge=bound.low, le=bound.high)]
+        )
+        keys[name] = (limited, setting(Differences._field_defaults[name], bound.line))
     about = "What may differ under `differences: full` (DIFFERENCES.md)."
     return create_model("LimitSettings", __base__=Section, __doc__=about, **keys)
 

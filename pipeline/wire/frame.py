@@ -10,9 +10,8 @@ from enum import Enum
 from twinsieve.stages.errors import StateError
 
 VERSION = 7
-"""Format version of blocks, answers and decisions. Versions 1 and 2 had no word starts and no reasons,
-version 3 no tallies of long bodies, version 4 no refused rows and no topics given up, version 5 no part
-hashes, version 6 other rules of differences. Records of those versions are not used for judging."""
+"""Format version of blocks, answers and decisions: their shape alone. The scheme says what fingerprints are;
+the rules have a digest of their own (`judged_by.py`). Records of other versions are not used for judging."""
 
 _ENVELOPE = struct.Struct("<4sHH16sI")
 ENVELOPE_BYTES = _ENVELOPE.size

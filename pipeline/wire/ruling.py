@@ -18,7 +18,6 @@ from twinsieve.pipeline.wire.frame import (
     unseal,
 )
 from twinsieve.stages.contract import NO_TIME, Kind, Verdicts
-from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.errors import StateError
 
 _HEADER = struct.Struct("<qQBBIqq")
@@ -160,7 +159,8 @@ def decode_ruling(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
         rows = WireSection(content, position, where)
         sources = rows.take("u1", count)
         rows.finish()
-        columns = ((sources, Source), (verdicts.kinds, Kind), (verdicts.reasons, Rule))
+        # An index with newer rules may have recorded the number of a rule that this program does not have.
+        columns = ((sources, Source), (verdicts.kinds, Kind))
         unknown = count and any(int(np.max(column)) > max(values) for column, values in columns)
         if len(verdicts) != count or unknown:
             rows.contradiction()

@@ -37,6 +37,9 @@ class Rule(IntEnum):
     meaning: what differs between the two messages, in a few words for people who do not know the rules
     line: when exactly the rule keeps two bodies apart (Markdown)
     limits: keys of `near.limits` that the rule reads
+    version: counts up whenever the rule keeps other bodies apart than before. The version of NONE counts up
+        with what all rules share, and with how similar two bodies are. A test compares the versions with the
+        code (`tests/stages/differ/rule_trees.py`)
     """
 
     category: Category
@@ -44,6 +47,7 @@ class Rule(IntEnum):
     meaning: str
     line: str
     limits: tuple[str, ...]
+    version: int
 
     def __new__(
         cls,
@@ -53,12 +57,28 @@ class Rule(IntEnum):
         meaning: str = "",
         line: str = "",
         limits: tuple[str, ...] = (),
+        version: int = 1,
     ) -> Self:
         """A rule. number: its permanent number; `Rule(number)` returns the rule"""
         rule = int.__new__(cls, number)
         rule._value_ = number
         rule.category, rule.has_place = category, has_place
-        rule.meaning, rule.line, rule.limits = meaning, line, limits
+        rule.meaning, rule.line, rule.limits, rule.version = meaning, line, limits, version
+        return rule
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        """A rule that this version does not have. A newer one may have recorded its number.
+
+        >>> Rule(200).words
+        'rule 200'
+        """
+        if not isinstance(value, int) or not 0 < value < 256:
+            return None
+        rule = int.__new__(cls, value)
+        rule._name_, rule._value_ = f"RULE_{value}", value
+        rule.category, rule.has_place, rule.meaning = Category.BESIDE, False, f"rule {value}"
+        rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
     NONE = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -54,6 +54,7 @@ from twinsieve.stages.judge.params import (
     no_bloom,
     no_trie_hits,
 )
+from twinsieve.stages.judge.rules_digest import RULES_BYTES, rules_digest
 from twinsieve.stages.judge.state import read_state, write_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
@@ -89,6 +90,8 @@ class BatchSieve:
         self._bloom = self._filters.bloom if self._filters else no_bloom()
         self._tiers = TrieTiers(exact.window) if exact.method == "trie" else None
         self._forgotten = Forgotten()
+        self._judged_by: str | None = ""
+        """`judged_by`; None if this sieve judged last."""
         self.on_kept: Callable[[int, KeptMessages], None] | None = None
         """Called after each chunk with what was kept, and with the number of its first message. Messages that
         the near window has passed by then are left out."""
@@ -101,6 +104,27 @@ class BatchSieve:
         self._first_kept = 0
         self._apart = np.full(rows, -1, np.int64)
 
+    @cached_property
+    def rules(self) -> str:
+        """`rules_digest` of this sieve."""
+        return rules_digest(self.config.near)
+
+    @property
+    def judged_by(self) -> str:
+        """`rules` of the sieve that judged last; empty if that is unknown, or if nothing was judged. Whoever
+        calls `apply` sets it."""
+        return self.rules if self._judged_by is None else self._judged_by
+
+    @judged_by.setter
+    def judged_by(self, rules: str) -> None:
+        self._judged_by = rules
+
+    @property
+    def other_rules(self) -> str:
+        """`judged_by` if these are not the rules of this sieve; else empty."""
+        before = self._judged_by
+        return before if before and before != self.rules else ""
+
     def judge(self, batch: Batch, meanwhile: Callable[[], None] | None = None) -> Verdicts:
         """The verdict on each row. The kept rows are added to the state.
 
@@ -108,7 +132,9 @@ class BatchSieve:
         meanwhile: called once, right before the long kernels begin, which do not need the interpreter (GIL).
             Work that it starts in another thread then runs beside them. Not called for an empty batch
         """
-        return self._judged(batch, keeps=True, meanwhile=meanwhile)
+        verdicts = self._judged(batch, keeps=True, meanwhile=meanwhile)
+        self._judged_by = None
+        return verdicts
 
     def query(self, batch: Batch) -> Verdicts:
         """The verdict that `judge` would return for each row if that row alone came next, without a time.
@@ -320,7 +346,7 @@ class BatchSieve:
         near = self._near_state()
         return Frozen(
             self.config.scheme_id,
-            _parameters(self.config),
+            state_parameters(self.config),
             near | sections,
             parts,
             int(near["near.range"][0]),
@@ -332,12 +358,14 @@ class BatchSieve:
 
         near.range: (number of the oldest kept message in the ring, number of the next one)
         near.counters: as in the ring; near.forgotten: numbers of messages that lead no more
+        near.rules: the bytes of `judged_by`
         """
         near = self.near.segments
         return {
             "near.range": np.array([near.kept - near.size, near.kept]),
             "near.counters": near.counters.copy(),
             "near.forgotten": near.forgotten.copy(),
+            "near.rules": np.frombuffer(bytes.fromhex(self.judged_by), np.uint8),
         }
 
     def _exact_state(self, have: Collection[str] = ()) -> tuple[Sections, dict[str, Callable[[], Sections]]]:
@@ -371,7 +399,7 @@ class BatchSieve:
         for name, read in parts.items():
             sections |= {f"{name}/{local}": array for local, array in read().items()}
         sections |= {f"{IMAGE}/{local}": array for local, array in self.image().items()}
-        write_state(stream, self.config.scheme_id, _parameters(self.config), sections)
+        write_state(stream, self.config.scheme_id, state_parameters(self.config), sections)
 
     def _exact_parts(self) -> list[tuple[str, BloomGenerations | TrieTiers | Forgotten | None]]:
         return [("bloom", self._filters), ("trie", self._tiers), ("forgotten", self._forgotten)]
@@ -388,14 +416,13 @@ class BatchSieve:
     ) -> BatchSieve:
         """The saved sieve. The configuration must have the same methods, exact window and scheme.
 
-        The similarity, the rules on differences and the near window may be other ones; they apply from the
-        next message on.
+        The rules and the near window may be other ones; they apply from the next message on.
         stream: what `save` or `Frozen.write` wrote; after the latter, `parts` has the rest
         forget_exact: the settings of the exact stage may differ too, and the exact stage begins empty
         seal_into: as for the method of this name; segments that become full in the restore are written too
         raises: StateError, which says what differs or is damaged, and what to do
         """
-        parameters = _parameters(config)
+        parameters = state_parameters(config)
         if forget_exact:
             parameters = {name: value for name, value in parameters.items() if name not in _OF_EXACT}
         sieve = cls(config)
@@ -418,6 +445,8 @@ class BatchSieve:
         near = self.near
         oldest, kept = sections["near.range"].tolist()
         counters, forgotten = sections["near.counters"], sections["near.forgotten"]
+        # States that were saved before there was such a digest have none.
+        self.judged_by = sections.get("near.rules", np.empty(0, np.uint8))[:RULES_BYTES].tobytes().hex()
         check_numbers(oldest, kept, counters)
         if forgotten.ndim != 1 or forgotten.dtype.kind not in "iu":
             raise DamagedError(f"near.forgotten is {forgotten.dtype}{list(forgotten.shape)}")
@@ -597,7 +626,7 @@ class _InOneStream:
 _OF_EXACT = frozenset({"exact.method", "exact.window.messages", "exact.window.age_ms", "exact.error_rate"})
 
 
-def _parameters(config: SieveConfig) -> dict[str, Any]:
+def state_parameters(config: SieveConfig) -> dict[str, Any]:
     """The settings on which shape and meaning of the saved arrays depend."""
     near, exact, layout = config.near, config.exact, config.layout
     parameters: dict[str, Any] = {

@@ -20,11 +20,26 @@ from twinsieve.pipeline.tools.evaluate.judged import (
     recall,
     verdicts_of,
 )
-from twinsieve.pipeline.tools.tune.limits import VALUES
-from twinsieve.stages.contract import FULL, Differences
+from twinsieve.stages.contract import FULL, LIMITS, Differences
 
 CHOICES = 150
 """How many combinations of limits are tried."""
+# Which combinations are drawn depends on the order, and the counts on record were made in this one.
+_ORDER = (
+    *(
+        "replaced_short",
+        "replaced",
+        "only_short",
+        "longest",
+        "in_place",
+        "name_places",
+        "added_short",
+        "places",
+    ),
+    *LIMITS,
+)
+TRIED = {name: LIMITS[name].tried for name in dict.fromkeys(_ORDER) if LIMITS[name].tried}
+"""The values of each limit that the combinations are made of."""
 _PRECISION = 0.97
 _SIMILARITIES = (7_000, 7_500, 8_000, 8_500)
 
@@ -54,10 +69,10 @@ def chosen_on_others(count: int = CHOICES) -> dict[str, tuple[Choice, list[Judge
 
 
 def _choices(count: int) -> list[Choice]:
-    every = list(product(_SIMILARITIES, *VALUES.values()))
+    every = list(product(_SIMILARITIES, *TRIED.values()))
     drawn = random.Random(1).sample(every, count)
     return [
-        Choice(similarity, Differences(FULL, **dict(zip(VALUES, values, strict=True))))
+        Choice(similarity, Differences(FULL, **dict(zip(TRIED, values, strict=True))))
         for similarity, *values in drawn
     ]
 

@@ -34,6 +34,7 @@ from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
+from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
 _SMALL = {
@@ -134,6 +135,21 @@ def test_a_saved_sieve_of_raw_texts_goes_on(tmp_path: Path) -> None:
     sieve.save(tmp_path / "s")
     loaded = Sieve.load(tmp_path / "s")
     assert loaded.judge(["a text", "a  text"], ids=["x", "y"]).leader.tolist() == [1, -1]
+
+
+def test_a_sieve_that_a_version_with_other_rules_saved_goes_on_and_that_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sieve = Sieve()
+    sieve.judge(["The ferry leaves at nine from the old harbour"])
+    sieve.save(tmp_path / "s")
+    Sieve.load(tmp_path / "s")
+    assert not caplog.records
+    monkeypatch.setattr(Rule.NUMBER, "version", 99)
+    loaded = Sieve.load(tmp_path / "s")
+    (record,) = caplog.records
+    assert "other rules" in record.message
+    assert loaded.judge(["The ferry leaves at nine from the old harbour"]).kept.tolist() == [False]
 
 
 @settings(max_examples=40)

@@ -399,9 +399,9 @@ def test_the_files_of_another_numbering_are_not_used(scheme: Scheme, tmp_path: P
     settings = settings_at(str(tmp_path))
     world = stopped(settings, scheme)
     member = Member(world, settings, "one")
-    before = member.index.snapshots._numbering
-    member.index.snapshots.renumber()
-    assert member.index.snapshots._numbering != before
+    before = member.index.state.numbering
+    member.index.state.miss(0, 1)
+    assert member.index.state.numbering != before
     names = {path.name for path in (tmp_path / "t").glob("kept-*")}
     assert member.index._journal is not None
     member.index._journal._files.clear()

@@ -124,11 +124,11 @@ def test_a_standby_uses_the_files_of_a_leader_that_deleted_those_it_was_restored
     world.check_whole({}, MESSAGES)
 
 
-@pytest.mark.parametrize("numbering", ["its own", "that of the leader"])
-def test_a_standby_uses_the_files_of_a_leader_only_under_the_same_numbering(
-    numbering: str, scheme: Scheme, tmp_path: Path
+@pytest.mark.parametrize("differs", ["nothing", "numbering", "history"])
+def test_a_standby_uses_the_files_of_a_leader_only_if_history_and_numbering_are_the_same(
+    differs: str, scheme: Scheme, tmp_path: Path
 ) -> None:
-    """Both began without a snapshot, so the same number could be another message."""
+    """Otherwise the same number may be another message."""
     settings = with_section(
         settings_at(str(tmp_path)), "near", window=WindowSettings(messages=5_000, age=None)
     )
@@ -149,11 +149,15 @@ def test_a_standby_uses_the_files_of_a_leader_only_under_the_same_numbering(
         leader.step()
         standby.step()
     log_id = standby.index._ids[0]
-    its_numbering, files = store.newest(log_id)
+    its_numbering, link, files = store.newest(log_id)
     last = store.kept_offsets(log_id)[0]
-    assert its_numbering == leader.index.snapshots._numbering != standby.index.snapshots._numbering
-    if numbering == "that of the leader":
-        standby.index.snapshots._numbering = its_numbering
+    state = standby.index.state
+    assert its_numbering == leader.index.state.numbering == state.numbering, "both began with the log"
+    assert link in state.links
+    if differs == "numbering":
+        state.miss(0, 1)
+    if differs == "history":
+        state.links.remove(link)
     assert max(file.end for file in files) > lacks_to > 0
     leader.kill()
     worker = Member(world, settings, "three")
@@ -163,11 +167,11 @@ def test_a_standby_uses_the_files_of_a_leader_only_under_the_same_numbering(
         if store.kept_offsets(log_id)[0] > last and world.done():
             break
     assert standby.index.live
-    assert store.newest(log_id)[0] == standby.index.snapshots._numbering
+    assert store.newest(log_id)[0] == state.numbering
     taken = {file.name for file in files if file.holds is Holds.KEPT} & {
-        file.name for file in store.newest(log_id)[1]
+        file.name for file in store.newest(log_id)[2]
     }
-    assert bool(taken) == (numbering == "that of the leader")
+    assert bool(taken) == (differs == "nothing")
     worker.end()
     standby.end()
     world.check_whole({}, MESSAGES)

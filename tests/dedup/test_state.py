@@ -52,6 +52,20 @@ def test_two_runs_say_what_one_would(tmp_path: Path, run: Run, cut: int) -> None
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "state").iterdir())
 
 
+def test_a_run_under_other_rules_goes_on_and_says_so_once(tmp_path: Path, run: Run) -> None:
+    posts, words = list(generate(60, seed=3)), tmp_path / "words.yaml"
+    words.write_text("light: foo\n", "utf-8")
+    reported = []
+    limit, own = setting("near.limits.longest=9"), setting(f"near.words_file={words}")
+    full = (*SMALL, *setting("near.differences=full"))
+    for number, more in enumerate([(), limit, limit, (*limit, *own), (*limit, *own)]):
+        part = write_rows(tmp_path / f"{number}.jsonl", posts[number * 12 : number * 12 + 12])
+        done = run("dedup", part, "-o", f"{part}.out", "--state", tmp_path / "state", *full, *more)
+        assert done.code == 0, done.err
+        reported.append(done.err.count("other rules"))
+    assert reported == [0, 1, 0, 1, 0]
+
+
 def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
     source = write_rows(tmp_path / "in.jsonl", list(generate(20, seed=1)))
     call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "state")

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from tests.driver import (
@@ -37,6 +38,7 @@ from tests.twins import AtOnce, HashSieve, Later
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES, NewTopic
 from twinsieve.pipeline.broker.ports import no_hook
 from twinsieve.pipeline.broker.records import Messages, Partition
+from twinsieve.pipeline.wire.judged_by import rules_in
 
 _LATENCIES_S = (0.0, 0.0, 0.0, 0.0, 0.05, 0.3, 2.0, 8.0)
 _FROZEN_S = (7.0, 9.0, 15.0)
@@ -462,6 +464,17 @@ class NastyChaos(Chaos):
         self.unborn = 0
 
 
+def check_rules(world: World) -> None:
+    """Each decision says by which rules it was made, and each change was reported once, if at all: a process may
+    be killed before it does."""
+    rules = [rules_in(entry.headers) for entry in world.decision_entries()]
+    assert all(rules)
+    changes = sum(one != other for one, other in pairwise(rules))
+    indexes = [process.index for process in world.processes if process.index is not None]
+    counted = sum(index.rules_changes for index in indexes)
+    assert counted == sum("other rules" in notice for index in indexes for notice in index.notices) <= changes
+
+
 def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
     """One hostile run, which broke no promise.
 
@@ -484,5 +497,7 @@ def run(seed: int, folder: Path, kinds: Collection[Kind]) -> Found:
             if each.finished:
                 check_seeded(world, truth, each.ends)
         chaos.probe(chaos.same)
+    if not chaos.kinds & {Kind.RESTORED, Kind.RETENTION} and not chaos.cut_tail:
+        check_rules(world)
     copies = [f"{truth.names[its]}[{number}]@{at}" for its, number, at in truth.copies]
     return Found(seed, chaos.kinds, len(truth.judgements), tuple(world.stops), tuple(copies), excused)

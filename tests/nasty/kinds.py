@@ -33,7 +33,7 @@ class Kind(StrEnum):
     """Retention takes input that was not emitted yet."""
 
     SETTINGS = "changed-settings"
-    """Processes start with another similarity rule."""
+    """Processes start with other rules, and take over from each other."""
 
     LEADERLESS = "leaderless"
     """Any partition may have no leader for a while."""

@@ -41,6 +41,7 @@ from twinsieve.pipeline.wire.positions import (
     unpack_position,
 )
 from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling, session_of
+from twinsieve.pipeline.worker.verdict_headers import apart_headers
 from twinsieve.stages.columns import PerRow, declared
 from twinsieve.stages.contract import DETAIL_LENGTH, STORED_LENGTH, Batch, Verdicts
 from twinsieve.stages.errors import StateError
@@ -77,6 +78,14 @@ def test_golden_records_are_read() -> None:
     for what, name in ((What.DECISION, "decision.bin"), (What.ANSWER, "answer.bin")):
         assert same(decode_ruling(what, (FOLDER / name).read_bytes(), SCHEME, "golden"), golden_ruling())
     assert session_of((FOLDER / "answer.bin").read_bytes()) == golden_ruling().session
+
+
+def test_the_number_of_a_rule_of_a_newer_program_is_read_and_shown() -> None:
+    ruling = golden_ruling()
+    ruling.verdicts.reasons[0] = 200
+    decision, _ = encode_ruling(ruling, SCHEME)
+    verdicts = decode_ruling(What.DECISION, decision, SCHEME, "here").verdicts
+    assert apart_headers(verdicts)[0] == [("twinsieve-kept-apart", "rule 200 9/万".encode())]
 
 
 class FullSieve(HashSieve):

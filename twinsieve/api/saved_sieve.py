@@ -24,6 +24,7 @@ from pydantic import ValidationError
 
 from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.sieve_options import engine_config
+from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.pieces import UnreadableError
@@ -201,6 +202,11 @@ def _read(folder: StateFolder, stream: BinaryIO, seed: int | None) -> Saved:
             leader_window(config),
         )
         undo.pop_all()
+    if engine.other_rules:
+        _log.warning(
+            "%s: twinsieve %s judged by other rules; later texts are judged by those of this version",
+            *(folder.manifest, printable(str(header["version"]))),
+        )
     return Saved(settings, scheme, int(header["rows"]), ids, engine, LastSave(files, engine))
 
 

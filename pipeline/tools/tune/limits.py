@@ -14,22 +14,9 @@ from twinsieve.pipeline.tools.evaluate.judged import (
     verdicts_of,
 )
 from twinsieve.pipeline.tools.tune.sweep import Judged, Point, config_at
-from twinsieve.stages.contract import FULL, Batch, Differences
+from twinsieve.stages.contract import FULL, LIMITS, Batch, Differences
 from twinsieve.stages.judge.scheme import SchemeConfig
 
-VALUES = {
-    "replaced_short": (80, 140, 200),
-    "replaced": (200, 250),
-    "only_short": (250, 1_000),
-    "longest": (5, 7, 10),
-    "in_place": (1, 2),
-    "name_places": (0, 1, 2),
-    "added_short": (3, 512),
-    "places": (1, 2, 512),
-    "inside": (18, 512),
-    "own": (30, 35),
-}
-"""The values that are tried, as `Differences` has them: those of the profiles, and values around them."""
 LEAST_GAIN = 0.01
 """Least gain of the measure for which a limit changes. Smaller gains do not last on other pairs of a set."""
 
@@ -79,7 +66,7 @@ def better_limits(
 
 def _changes(own: Differences, chosen: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """Each limit with each other value, on top of what is chosen."""
-    for name, values in VALUES.items():
-        for value in values:
+    for name, limit in LIMITS.items():
+        for value in limit.tried:
             if value != chosen.get(name, getattr(own, name)):
                 yield {**chosen, name: value}

@@ -1,15 +1,23 @@
-"""Bodies that differ in one number alone are kept apart as if they had been aligned."""
+"""Bodies that differ in one number alone are kept apart as if they had been aligned.
+
+The rules themselves say what is right, with words from all lists: whoever changes a rule or a list need not
+think of the shortcut.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.stages.differ import plain_differences as plain
+from tests.stages.differ.test_differences import kernel_reason
+from tests.stages.differ.test_words import LISTS
 from twinsieve.stages.contract import FULL, Batch, Differences, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, TextConfig
 
@@ -41,24 +49,39 @@ _PIECES = [
     "é",
     "𠮷",
 ]
-_AROUND = st.lists(st.sampled_from([*_PIECES, " ", "update ", "march "]), max_size=8).map("".join)
+
+
+def _words(lists: object) -> Iterator[str]:
+    """All words in a text, a list, or the keys and values of a dictionary."""
+    if isinstance(lists, str):
+        yield from re.findall(r"[^\W\d_]+|[^\w\s{},/-]", lists)
+    elif isinstance(lists, dict):
+        for name, entries in lists.items():
+            yield from _words(name)
+            yield from _words(entries)
+    elif isinstance(lists, list):
+        for entry in lists:
+            yield from _words(entry)
+
+
+_LISTED = sorted({word for lists in LISTS.values() for word in _words(list(lists.values()))})
+_WORD = st.one_of(
+    st.sampled_from([*_PIECES, " ", "update ", "march "]),
+    st.builds("{}{}".format, st.sampled_from(_LISTED), st.sampled_from(["", " "])),
+)
+_AROUND = st.lists(_WORD, max_size=8).map("".join)
 _NUMBERS = st.sampled_from(
     ["1", "2", "12", "0", "007", "7", "70", "1007", "1014", "20200212", "1 2", "１２", "1.5", "9" * 17]
 )
 
 
 def _rules(later: str, earlier: str) -> tuple[Rule, Rule]:
-    """The rule of the sieve, and that of the plain list."""
+    """The rule of the sieve, and that of an alignment."""
     bodies, prints = _SCHEME.read([earlier, later])
     batch = replace(Batch.blank(2), bodies=bodies, fingerprints=prints)
     verdicts = BatchSieve(_CONFIG).judge(batch)
-    texts, starts = [], []
-    for row in (1, 0):
-        first, end = bodies.starts[row], bodies.starts[row] + bodies.body_lengths[row]
-        texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
-        starts.append(bodies.word_starts[first:end].tolist())
     is_short = bool(bodies.exact_only.any())
-    rule = Rule.NONE if is_short else plain.reason(texts[0], starts[0], texts[1], starts[1], _LIMITS)
+    rule = Rule.NONE if is_short else kernel_reason(bodies, 1, 0, _LIMITS, phrases_of())
     return Rule(int(verdicts.reasons[1])), rule
 
 
