@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ from twinsieve.stages.near.matches import new_matches
 from twinsieve.stages.near.propose import CandidateParams, NearIndex, propose, propose_row
 from twinsieve.stages.near.signatures import link_all, new_part_chains
 from twinsieve.stages.near.verify import VerifyParams, bag_bound, new_scratch
-from twinsieve.stages.pairs.all_pairs import Search, all_pairs
+from twinsieve.stages.pairs.all_pairs import all_pairs
 from twinsieve.stages.rows.members import find_members, strings_of
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.rows.strings import Strings
@@ -152,8 +152,6 @@ def _compile_fingerprints() -> None:
     maker = Fingerprinter(FeatureConfig(), BandLayout(), DigestConfig())
     maker.fingerprints(_bodies())
     maker.packed_features(_bodies())
-    marks = Fingerprinter(FeatureConfig("punctuation"), BandLayout(), DigestConfig())
-    marks.packed_features(_bodies(), [_TEXT] * 2)
     maker.digests_alone(_bodies(), [_TEXT, _TEXT])
     bodies, prints = _bodies(), _prints()
     seeds, counts = np.zeros(3, np.uint64), np.zeros(2, np.int64)
@@ -210,8 +208,7 @@ def _compile_hamming() -> None:
 
 def _compile_pairs() -> None:
     two = np.array([0, 1], np.uint64)
-    for search in get_args(Search):
-        all_pairs(two, 1, 1, search)
+    all_pairs(two, 1, 1)
 
 
 def _compile_exact() -> None:

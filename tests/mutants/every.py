@@ -726,27 +726,6 @@ SEARCHES = (
         "prints.has_simhash |= of_field.has_simhash",
         _BY_FIELD,
     ),
-    Mutant(
-        "find_all: sorted copies take a pair from each block that shows it",
-        "stages/pairs/sorted_copies.py",
-        "if differing & part == np.uint64(0):",
-        "if differing & part == part:",
-        _PAIRS,
-    ),
-    Mutant(
-        "find_all: by expand, a fingerprint is paired with itself",
-        "stages/pairs/expansion.py",
-        "entries[place] < hashed | np.uint64(row)",
-        "entries[place] <= hashed | np.uint64(row)",
-        _PAIRS,
-    ),
-    Mutant(
-        "find_all: all but one flip are looked up",
-        "stages/pairs/enumeration.py",
-        "for flip in range(len(flips)):",
-        "for flip in range(len(flips) - 1):",
-        _PAIRS,
-    ),
 )
 
 DIFFERENCES = (

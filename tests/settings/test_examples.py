@@ -78,7 +78,7 @@ def test_a_command_that_acts_on_kafka_is_no_guess(run: Run, given: str) -> None:
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("rest", "reset"), ("resett", "reset"), ("seeed", "seed"), ("eval", "evaluate"), ("train", "train-idf"),
+    [("rest", "reset"), ("resett", "reset"), ("seeed", "seed"), ("eval", "evaluate"),
      ("topic", "topics"), ("conf", "config"), ("dedpu", "dedup")],
 )  # fmt: skip
 def test_a_slip_is_met_with_the_command_meant(run: Run, given: str, meant: str) -> None:
