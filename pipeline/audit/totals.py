@@ -87,7 +87,7 @@ def leader_key(leader: Place | None) -> int | None:
 class Cluster:
     """A kept message and how many messages were dropped for it.
 
-    samples: some of them with different texts, the least alike to the leader first
+    samples: some of them with different texts, the least similar to the leader first
     """
 
     leader: Place
@@ -108,7 +108,7 @@ class Clusters:
         self._most = most
 
     def add(self, drop: Drop) -> None:
-        """Hold the drop if it is of such a cluster and less alike to its leader than those held."""
+        """Hold the drop if it is of such a cluster and less similar to its leader than those held."""
         key = leader_key(drop.leader)
         held = self._samples.get(key) if key is not None else None
         if held is None or (len(held) == self._wanted and drop.closeness >= held[-1].closeness):

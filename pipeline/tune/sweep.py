@@ -65,7 +65,7 @@ class Point:
 
     similarity: out of SIMILARITY_SCALE
     messages, exact, near: number of judged messages, and how many each stage dropped
-    kept_apart: number of messages kept though alike to a kept one, by the name of the rule
+    kept_apart: number of messages kept though similar to a kept one, by the name of the rule
     read_s, judge_s: CPU seconds of one thread, to make fingerprints of the sample and to judge them
     bytes_used: memory of the sieve after the sample
     judged: None without labels; scored: None without true pairs

@@ -32,7 +32,7 @@ _WORDS = (
 
 
 def _post(number: int) -> str:
-    """A post that is alike to no other one."""
+    """A post that is similar to no other one."""
     place, event = _WORDS[number % 10], _WORDS[10 + number // 10 % 5]
     return f"{place * 2} {fresh('x')[-8:]} {event} because {fresh('y')[-8:]} and {fresh('z')[-8:]} say so"
 
