@@ -23,7 +23,7 @@ _IMPORTED_AS = {
 def _table(root: Path) -> dict[str, list[str]]:
     """Package → files that the table names for it."""
     text = (root / "docs" / "DESIGN.md").read_text("utf-8")
-    part = text[text.index("## What it stands on") : text.index("## Packages that may be left")]
+    part = text[text.index("## What it stands on") : text.index("## What is not obvious")]
     rows = re.findall(r"^\| ([a-z0-9-]+) \|[^|]*\|([^|]*)\|", part, re.MULTILINE)
     return {name: re.findall(r"`([^`]+\.py)`", where) for name, where in rows if name != "package"}
 
