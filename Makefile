@@ -134,17 +134,9 @@ bench: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up -q
 	$(BIN)/python -m bench.peers --plots
 
-# Every classic recipe and the default on every data set (real ones where TWINSIEVE_DATA is), which writes the tables of docs/CLASSICS.md; then the
-# published experiments, small enough for ten minutes in all.
+# Every classic recipe and the default on every data set (real ones if TWINSIEVE_DATA is set); writes the tables of docs/CLASSICS.md.
 classics: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.classics
-	$(BIN)/python -m bench.classics_stage_one --rows 200000 --times 3
-	$(BIN)/python -m bench.classics_bloom
-	$(BIN)/python -m bench.classics_pairs --rows 100 500 1000 2000 100000
-	$(BIN)/python -m bench.classics_comparisons
-	$(BIN)/python -m bench.classics_searches
-	$(BIN)/python -m bench.classics_lengths --rows 2000
-	$(BIN)/python -m bench.classics_widening --rows 2000
 
 # The pictures of pages in docs/, from generated posts; look at them before they are committed. Needs Chromium and fonts, as tests do.
 screenshots: $(VENV)/.installed-dev

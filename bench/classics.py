@@ -1,4 +1,4 @@
-"""Every classic recipe and the default on every data set: the tables and the plot of docs/CLASSICS.md.
+"""Every classic recipe and the default on every data set: the tables of docs/CLASSICS.md.
 
     python -m bench.classics [--rows 2000] [--sets NAME …] [--recipes FILE …] [--page docs/CLASSICS.md]
 
@@ -7,7 +7,7 @@ articles, and real ones where TWINSIEVE_DATA names their folder. A threshold (si
 hashes) is the best one by near F1 over the rows of the first half of a set; the scores are those of the rows
 of the second half. Of the labelled pairs, every second one chooses the threshold, by F½, and the
 others are judged. The famous pair is judged by the settings of the file. The tables replace those of the page
-(a set that is not there leaves its table as it was). Two runs differ in their times alone.
+(a set that is missing leaves its table unchanged). Two runs differ in their times alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from time import perf_counter
 
-from bench.classics_data import PAIR, markdown, save, svg_pyplot
+from bench.classics_data import PAIR, markdown
 from bench.classics_sets import AT, Rows, every_set
 from bench.machine import machine_line
 from tests.accuracy.data_sets import named_dir
@@ -47,7 +47,6 @@ from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "CLASSICS.md"
-PLOT = "classics-f1.svg"
 HEAD = (
     "recipe",
     "threshold",
@@ -252,35 +251,13 @@ def tables(chosen: Sequence[Recipe], rows: int, names: Sequence[str]) -> Iterato
 
 
 def written(page: str, name: str, table: str) -> str:
-    """The page with another table of one set. raises: SystemExit if the page has no place for it"""
+    """The page with the new table of one set, if it shows that set."""
     place = re.compile(rf"(<!-- bench\.classics: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
-    if not place.search(page):
-        sys.exit(f"the page has no lines <!-- bench.classics: {name} --> and <!-- end -->; add them")
     return place.sub(lambda part: f"{part[1]}{table}{part[2]}", page)
 
 
-def draw(page: str, path: Path) -> None:
-    """Near F1 of every recipe on every set, from the tables of the page, as SVG."""
-    pyplot = svg_pyplot()
-    found: dict[str, dict[str, float]] = {}
-    for name, table in re.findall(r"<!-- bench\.classics: (\w+) -->\n(.*?)<!-- end -->", page, re.DOTALL):
-        lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
-        found[name] = {cells[0]: float(cells[HEAD.index("near F1")]) for cells in lines[2:]}
-    labels = list(dict.fromkeys(recipe for values in found.values() for recipe in values))
-    figure, axes = pyplot.subplots(figsize=(10, 4.5))
-    width = 0.8 / max(1, len(labels))
-    for number, label in enumerate(labels):
-        places = [at + number * width for at, name in enumerate(found) if label in found[name]]
-        heights = [values[label] for values in found.values() if label in values]
-        axes.bar(places, heights, width, label=label, color=pyplot.get_cmap("tab20")(number))
-    axes.set_xticks([at + 0.4 for at in range(len(found))], list(found))
-    axes.set(ylabel="near F1", ylim=(0, 1))
-    axes.legend(fontsize="small", ncols=6, loc="upper center", bbox_to_anchor=(0.5, -0.08))
-    save(figure, str(path))
-
-
 def main() -> None:
-    """Print machine and tables; write them into the page, and the plot beside it."""
+    """Print machine and tables; write those into the page that it shows."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=2_000, help="of each set, at most")
     parser.add_argument("--sets", nargs="+", default=[], help="names of sets; default: all")
@@ -295,7 +272,6 @@ def main() -> None:
         print(table, flush=True)
         page = written(page, name, table)
     options.page.write_text(page, "utf-8")
-    draw(page, options.page.with_name(PLOT))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import islice
 from typing import Any
 
 from twinsieve.pipeline.tools.generate.stream import generate_columns
@@ -19,30 +18,10 @@ def posts(count: int, *, repeats: float = 0.28, seed: int = 1) -> list[str]:
     return [text for part in generate_columns(count, seed, repeats=repeats) for text in part.texts]
 
 
-def distinct_posts(count: int) -> list[str]:
-    """Texts of generated posts, no two of them equal."""
-    texts = (text for part in generate_columns(2 * count + 10_000, 1, repeats=0) for text in part.texts)
-    return list(islice(dict.fromkeys(texts), count))
-
-
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; the first column stands left, the others right."""
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)) + "\n"
-
-
-def plot(
-    path: str, curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str, *, log: bool = False
-) -> None:
-    """Draw curves of (x, y) points as SVG, the same bytes for the same points."""
-    figure, axes = svg_pyplot().subplots(figsize=(7, 4))
-    for name, points in curves.items():
-        axes.plot(*zip(*points, strict=True), marker="o", label=name)
-    if log:
-        axes.set_xscale("log")
-    axes.set(xlabel=across, ylabel=up)
-    axes.legend(fontsize="small")
-    save(figure, path)
 
 
 def svg_pyplot() -> Any:

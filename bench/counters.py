@@ -1,4 +1,4 @@
-"""Time to judge posts with a counter: each is alike to dozens that a number keeps apart.
+"""Time to judge posts with a counter: each is similar to dozens that a number keeps apart.
 
     python -m bench.counters [--posts 20000] [--numbers 25] [--messages 1000000] [--threads 1]
 

@@ -2,7 +2,7 @@
 
     python -m bench.differences [--runs 7] [--pairs 20000]
 
-The near pairs of each set (TWINSIEVE_DATA) that are alike to .70 or more. Each step holds those before it:
+The near pairs of each set (TWINSIEVE_DATA) that are similar to .70 or more. Each step holds those before it:
 both bodies are read into tokens, aligned, asked by the guards, and measured (`near.differences: full`). The
 sieve reads the tokens of a later message once for all its candidates, so a pair costs less in a run. One
 thread; median of the runs.

@@ -150,7 +150,7 @@ def main() -> None:
     )
     given = parser.parse_args()
     print(machine_line())
-    alike = f"window {given.window:,}, alike from {given.at / SIMILARITY_SCALE}"
+    alike = f"window {given.window:,}, similarity from {given.at / SIMILARITY_SCALE}"
     print(f"{2 * given.window:,} made-up English sentences, {alike}, edits up to {given.edits}")
     ages = " ".join(f"{int(share * given.window):>8,}" for share in _AGES)
     print(f"{'layout':16} {ages} {'all':>8} {'µs':>7}")

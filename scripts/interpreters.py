@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCHEMES = """
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
-for kind in ("chars", "shingles", "keywords", "punctuation"):
+for kind in ("chars", "shingles", "keywords"):
     print(kind, Scheme(SchemeConfig(features=FeatureConfig(kind))).scheme_id)
 """
 CONFIGS: dict[str, list[str]] = {
@@ -32,7 +32,6 @@ CONFIGS: dict[str, list[str]] = {
     "plain": ["--profile", "plain"],
     "hamming": ["-c", str(ROOT / "config" / "hamming.yaml")],
     "keywords": ["--set", "features.kind=keywords"],
-    "punctuation": ["-c", str(ROOT / "config" / "classic-punctuation.yaml")],
 }
 """Settings under which files are judged; together they use all that could depend on the Python."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from tests.accuracy.label_counts import GUARD, NONE, OTHERS, PROFILE, WHOLE_RUN, Counts, stored
+from tests.accuracy.label_counts import NONE, OTHERS, PROFILE, WHOLE_RUN, Counts, stored
 from tests.accuracy.labels import configured
 from tests.accuracy.whole_runs import RUN_PROFILES
 from twinsieve.pipeline.tools.evaluate.judged import Share
@@ -91,5 +91,4 @@ PARTS: dict[str, Callable[[], str]] = {
     "labels of pairs": partial(of_measure, PROFILE),
     "labels left out": partial(of_measure, OTHERS),
     "labels without a profile": partial(of_measure, NONE),
-    "labels with guards": partial(of_measure, GUARD),
 }

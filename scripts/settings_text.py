@@ -112,7 +112,7 @@ def all_keys() -> str:
     """A table of every key that takes a value; those for experts in a table of their own."""
     usual = [key for key, info in declared().items() if not is_expert(info)]
     expert = [key for key, info in declared().items() if is_expert(info)]
-    heading = "### For experts\nHardly anybody needs these; they stand in no example.\n"
+    heading = "### For experts\nFew people need these; no example sets them.\n"
     return f"{_table(usual)}\n{heading}\n{_table(expert)}"
 
 

@@ -9,7 +9,6 @@ import gc
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -35,7 +34,7 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.kernel.kept import KeptKernel
-from twinsieve.stages.pairs.all_pairs import Search, all_pairs
+from twinsieve.stages.pairs.all_pairs import all_pairs
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.rows.times import read_times
 from twinsieve.stages.text.rules import TextConfig
@@ -59,7 +58,6 @@ SCHEMES = [
     SchemeConfig(text=TextConfig(body_rule="letters", drop=("加油",))),
     SchemeConfig(text=TextConfig(compare=("links", "mentions", "tags"))),
     SchemeConfig(features=FeatureConfig(features="keywords")),
-    SchemeConfig(features=FeatureConfig(features="punctuation", weights="position")),
     SchemeConfig(
         features=FeatureConfig(features="shingles", unit="words", width=3, min_features=2, weights="position")
     ),
@@ -77,8 +75,7 @@ def main() -> None:
     every_row()
     every_sieve()
     filters()
-    for search in get_args(Search):
-        all_pairs(np.array([3, 3, 2], np.uint64), 1, 9, search)
+    all_pairs(np.array([3, 3, 2], np.uint64), 1, 9)
     print(json.dumps(dict(_compiled())))
 
 

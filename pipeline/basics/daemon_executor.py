@@ -17,7 +17,7 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 
 class DaemonExecutor(Executor):
     """Makes calls one after the other in a thread that the end of the process does not wait for. For a
-    `ThreadPoolExecutor` it would wait, for ever if a call hangs on a network file system.
+    `ThreadPoolExecutor` it would wait forever if a call hangs on a network file system.
 
     name: of the thread
     """

@@ -30,8 +30,6 @@ _COMMANDS = {
     "test": ("cases", "Run test cases: messages and the expected verdicts."),
     "tune": ("tune", "Show what other similarities and profiles would drop."),
     "evaluate": ("evaluate", "Measure precision and recall against true pairs."),
-    "train-idf": ("train_idf", "Learn feature weights from a file."),
-    "train-stop-words": ("train_stop_words", "Learn from a file which words are stop words."),
     "warm-up": ("warm_up", "Compile all kernels now, so that later starts are fast."),
     "generate": ("generate", "Generate a stream of posts."),
     "run": ("kafka.run", "Run the sieve on Kafka."),

@@ -56,7 +56,6 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
         "twinsieve lint my.yaml --rate 1000 --partitions 4",
         "twinsieve lint --rate 1000 --cover 2h --repeats 0.4 --memory 16GiB",
         "twinsieve lint --show my.yaml --similarity 0.8",
-        "twinsieve lint --set near.method=hamming --at 1000000",
     ),
 )
 @click.argument("file", required=False, type=FILE_NAME, metavar="[FILE]")
@@ -104,13 +103,6 @@ _OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http"
     help="With --cover: memory of the machine, for example 64GiB (of this machine).",
 )
 @click.option(
-    "--at",
-    "kept",
-    type=click.IntRange(min=1, max=1 << 40),
-    metavar="N",
-    help="With near.method hamming: the cost of each search for one message when N messages are kept.",
-)
-@click.option(
     "--show",
     is_flag=True,
     help="Print every setting in effect and where it comes from, instead of the costs.",
@@ -126,7 +118,6 @@ def command(
     cover: int | None,
     repeats: float,
     machine: int | None,
-    kept: int | None,
     show: bool,
     flags: SettingsFlags,
 ) -> None:
@@ -165,11 +156,6 @@ def command(
         ctx.exit(2)
     if show:
         _print_settings(settings_in_force(settings, tree))
-        return
-    if kept is not None:
-        if settings.near.method != "hamming":
-            raise click.UsageError(f"--at is for near.method: hamming, and it is {settings.near.method}")
-        _print_searches(settings, kept)
         return
     texts = Texts(characters)
     given = [
@@ -275,22 +261,6 @@ def _print_on_files(console: Console, cost: Cost, settings: Settings) -> None:
             window = kept.window
             said = window_line(Reach(window.messages, window.age_ms))
             console.print(f"{stage} window on files: {window.messages:,} {said}")
-
-
-def _print_searches(settings: Settings, kept: int) -> None:
-    """Print what each search by Hamming distance costs (look-ups, candidates, bytes of a kept message), and
-    below how many kept messages a scan is faster."""
-    from twinsieve.pipeline.sizing.searches import searches_at
-
-    searches = searches_at(settings, kept)
-    click.echo(f"a message against {kept:,} kept ones, k {searches.distance}, random fingerprints:")
-    rows = [("search", "look-ups", "candidates", "bytes a kept message"), *searches.rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for name, *numbers in rows:
-        cells = (f"{number:>{width}}" for number, width in zip(numbers, widths[1:], strict=True))
-        click.echo(f"  {name:<{widths[0]}}  {'  '.join(cells)}")
-    for line in searches.notes:
-        click.echo(line)
 
 
 def _print_on_kafka(console: Console, cost: Cost, settings: Settings, rate: float, partitions: int) -> None:

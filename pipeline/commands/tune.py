@@ -273,7 +273,7 @@ def _empty_table(title: str) -> Table:
     from rich.text import Text
 
     table = Table(title=Text(title), title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("alike from", justify="right", no_wrap=True)
+    table.add_column("similarity", justify="right", no_wrap=True)
     return table
 
 

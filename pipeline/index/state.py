@@ -172,8 +172,8 @@ class IndexState:
     def rule(self, asked: Sequence[Asked]) -> list[Ruling]:
         """The rulings on blocks of the log, in its order; the state then belongs to the next log offset.
 
-        The rulings are those of the blocks one by one. But new messages are judged together where no block
-        needs the verdicts on an earlier one.
+        The rulings are those of the blocks one by one. But new messages are judged together if no block needs
+        the verdicts on an earlier one, because a call of the sieve costs as much as some hundred rows.
         """
         rulings: list[Ruling] = []
         entered = _Together[_Entered]()

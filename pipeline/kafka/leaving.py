@@ -1,4 +1,9 @@
-"""Remove a static member from its group. Neither library does that when a consumer closes."""
+"""Remove a static member from its group. Neither library does that when a consumer closes.
+
+A process leaves its groups after an error too: a rebalance costs its share less than a second. A supervisor
+that starts a failing process again and again would otherwise keep its partitions out of service. The last
+member stays, because an empty group makes its next member wait 3 s.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Keeps values exactly as their JSON row has them, because decoding rounds numbers and loses the spelling."""
+"""Keeps values exactly as their JSON row has them, because decoding rounds numbers and loses the spelling.
+
+orjson decodes every message; only if a used field holds a float, a list, an object or a zero, its bytes are
+looked up in the row. msgspec's `Raw` would give the bytes of every field, and takes 1.53 µs a post where
+orjson takes 1.47 (4.3 against 2.1 if texts are escaped to ASCII).
+"""
 
 from __future__ import annotations
 

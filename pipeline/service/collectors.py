@@ -21,7 +21,7 @@ Value = float | Callable[[], float]
 
 
 class OptionalGauge(Collector):
-    """A gauge that exports the values of the last `set` only, and nothing while `is_available` returns False.
+    """A gauge that exports the values of the last `set` only.
 
     A value may be a function; it is called at each scrape.
     """
@@ -32,13 +32,15 @@ class OptionalGauge(Collector):
         name: str,
         text: str,
         labels: Sequence[str] = (),
-        *,
-        is_available: Condition = lambda: True,
     ) -> None:
         self._description = name, text, labels
-        self._is_available = is_available
+        self._is_available: Condition = lambda: True
         self._values: Mapping[tuple[str, ...], Value] = {}
         registry.register(self)
+
+    def export_only_if(self, is_available: Condition) -> None:
+        """Export nothing while `is_available` returns False; it is called at each scrape."""
+        self._is_available = is_available
 
     def set(self, values: Mapping[tuple[str, ...], Value]) -> None:
         """Replace all series. values: each key is a tuple of label values, in the order of `labels`"""

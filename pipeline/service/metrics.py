@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter as Counts
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 from prometheus_client import (
@@ -58,6 +58,7 @@ _INPUT_KNOWN_S = 25.0
 """The gauges of the input are out of date if the last answer is older: two of the longest pauses."""
 _NO_INDEX = "none"
 _NO_TEXT = "no_text"
+Made = TypeVar("Made")
 
 
 class ProcessPhase(StrEnum):
@@ -85,11 +86,243 @@ class Waiting(NamedTuple):
     has_worker: bool
 
 
+class MetricKind(NamedTuple, Generic[Made]):
+    """word: as the page has it; make: takes the registry, name, help and labels"""
+
+    word: str
+    make: Callable[[CollectorRegistry, str, str, list[str]], Made]
+
+
+COUNTER = MetricKind(
+    "counter", lambda registry, name, text, labels: Counter(name, text, labels, registry=registry)
+)
+GAUGE = MetricKind("gauge", lambda registry, name, text, labels: Gauge(name, text, labels, registry=registry))
+OPTIONAL = MetricKind("gauge", OptionalGauge)
+STEPS = MetricKind(
+    "histogram",
+    lambda registry, name, text, labels: Histogram(
+        name, text, labels, buckets=_STEP_BOUNDS_S, registry=registry
+    ),
+)
+DELAYS = MetricKind(
+    "histogram", lambda registry, name, text, _: DelayHistogram(registry, name, text, _DELAY_BOUNDS_S)
+)
+ELSEWHERE = MetricKind(
+    "counter", lambda registry, name, text, _: CountedElsewhere(registry, name, text, dropped_lines)
+)
+
+
+def phases(*phases: str) -> MetricKind[PhaseGauge]:
+    """A gauge with a series for each of these phases."""
+    return MetricKind(
+        "gauge", lambda registry, name, text, labels: PhaseGauge(registry, name, text, phases, labels)
+    )
+
+
+class Declared(Generic[Made]):
+    """One metric of `Metrics`, by its kind, name, meaning, labels (parted by blanks), and when to alert.
+
+    On an instance of `Metrics`, the attribute is the metric itself.
+    """
+
+    def __init__(
+        self, kind: MetricKind[Made], name: str, means: str, labels: str = "", alert: str = ""
+    ) -> None:
+        self.kind, self.name, self.means, self.labels, self.alert = kind, name, means, labels.split(), alert
+
+    @overload
+    def __get__(self, metrics: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, metrics: object, owner: type) -> Made: ...
+
+    def __get__(self, metrics: object, owner: type) -> Self | Made:
+        # Metrics.__init__ sets the attribute of each instance, which Python finds before this method.
+        return self
+
+    def make(self, registry: CollectorRegistry) -> Made:
+        """The metric, with an alert in its help text."""
+        text = f"{self.means} Alert: {self.alert}." if self.alert else self.means
+        return self.kind.make(registry, self.name, text, self.labels)
+
+
 class Metrics:
     """The metrics of one process in their own registry. Label values are only from settings and fixed words.
 
-    A value that only a broker knows has no series while no broker answers the role.
+    `python -m scripts.generated_docs` writes docs/METRICS.md from the declarations. A value that only a
+    broker knows has no series while no broker answers the role.
     """
+
+    # fmt: off
+    info = Declared(OPTIONAL, "twinsieve_info",
+        "1 beside what this process is; joins other metrics to their app. The app of a dry run ends in "
+        "-shadow.", "app role version scheme settings", "absent")
+    process = Declared(phases(*ProcessPhase), "twinsieve_process_phase",
+        "1 beside the phase of the start of this process.", alert="not running for minutes")
+    messages = Declared(COUNTER, "twinsieve_messages",
+        "Messages by verdict, counted when their transaction is committed. replayed: came out before; "
+        "no_text: null texts and tombstones, compared with nothing.",
+        "verdict", "the share of unique leaves its usual range")
+    dead_letters = Declared(COUNTER, "twinsieve_dead_letters",
+        "Messages that could not be judged or sent on, by reason.", "reason", "growth")
+    skipped = Declared(COUNTER, "twinsieve_skipped_messages",
+        "Messages that are lost by a setting, by reason: no output takes them, not even as dead letters "
+        "(output.on_refused: skip), or their batch cannot be read (input.on_unreadable_batch: skip).",
+        "reason", "any")
+    foreign = Declared(COUNTER, "twinsieve_foreign_headers",
+        "Headers of the input whose names begin with twinsieve-; no output gets them.",
+        alert="growth, if no other app of twinsieve writes the input: somebody forges them")
+    trimmed = Declared(COUNTER, "twinsieve_trimmed_messages",
+        "Input offsets that retention deleted before they were judged, once each; markers count.",
+        alert="growth")
+    read = Declared(COUNTER, "twinsieve_read_messages",
+        "Messages that this process read from the input; messages that it reads again count again.")
+    delay = Declared(DELAYS, "twinsieve_end_to_end_seconds",
+        "Time from the timestamp of an input message to the commit of its output.",
+        alert="the quantile that you promise")
+    pending = Declared(GAUGE, "twinsieve_pending_messages",
+        "Messages that were read and wait for their answers.",
+        "topic partition", "near kafka.pending_messages: the index is behind")
+    pending_bytes = Declared(GAUGE, "twinsieve_pending_bytes",
+        "Memory of the messages that wait for their answers, of all partitions.",
+        alert="near kafka.pending_bytes: the index is behind")
+    waiting_partitions = Declared(GAUGE, "twinsieve_waiting_partitions",
+        "Input partitions of this process that emit nothing, by reason.", "reason", "above 0 for minutes")
+    assigned_partitions = Declared(GAUGE, "twinsieve_assigned_partitions",
+        "Input partitions that the worker of this process has.")
+    input_partitions = Declared(OPTIONAL, "twinsieve_input_partitions",
+        "Partitions of the input topics, as every process sees them.", "topic")
+    unassigned_partitions = Declared(OPTIONAL, "twinsieve_unassigned_partitions",
+        "Input partitions that no worker has, as every process sees them.", alert="above 0 for a minute")
+    lag = Declared(OPTIONAL, "twinsieve_lag_messages",
+        "Offsets between the committed offset and the end, of all input partitions, as every process sees"
+        " them. If a partition has no leader, its last known end counts.",
+        "topic partition", "growth for minutes")
+    input_end = Declared(OPTIONAL, "twinsieve_input_end_offset",
+        "End offsets of all input partitions; their rate is what arrives.", "topic partition")
+    oldest_waiting = Declared(OPTIONAL, "twinsieve_oldest_waiting_seconds",
+        "For how long the oldest message that has not come out has been in the input, since the first "
+        "query that showed it; 0 if all came out. Of all partitions, whatever the cause.",
+        "topic partition", "above a minute")
+    foreign_members = Declared(OPTIONAL, "twinsieve_foreign_members",
+        "Members of this app's consumer groups that are not twinsieve; nothing of their partitions is "
+        "judged.", alert="above 0")
+    foreign_offsets = Declared(COUNTER, "twinsieve_foreign_offsets",
+        "Offsets in the workers' group that another program committed or deleted; the worker continued at"
+        " its own.", alert="growth")
+    unanswered = Declared(GAUGE, "twinsieve_unanswered_blocks",
+        "Blocks that were sent to the index and are not answered yet.", alert="growth")
+    resyncs = Declared(COUNTER, "twinsieve_resyncs",
+        "Times that a worker began again from its committed offsets after a failure.", alert="a steady rate")
+    rebalances = Declared(COUNTER, "twinsieve_rebalances",
+        "Times that a rebalance assigned a role its share of the consumer group again.",
+        "role", "a steady rate")
+    aborts = Declared(COUNTER, "twinsieve_aborted_transactions",
+        "Transactions that were begun and not committed, by their last step that succeeded; nothing of "
+        "them counts.", "role after", "a steady rate")
+    broker_errors = Declared(COUNTER, "twinsieve_broker_errors",
+        "Rounds of a role that failed because a broker failed, refused or did not answer.",
+        "role", "growth for minutes")
+    answered = Declared(OPTIONAL, "twinsieve_broker_answered_timestamp_seconds",
+        "When a broker last answered a role, in seconds since 1970.", "role", "time() minus it above 30")
+    clock_offset = Declared(OPTIONAL, "twinsieve_clock_offset_seconds",
+        "How far the clock of this process is ahead of the broker's (below 0: behind). Nothing is lost "
+        "meanwhile.", "role", "beyond 60 either way")
+    steps = Declared(STEPS, "twinsieve_step_seconds",
+        "Duration of the steps of both roles that do not wait.",
+        "step", "index.judged or worker.committed slow")
+    waits = Declared(STEPS, "twinsieve_wait_seconds",
+        "Duration of the steps that wait for something to arrive.", "step")
+    role = Declared(phases("starting", "working", "retrying", "stopping"), "twinsieve_role_phase",
+        "1 beside what this process does with a role.", "role", "retrying for minutes")
+    live = Declared(GAUGE, "twinsieve_index_live",
+        "1 if this process judges and a broker answers it.", alert="the sum over an app is not 1 for 30 s")
+    asides = Declared(COUNTER, "twinsieve_index_asides",
+        "Times that the index of this process left its group after three failures in a row, so that "
+        "another one may judge. It returns after 30 s, later after up to ten minutes.", alert="any")
+    rules_changes = Declared(COUNTER, "twinsieve_rules_changes",
+        "Times that the index of this process judged on after decisions by other rules: other near settings, "
+        "lists of words or program version.", alert="any that was not intended")
+    phase = Declared(phases(_NO_INDEX, *IndexPhase), "twinsieve_index_phase",
+        "1 beside the phase of the index of this process; none in a process without one.",
+        alert="catching_up for minutes; restoring while restored_bytes and index_lag_blocks do not change")
+    restore_bytes = Declared(OPTIONAL, "twinsieve_restore_bytes", "Size of the snapshot that is being read.")
+    restored_bytes = Declared(OPTIONAL, "twinsieve_restored_bytes",
+        "Bytes of the snapshot that were read so far.", alert="no growth for a minute")
+    log_lag = Declared(OPTIONAL, "twinsieve_index_lag_blocks",
+        "Blocks of the log that this process has not judged, or not followed.", alert="growth")
+    behind = Declared(OPTIONAL, "twinsieve_index_behind_seconds",
+        "For how long the oldest block that waits to be judged has been in the log; only where this "
+        "process judges.", alert="minutes: the index is slower than the input")
+    gaps = Declared(COUNTER, "twinsieve_index_gap_blocks",
+        "Judged blocks, or decisions on them, that retention deleted before this process followed them.",
+        alert="growth while it runs")
+    unjudged = Declared(COUNTER, "twinsieve_index_unjudged_blocks",
+        "Blocks that retention deleted before an index judged them. Workers send them again; nothing is "
+        "lost.", alert="growth: no index for longer than retention.ms")
+    sessions = Declared(COUNTER, "twinsieve_index_sessions", "Sessions that began while this process judged.")
+    given_up = Declared(COUNTER, "twinsieve_index_given_up_messages",
+        "Judged messages that never came out, by the cause, counted while this process judged.",
+        "reason", "growth of retention: these are lost")
+    unconfirmed = Declared(COUNTER, "twinsieve_index_unconfirmed",
+        "Exact duplicates that only the Bloom filter found; they name no leader.")
+    no_features = Declared(COUNTER, "twinsieve_index_no_features",
+        "Messages with too few features to be compared (near.method: hamming or signatures).")
+    cut_short = Declared(COUNTER, "twinsieve_index_cut_short",
+        "Messages that share hashes with over 1,024 kept ones; only the newest of these were compared "
+        "(signatures).")
+    kept_apart = Declared(COUNTER, "twinsieve_index_kept_apart",
+        "Messages that were kept although they are similar to a kept one, by the rule.", "reason")
+    window_messages = Declared(GAUGE, "twinsieve_window_messages", "Kept messages in the near window.")
+    pushed_out = Declared(GAUGE, "twinsieve_window_pushed_out_messages",
+        "Kept messages in the near window that are rarely found, because newer ones fill their buckets. "
+        "It is some minutes late, and 0 after a start.",
+        alert="above 1 % of window_messages: use a smaller near.window.messages or near.bucket_load")
+    window_capacity = Declared(GAUGE, "twinsieve_window_capacity_messages",
+        "Number of kept messages that the near window may hold.")
+    window_seconds = Declared(OPTIONAL, "twinsieve_window_seconds",
+        "Time between the oldest kept message of the near window and stream time.",
+        alert="below the time that you count on")
+    segments = Declared(GAUGE, "twinsieve_window_segments",
+        "Segments of the near window, the open one included.")
+    waiting_segments = Declared(GAUGE, "twinsieve_window_waiting_segments",
+        "Sealed segments that are being written to files, or wait for that.",
+        alert="above 1 for long: a slow disk or store")
+    segment_failures = Declared(COUNTER, "twinsieve_segment_failures",
+        "Files of segments that could not be written. Such a segment stays in memory until the next one "
+        "is sealed.", alert="growth")
+    sieve_bytes = Declared(GAUGE, "twinsieve_sieve_bytes", "Memory of the sieve.")
+    mapped_bytes = Declared(GAUGE, "twinsieve_sieve_mapped_bytes",
+        "Bytes of sealed segments that are maps of files; the page cache holds the parts in use.")
+    snapshot_age = Declared(OPTIONAL, "twinsieve_snapshot_age_seconds",
+        "Age of the oldest block that no stored snapshot holds, so that a restart follows the log from "
+        "there; only where this process judges.", alert="above 3 * snapshot_every_seconds")
+    snapshot_every = Declared(OPTIONAL, "twinsieve_snapshot_every_seconds",
+        "state.snapshot_every, in processes with an index.")
+    snapshot_stored = Declared(OPTIONAL, "twinsieve_snapshot_last_success_timestamp_seconds",
+        "When this process last stored a snapshot, in seconds since 1970. It does not change if nothing "
+        "new arrives.")
+    snapshot_failures = Declared(COUNTER, "twinsieve_snapshot_failures",
+        "Snapshots that could not be written; each is tried again within a minute.", alert="growth")
+    store_hung = Declared(GAUGE, "twinsieve_state_hung_seconds",
+        "How long the oldest call to the folder or store of the snapshots has been running, if that is 8 "
+        "s or more; else 0.", alert="above 0 for a minute")
+    snapshot_seconds = Declared(OPTIONAL, "twinsieve_snapshot_seconds",
+        "How long the last stored snapshot took.", alert="near state.snapshot_every: a slow disk or store")
+    snapshot_pause = Declared(OPTIONAL, "twinsieve_snapshot_pause_seconds",
+        "For how long the last stored snapshot stopped judging.", alert="seconds")
+    snapshot_files = Declared(OPTIONAL, "twinsieve_snapshot_files",
+        "Number of files that the last stored snapshot names.")
+    stored_bytes = Declared(OPTIONAL, "twinsieve_snapshot_stored_bytes",
+        "Bytes of the last stored snapshot and of the files that it names, which a restore reads.")
+    snapshot_bytes = Declared(COUNTER, "twinsieve_snapshot_bytes_written",
+        "Bytes written for stored snapshots, including pieces, parts and merged pieces.")
+    log_bytes = Declared(OPTIONAL, "twinsieve_log_bytes",
+        "Bytes of the app's internal topics on a broker's disk, of one replica, shown by the process that"
+        " judges; needs Describe on the cluster.", "topic", "growth beyond what lint prints")
+    dropped_lines = Declared(ELSEWHERE, "twinsieve_dropped_log_lines",
+        "Log lines that were dropped, because nobody read stderr or writing failed.", alert="growth")
+    # fmt: on
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -101,323 +334,19 @@ class Metrics:
         """When the gauges of the input were set last."""
         # The time at which a counter was created is of no use: every counter is as old as its process.
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = registry = CollectorRegistry()
-        counter = partial(Counter, registry=registry)
-        gauge = partial(Gauge, registry=registry)
-        phase = partial(PhaseGauge, registry)
-        optional = partial(OptionalGauge, registry)
+        self.registry = CollectorRegistry()
+        for attribute, metric in declared().items():
+            setattr(self, attribute, metric.make(self.registry))
+        self.program = ProcessCollector(registry=self.registry)
         in_index = partial(self._is_answered, "index")
-        self.info = optional(
-            "twinsieve_info",
-            "1 beside what this process is; joins other metrics to their app.",
-            ["app", "role", "version", "scheme", "settings"],
-        )
-        self.process = phase(
-            "twinsieve_process_phase",
-            "How far the start of this process is. Alert on anything but running for minutes.",
-            list(ProcessPhase),
-        )
-        self.process.enter(ProcessPhase.WAITING)
-        self.messages = counter(
-            "twinsieve_messages",
-            "Messages by verdict, counted when their transaction is committed. replayed: came out before; "
-            "no_text: null texts and tombstones, compared with nothing.",
-            ["verdict"],
-        )
-        self.dead_letters = counter(
-            "twinsieve_dead_letters",
-            "Messages that could not be judged or sent on, by reason. Alert on growth.",
-            ["reason"],
-        )
-        self.skipped = counter(
-            "twinsieve_skipped_messages",
-            "Messages that are lost by a setting, by reason: no output takes them, not even as dead letters "
-            "(output.on_refused: skip), or their batch cannot be read (input.on_unreadable_batch: skip). "
-            "Alert on growth.",
-            ["reason"],
-        )
-        self.foreign = counter(
-            "twinsieve_foreign_headers",
-            "Headers of the input that look like twinsieve's own; no output gets them.",
-        )
-        self.trimmed = counter(
-            "twinsieve_trimmed_messages",
-            "Input offsets that retention took before they were judged, once each. Alert on growth.",
-        )
-        self.read = counter(
-            "twinsieve_read_messages",
-            "Messages that this process read from the input, again after a failure or a rebalance.",
-        )
-        self.delay = DelayHistogram(
-            registry,
-            "twinsieve_end_to_end_seconds",
-            "Time from the timestamp of an input message to the commit of its output.",
-            _DELAY_BOUNDS_S,
-        )
-        self.pending = gauge(
-            "twinsieve_pending_messages",
-            "Messages that were read and wait for their answers.",
-            ["topic", "partition"],
-        )
-        self.pending_bytes = gauge(
-            "twinsieve_pending_bytes", "Memory of the messages that wait for their answers."
-        )
-        self.waiting_partitions = gauge(
-            "twinsieve_waiting_partitions",
-            "Input partitions of this process that emit nothing, by reason. Alert on anything for minutes.",
-            ["reason"],
-        )
-        self.assigned_partitions = gauge(
-            "twinsieve_assigned_partitions", "Input partitions that the worker of this process has."
-        )
-        self.input_partitions = optional(
-            "twinsieve_input_partitions",
-            "Partitions of the input topics, as every process sees them; no series before the first answer.",
-            ["topic"],
-        )
-        self.unassigned_partitions = optional(
-            "twinsieve_unassigned_partitions",
-            "Input partitions that no worker has, as every process sees it. Alert on anything for a minute.",
-        )
-        self.lag = optional(
-            "twinsieve_lag_messages",
-            "Input offsets that have not come out, of all partitions, as every process sees it; no series "
-            "while no broker answers.",
-            ["topic", "partition"],
-            is_available=self._is_input_known,
-        )
-        self.input_end = optional(
-            "twinsieve_input_end_offset",
-            "End offsets of all input partitions; they grow as messages arrive.",
-            ["topic", "partition"],
-            is_available=self._is_input_known,
-        )
-        self.oldest_waiting = optional(
-            "twinsieve_oldest_waiting_seconds",
-            "For how long the oldest message that has not come out has been in the input, as far as this "
-            "process has seen it; 0 where all came out. Of all partitions. Alert on minutes.",
-            ["topic", "partition"],
-        )
-        self.foreign_members = optional(
-            "twinsieve_foreign_members",
-            "Members of this app's consumer groups that are not twinsieve; nothing of their partitions is "
-            "judged; no series while they are not known. Alert on any.",
-        )
-        self.foreign_offsets = counter(
-            "twinsieve_foreign_offsets",
-            "Offsets in the workers' group that twinsieve did not commit, and in whose place a worker "
-            "continued at its own. Alert on any.",
-        )
-        self.unanswered = gauge(
-            "twinsieve_unanswered_blocks", "Blocks that were sent to the index and are not answered yet."
-        )
-        self.resyncs = counter(
-            "twinsieve_resyncs",
-            "Times a worker began again from its committed offsets after a failure. Alert on a steady rate.",
-        )
-        self.rebalances = counter(
-            "twinsieve_rebalances",
-            "Times a rebalance assigned a role its share of the consumer group again.",
-            ["role"],
-        )
-        self.aborts = counter(
-            "twinsieve_aborted_transactions",
-            "Transactions that were begun and not committed, by their last step that succeeded; nothing of "
-            "them counts. Alert on a steady rate.",
-            ["role", "after"],
-        )
-        self.broker_errors = counter(
-            "twinsieve_broker_errors",
-            "Rounds of a role that a broker ended: it failed, refused or did not answer. Alert on growth.",
-            ["role"],
-        )
-        self.answered = optional(
-            "twinsieve_broker_answered_timestamp_seconds",
-            "When a broker answered a role last, in seconds since 1970.",
-            ["role"],
-        )
-        self.clock_offset = optional(
-            "twinsieve_clock_offset_seconds",
-            "How far the clock of this process runs ahead of the broker's (below 0: behind), as a role "
-            "measures it; no series while unknown. Alert beyond 60 either way.",
-            ["role"],
-        )
-        self.steps = Histogram(
-            "twinsieve_step_seconds",
-            "Time that a step of a role took, from the step before to its end; without steps that wait.",
-            ["step"],
-            buckets=_STEP_BOUNDS_S,
-            registry=registry,
-        )
-        self.waits = Histogram(
-            "twinsieve_wait_seconds",
-            "Time of steps that wait for something to arrive, which may be nothing.",
-            ["step"],
-            buckets=_STEP_BOUNDS_S,
-            registry=registry,
-        )
-        self.role = phase(
-            "twinsieve_role_phase",
-            "What this process does with a role: starting, working, retrying or stopping.",
-            ["starting", "working", "retrying", "stopping"],
-            ["role"],
-        )
-        self.live = gauge(
-            "twinsieve_index_live",
-            "1 where this process judges and a broker answers it. Alert where the sum of an app is not 1.",
-        )
+        for gauge in (self.lag, self.input_end):
+            gauge.export_only_if(self._is_input_known)
+        for gauge in (self.log_lag, self.behind):
+            gauge.export_only_if(in_index)
+        self.log_bytes.export_only_if(lambda: self._judges and in_index())
         self.live.set_function(lambda: float(self._judges and in_index()))
-        self.asides = counter(
-            "twinsieve_index_asides",
-            "Times the index of this process left its group after failures in a row, so that another one may "
-            "judge. Alert on any.",
-        )
-        self.rules_changes = counter(
-            "twinsieve_rules_changes",
-            "Times the index of this process judged on after decisions by other rules: other near settings, "
-            "lists of words or program version. Alert on any that was not intended.",
-        )
-        self.phase = phase(
-            "twinsieve_index_phase",
-            "Phase of the index of this process; none in a process without one.",
-            [_NO_INDEX, *IndexPhase],
-        )
+        self.process.enter(ProcessPhase.WAITING)
         self.phase.enter(_NO_INDEX)
-        self.restore_bytes = optional(
-            "twinsieve_restore_bytes", "Size of the snapshot that is being read; no series at other times."
-        )
-        self.restored_bytes = optional(
-            "twinsieve_restored_bytes", "Bytes of it that were read; no series at other times."
-        )
-        self.log_lag = optional(
-            "twinsieve_index_lag_blocks",
-            "Blocks of the log not judged, or not followed yet; no series while no broker reports its end.",
-            is_available=in_index,
-        )
-        self.behind = optional(
-            "twinsieve_index_behind_seconds",
-            "For how long the oldest block that waits to be judged has been in the log; series only where "
-            "this process judges. Alert on minutes.",
-            is_available=in_index,
-        )
-        self.gaps = counter(
-            "twinsieve_index_gap_blocks",
-            "Judged blocks, or decisions on them, that retention took before this process followed them. "
-            "Alert on any.",
-        )
-        self.unjudged = counter(
-            "twinsieve_index_unjudged_blocks",
-            "Blocks that retention took before an index judged them; workers resend them. Alert on growth.",
-        )
-        self.sessions = counter("twinsieve_index_sessions", "Sessions that began while this process judged.")
-        self.given_up = counter(
-            "twinsieve_index_given_up_messages",
-            "Judged messages that were passed over before they came out, while this process judged, by what "
-            "kept them from it. Alert on retention.",
-            ["reason"],
-        )
-        self.unconfirmed = counter(
-            "twinsieve_index_unconfirmed",
-            "Exact duplicates that the Bloom filter alone confirms; it names no leader.",
-        )
-        self.no_features = counter(
-            "twinsieve_index_no_features",
-            "Messages compared with nothing: the method decides by features, and they have too few.",
-        )
-        self.cut_short = counter(
-            "twinsieve_index_cut_short",
-            "Messages that share hashes with over 1,024 kept ones; only the newest of these were compared.",
-        )
-        self.kept_apart = counter(
-            "twinsieve_index_kept_apart",
-            "Messages that were kept though another one was alike, by what differs.",
-            ["reason"],
-        )
-        self.window_messages = gauge("twinsieve_window_messages", "Kept messages in the near window.")
-        self.pushed_out = gauge(
-            "twinsieve_window_pushed_out_messages",
-            "Kept messages in the near window that are rarely found: newer ones took their places.",
-        )
-        self.window_capacity = gauge(
-            "twinsieve_window_capacity_messages", "How many kept messages the near window may hold."
-        )
-        self.window_seconds = optional(
-            "twinsieve_window_seconds",
-            "How far the near window reaches back from stream time; no series without times.",
-        )
-        self.segments = gauge(
-            "twinsieve_window_segments", "Segments of the near window, the open one included."
-        )
-        self.waiting_segments = gauge(
-            "twinsieve_window_waiting_segments",
-            "Sealed segments that are being written to files, or wait for that. Alert on more than one for "
-            "long.",
-        )
-        self.segment_failures = counter(
-            "twinsieve_segment_failures",
-            "Files of segments that could not be written; what stays in memory is tried again at the next "
-            "seal. Alert on growth.",
-        )
-        self.sieve_bytes = gauge("twinsieve_sieve_bytes", "Memory of the sieve.")
-        self.mapped_bytes = gauge(
-            "twinsieve_sieve_mapped_bytes",
-            "Bytes of sealed segments that are maps of files; the page cache holds what of them is in use.",
-        )
-        self.snapshot_age = optional(
-            "twinsieve_snapshot_age_seconds",
-            "Time of the log that no stored snapshot holds, so that a restart would follow it; series only "
-            "where this process judges and there is any. Alert far beyond state.snapshot_every.",
-        )
-        self.snapshot_every = optional(
-            "twinsieve_snapshot_every_seconds", "state.snapshot_every, in processes with an index."
-        )
-        self.snapshot_stored = optional(
-            "twinsieve_snapshot_last_success_timestamp_seconds",
-            "When this process stored a snapshot last, in seconds since 1970; no series before the first.",
-        )
-        self.snapshot_failures = counter(
-            "twinsieve_snapshot_failures",
-            "Snapshots that could not be written; each is tried again within a minute. Alert on growth.",
-        )
-        self.store_hung = gauge(
-            "twinsieve_state_hung_seconds",
-            "How long the oldest call to the folder of the snapshots has been running, if that is long; else "
-            "0. Alert on anything for a minute.",
-        )
-        self.snapshot_seconds = optional(
-            "twinsieve_snapshot_seconds",
-            "How long the last stored snapshot took, from its begin until it was stored. Alert near "
-            "state.snapshot_every.",
-        )
-        self.snapshot_pause = optional(
-            "twinsieve_snapshot_pause_seconds",
-            "For how long judging stopped at the begin of the last stored snapshot. Alert on seconds.",
-        )
-        self.snapshot_files = optional(
-            "twinsieve_snapshot_files", "Files that the last stored snapshot names, without itself."
-        )
-        self.stored_bytes = optional(
-            "twinsieve_snapshot_stored_bytes",
-            "Bytes of the last stored snapshot and of all files that it names; a restore reads them.",
-        )
-        self.snapshot_bytes = counter(
-            "twinsieve_snapshot_bytes_written",
-            "Bytes of stored snapshots and of what was written for them: pieces, parts, merged pieces.",
-        )
-        self.log_bytes = optional(
-            "twinsieve_log_bytes",
-            "Bytes of the app's own topics on a broker's disk, of one replica, shown by the process that "
-            "judges; no series where no broker reports them.",
-            ["topic"],
-            is_available=lambda: self._judges and in_index(),
-        )
-        self.dropped_lines = CountedElsewhere(
-            registry,
-            "twinsieve_dropped_log_lines",
-            "Log lines that were dropped, because stderr was not read or failed. Alert on growth.",
-            dropped_lines,
-        )
-        self.program = ProcessCollector(registry=registry)
         self._begin_at_zero()
 
     def set_info(self, app: str, role: str, scheme: str = "", settings: str = "") -> None:
@@ -621,3 +550,8 @@ class Metrics:
                 counted.inc(count)
         for reason, kept in counts_by_name(ruling.verdicts.reasons[new]).items():
             self.kept_apart.labels(reason).inc(kept)
+
+
+def declared() -> dict[str, Declared[Any]]:
+    """Every metric by its attribute of `Metrics`, in the order of the page."""
+    return {name: value for name, value in vars(Metrics).items() if isinstance(value, Declared)}

@@ -3,7 +3,7 @@
 For each reason a worker reads the dead letters of that reason like an input topic (`broker/redriven.py`), in
 a consumer group of its own, up to the end that the dead letter topic has at the start. It asks the index and
 writes to the outputs as every worker does: messages and the group's offset in one transaction. Therefore a
-redrive that is killed anywhere goes on where it was, and one that is run again finds nothing to do.
+redrive that is killed anywhere continues where it was, and one that is run again finds nothing to do.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def watching(
                         stop.wait(min(_LONGEST_S, max(every_s, 10 * (clock.monotonic_s() - began_s))))
             except BrokerError as error:
                 on_failure()
-                # The roles log that no broker answers. What waiting cannot mend is logged once.
+                # The roles log that no broker answers. What waiting cannot repair is logged once.
                 if not error.retryable and str(error) != refused:
                     refused = str(error)
                     _log.warning("%s: %s", problem, error)

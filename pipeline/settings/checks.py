@@ -255,15 +255,8 @@ def _idle(settings: Settings) -> Iterator[Problem]:
 def _features(features: FeatureSettings) -> Iterator[Problem]:
     if features.weights == "scale5" and features.kind != "keywords":
         yield "features.weights", f"is scale5, which is for kind: keywords, not {features.kind}; use tf"
-    elif features.kind == "punctuation" and features.weights == "tfidf":
-        yield (
-            "features.weights",
-            "is tfidf, but features of punctuation have no IDF; use none, tf or position",
-        )
     elif features.weights == "tfidf" and not (features.idf_file or features.kind == "keywords"):
-        yield "features.weights", "is tfidf, which needs an idf_file; `twinsieve train-idf` makes one"
-    if features.kind == "punctuation" and features.idf_file is not None:
-        yield "features.idf_file", "is set, but features of punctuation have no IDF; remove it"
+        yield "features.weights", "is tfidf, which needs weights: set features.idf_file, or use tf"
     named = [
         (f"features.{name}.{number}", flag)
         for name in ("parts_of_speech", "drop_parts_of_speech")

@@ -3,7 +3,7 @@
 `Settings` is the schema: the same keys stand in the YAML file, in the environment
 (`TWINSIEVE_NEAR__SIMILARITY`) and in `--set near.similarity=0.85`. A key is declared once, by `setting`:
 `lint --show`, the examples in `config/` and the page of settings are made from this declaration
-(`python -m scripts.pages`). Settings of the stages have the defaults of the stages' own configuration.
+(`python -m scripts.generated_docs`). Settings of the stages have the defaults of their own configuration.
 Values are checked one by one here, and against each other in `checks.py`. `load.py` reads them, and
 `stage_config.py` converts them for the stages. Durations are stored in milliseconds and sizes in bytes,
 whatever unit they were written in.
@@ -83,7 +83,7 @@ _EXACT, _NEAR, _TIME, _LAYOUT = ExactConfig(), NearConfig(), TimeConfig(), BandL
 _TEXT, _FEATURES, _DIGEST, _SIGNATURE = TextConfig(), FeatureConfig(), DigestConfig(), SignatureConfig()
 """The stages' own configurations, from which the settings of the stages take their defaults."""
 
-_AGE = "none older than this; none: no limit, and the log is kept for ever"
+_AGE = "older messages are forgotten; none: no limit, and the log is kept forever"
 
 
 class WindowSettings(Section):
@@ -100,7 +100,7 @@ class ExactWindowSettings(WindowSettings):
     """The window of the exact stage. It is larger than that of the near stage, because a Bloom filter takes
     only a few bytes for each message."""
 
-    messages: Count = setting(_EXACT.window.messages, "kept messages remembered")
+    messages: Count = setting(_EXACT.window.messages, "kept messages that are remembered")
     age_ms: OptionalDurationMs = setting(_EXACT.window.age_ms, _AGE, alias="age")
 
 
@@ -111,20 +111,20 @@ class TextSettings(Section):
         _TEXT.fold_variants, "turn Chinese variants into one form; needs OpenCC"
     )
     drop: tuple[Text, ...] = setting(
-        _TEXT.drop, "own RE2 patterns to remove before the profile's rules, as ['^广告[:：]']"
+        _TEXT.drop, "your own RE2 patterns to remove before the profile's rules, as ['^广告[:：]']"
     )
     compare: tuple[Literal["links", "mentions", "tags"], ...] = setting(
-        _TEXT.compare, "links, mentions, tags: another one in place of one keeps two apart"
+        _TEXT.compare, "two messages are kept apart if one of these was replaced by another one"
     )
 
 
 class FeatureSettings(Section):
     """The features from which the SimHash is made."""
 
-    kind: Literal["chars", "shingles", "keywords", "punctuation"] = setting(
+    kind: Literal["chars", "shingles", "keywords"] = setting(
         _FEATURES.features,
         "chars: characters and pairs, words in other scripts; "
-        "keywords: words by jieba, about 240 µs a message; punctuation: two tokens on each side of a mark",
+        "keywords: words that jieba finds, about 240 µs a message",
     )
     unit: Literal["chars", "words"] = setting(_FEATURES.unit, "of shingles")
     width: Annotated[Whole, Field(ge=1, le=64)] = setting(_FEATURES.width, "units in a shingle")
@@ -133,10 +133,10 @@ class FeatureSettings(Section):
         _FEATURES.choose, "keywords are the words with the greatest count × IDF, or count"
     )
     min_features: Annotated[Whole, Field(ge=1, le=1000)] = setting(
-        _FEATURES.min_features, "with fewer there is no SimHash; the MinHash lane still sees the text"
+        _FEATURES.min_features, "with fewer a text has no SimHash; MinHash bands do not depend on this"
     )
     drop: tuple[Literal["latin", "digits"], ...] = setting(
-        _FEATURES.drop, "letters or digits that the SimHash leaves out; all else still sees them"
+        _FEATURES.drop, "letters or digits that the SimHash ignores; everything else still uses them"
     )
     weights: Literal["none", "tf", "tfidf", "position", "scale5"] = setting(
         _FEATURES.weights,
@@ -149,19 +149,22 @@ class FeatureSettings(Section):
         _FEATURES.drop_parts_of_speech, "of keywords: jieba's flags to leave out, as [u, y, r]"
     )
     min_word: Annotated[Whole, Field(ge=1, le=64)] = setting(_FEATURES.min_word, "characters of a keyword")
-    dictionary_file: OptionalText = setting(None, "own words for jieba, a line each: word [frequency] [flag]")
+    dictionary_file: OptionalText = setting(None, "more words for jieba, one a line: word [frequency] [flag]")
     stop_words: Literal["jieba", "none"] = setting(
-        _FEATURES.stop_words, "no keywords; jieba: the 31 English words that its extract_tags leaves out"
+        _FEATURES.stop_words,
+        "words that are never keywords; jieba: the 31 English words that its extract_tags leaves out",
     )
-    stop_words_file: OptionalText = setting(None, "more words that are no keywords, a line each")
-    idf_file: OptionalText = setting(None, "weights by `twinsieve train-idf`; none: jieba's table")
+    stop_words_file: OptionalText = setting(None, "more words that are never keywords, one a line")
+    idf_file: OptionalText = setting(
+        None, "weights (IDF), one a line: feature, tab, number; none: jieba's table, for keywords"
+    )
 
 
 class DigestSettings(Section):
     """The 128-bit digest of a key text. The seed is a secret, so it must not be in the settings file."""
 
     method: Literal["mmh3", "blake2b"] = setting(
-        _DIGEST.method, "mmh3: fast; blake2b: keyed, where strangers could search for equal digests"
+        _DIGEST.method, "mmh3: fast; blake2b: keyed, if strangers could search for equal digests"
     )
     seed: Annotated[Whole, Field(ge=0, lt=1 << 64, repr=False)] = setting(_DIGEST.seed, "a secret number")
     seed_file: OptionalText = setting(
@@ -176,8 +179,8 @@ class ExactSettings(Section):
     error_rate: Ratio = setting(_EXACT.error_rate, "bloom: share of new messages taken for old ones")
     fields: tuple[Text, ...] = setting(
         (),
-        "equal in these means equal, whatever the text; near is off then, unless set. "
-        "Numbers count as they are spelled (1.50 is not 1.5), strings by their characters",
+        "messages with equal fields are equal, whatever the text; near is off then, unless set. "
+        "Numbers are compared as they are spelled (1.50 is not 1.5), strings by their characters",
     )
     window: ExactWindowSettings = section()
 
@@ -192,7 +195,7 @@ class LayoutSettings(Section):
         _LAYOUT.key_bits, "bits of a table's key", expert=True
     )
     weak: Annotated[Whole, Field(ge=0, le=6)] = setting(
-        _LAYOUT.weak, "least certain bits that are flipped: 2^weak looks a table", expert=True
+        _LAYOUT.weak, "least certain bits that are flipped: 2^weak look-ups a table", expert=True
     )
     simhash_from: Annotated[Whole, Field(ge=1, le=1_000_000)] = setting(
         _LAYOUT.simhash_from, "characters from which a body uses the SimHash tables", expert=True
@@ -258,7 +261,7 @@ class NearSettings(Section):
         "full",
         "guards: numbers, days, opposites, cards … keep two apart; full: all rules; or the profile's",
     )
-    words_file: OptionalText = setting(None, "lists of words of your own, beside those of twinsieve")
+    words_file: OptionalText = setting(None, "your own lists of words, in addition to those of twinsieve")
     same_id: Literal["drop", "pass"] = setting(
         _NEAR.same_id, "edits of one id: drop them like others, or pass them all"
     )
@@ -277,8 +280,8 @@ class NearSettings(Section):
     )
     distances_by_field: dict[Text, Annotated[Whole, Field(ge=0, le=MAX_SCAN_DISTANCE)]] = setting(
         {},
-        "hamming on files, instead of distances, {field: k}: one or two of input.text_field have a SimHash "
-        "of their own, and each must be within its k",
+        "hamming on files, instead of distances, {field: k}: one or two of input.text_field have each a "
+        "SimHash, and each must be within its k",
     )
     bucket_load: Annotated[float, Field(ge=0.5, le=64.0, allow_inf_nan=False)] = setting(
         _NEAR.bucket_load, "entries to expect in a bucket of 8 when the window is full", expert=True
@@ -307,7 +310,7 @@ class TimeSettings(Section):
         _TIME.late, "late messages; insert: may lead later ones; judge: never lead"
     )
     late_after_ms: DurationMs = setting(
-        _TIME.late_after_ms, "so far behind stream time is late", alias="late_after"
+        _TIME.late_after_ms, "a message this far behind stream time is late", alias="late_after"
     )
 
 
@@ -334,17 +337,17 @@ class InputSettings(Section):
     null_text: Literal["auto", "pass", "dead_letter", "fail"] = setting(
         "auto",
         "a text that is null or missing; pass: it comes out and leads nobody; fail: on files alone; "
-        "auto: dead_letter on Kafka where output.dead_letter is a topic, else pass",
+        "auto: dead_letter on Kafka if output.dead_letter is a topic, else pass",
     )
     expect_text: Flag = setting(
         True, "stop where none of the first messages has a text and another field does; false: go on"
     )
     start: Literal["earliest", "latest"] = setting("earliest", "where a new app begins")
     trimmed: Literal["stop", "continue"] = setting(
-        "stop", "input that retention has deleted; continue: go on, and say how much was lost"
+        "stop", "if retention has deleted unread input; continue: log how much was lost"
     )
     on_unreadable_batch: Literal["hold", "skip"] = setting(
-        "hold", "hold: its partition waits for it; skip: go on after it, and count what was lost"
+        "hold", "hold: its partition waits; skip: continue after it, and count what was lost"
     )
 
 
@@ -365,7 +368,7 @@ class OutputSettings(Section):
     )
     origin_header: Flag = setting(True, "kept messages get the header twinsieve-origin")
     kept_apart_header: Flag = setting(
-        False, "those alike to another one get twinsieve-kept-apart: number 9/11"
+        False, "a message that is similar to a kept one gets twinsieve-kept-apart: number 9/11"
     )
 
 
@@ -382,9 +385,9 @@ class SecuritySettings(Section):
         None, "a file with the password; or TWINSIEVE_KAFKA__SECURITY__PASSWORD"
     )
     ca_file: OptionalText = setting(None, "certificates to trust; none: the system's")
-    certificate_file: OptionalText = setting(None, "own certificate for mutual TLS")
-    key_file: OptionalText = setting(None, "and its key")
-    key_password: SecretStr | None = setting(None, "and its password")
+    certificate_file: OptionalText = setting(None, "certificate of the client, for mutual TLS")
+    key_file: OptionalText = setting(None, "key of this certificate")
+    key_password: SecretStr | None = setting(None, "password of this key")
     key_password_file: OptionalText = setting(
         None, "a file with its password; or TWINSIEVE_KAFKA__SECURITY__KEY_PASSWORD"
     )

@@ -95,11 +95,11 @@ def near_in_force(near: NearSettings) -> list[str]:
     other. Empty unless near.method is `text`.
 
     >>> near_in_force(NearSettings(similarity=7_500, differences="guards"))
-    ['alike from 0.75, differences: guards', 'below 0.8 write near.differences: full, or much is lost']
+    ['similarity from 0.75, differences: guards', 'below 0.8 write near.differences: full, or much is lost']
     """
     if near.method != "text":
         return []
-    said = [f"alike from {near.similarity / SIMILARITY_SCALE:g}, differences: {near.differences}"]
+    said = [f"similarity from {near.similarity / SIMILARITY_SCALE:g}, differences: {near.differences}"]
     if near.similarity < _SAFE_WITHOUT_FULL and near.differences != "full":
         said.append("below 0.8 write near.differences: full, or much is lost")
     return said

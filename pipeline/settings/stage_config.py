@@ -240,9 +240,7 @@ def _idf(name: str | None) -> tuple[tuple[str, float], ...] | None:
         if word and math.isfinite(value) and value >= 0.0:
             pairs.append((word, value))
         else:
-            findings.append(
-                f"{name}:{number}:1: is no `feature<TAB>idf`; train the file again or mend the line"
-            )
+            findings.append(f"{name}:{number}:1: is not `feature<TAB>idf`; correct the line")
     if findings:
         raise ConfigError(findings[:_SHOWN_FINDINGS])
     return tuple(pairs)

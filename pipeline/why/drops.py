@@ -77,7 +77,7 @@ class Drop:
         if self.stage == "exact":
             return "exact: equal"
         if self.measure == "similarity":
-            return f"near: {self.likeness:.4g} alike"
+            return f"near: {self.likeness:.4g} similar"
         return f"near: {self.likeness:g} {LIKENESS_WORDS[self.measure]}"
 
     @property

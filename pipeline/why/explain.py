@@ -115,7 +115,7 @@ def _fingerprints(texts: list[str], scheme: Scheme, settings: Settings) -> list[
     if len(texts) == 2:
         earlier, later = (fingerprint.bits for _, fingerprint in seen)
         if earlier is None or later is None:
-            lines.append("distance  none: a text without fingerprint is alike to no other")
+            lines.append("distance  none: a text without fingerprint is similar to no other")
         else:
             lines.append(f"distance  {(earlier ^ later).bit_count()} of 64 bits")
     return lines

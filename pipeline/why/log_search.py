@@ -3,7 +3,7 @@
 The log holds the blocks of all input partitions in one order, and the blocks of one partition mostly ask for
 ever higher offsets. So a search by halves finds the first block that reaches beyond a message. Only `reset`
 and a session that begins again go back; their blocks give the message the verdict that it has already, or
-report it as emitted, and the search goes on before them.
+report it as emitted, and the search continues before them.
 """
 
 from __future__ import annotations

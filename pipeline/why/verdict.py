@@ -86,7 +86,7 @@ class Account:
 
     lines: what there is to say beside the verdict, a sentence each
     drop: for a dropped message: its leader, and how alike the two are
-    apart_from: for a kept message that is alike to a kept one: that one, and why the two were kept apart
+    apart_from: for a kept message that is similar to a kept one: that one, and why the two were kept apart
     original, other: the message, and its leader or the one it was kept apart from; None if they are gone
     judged_ms: when the index decided, ms since 1970; None if no decision was found
     reached: what was read to find out, by partition
@@ -465,7 +465,7 @@ class _Inquiry:
         why = reason.words + (f" {'/'.join(words)}" if words is not None else "")
         apart, is_same_topic = self._named(judged, int(verdicts.apart_from[0]))
         if apart is None:
-            found.lines.append(f"it is alike to a kept one, and was kept apart: {why}")
+            found.lines.append(f"it is similar to a kept one, and was kept apart: {why}")
             return
         found.apart_from = apart, why
         found.other = self._other(apart, is_same_topic=is_same_topic)

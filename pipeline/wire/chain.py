@@ -1,6 +1,6 @@
 """The chain of decisions, which tells two histories of one log apart.
 
-The link after a decision is a digest of the link before it and of the decision itself. So it stands for every
+The link after a decision is a digest of the link before it and of the decision itself. So it identifies every
 decision since the app began. Each decision has the link before it in a header (docs/WIRE.md). An index state
 belongs to a log if the next decision there has the link of the state, or if the link after the last one is
 that of the state.

@@ -117,7 +117,9 @@ Answered = tuple[Session, list[tuple[PendingBlock, Ruling]]]
 def take_answered(sessions: Iterable[Session], max_rows: int, max_bytes: int) -> list[Answered]:
     """Answered blocks of each session, oldest first, until `max_rows` or `max_bytes` is reached.
 
-    The session without activity for the longest time comes first. The last block may exceed the limits. The
+    Without limits, all that waited during a stall of the index would be one transaction, which outlasts its
+    timeout again and again. The session without activity for the longest time comes first. The last block may
+    exceed the limits. The
     blocks stay in their session; `Session.emit` removes them after the commit.
     """
     taken = []

@@ -1,5 +1,9 @@
 """How often a worker polls while answers are outstanding, how long it waits for them, and what it does after
-a failed transaction."""
+a failed transaction.
+
+A worker polls less often the more blocks are unanswered. At a fixed short interval, an index that is behind
+would get many small blocks and fall further behind.
+"""
 
 from __future__ import annotations
 

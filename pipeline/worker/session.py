@@ -31,7 +31,8 @@ class SessionPhase(StrEnum):
     OPENING = "opening"
     """no offset is committed yet: the session sends only its start block until the index accepts it"""
     PROBING = "probing"
-    """the previous session got no answer: the session sends only its start block until an index answers"""
+    """the previous session got no answer: the session sends only its start block until an index answers.
+    If each minute asked for everything again, an hour without an index would put sixty copies into the log"""
     READING = "reading"
     """the session sends every message of its partition, as many at a time as `window` allows"""
 

@@ -16,7 +16,7 @@ from twinsieve.stages.errors import UsageError
 Dropped = Literal["latin", "digits"]
 
 _CHOICES = {
-    "features": ("chars", "shingles", "keywords", "punctuation"),
+    "features": ("chars", "shingles", "keywords"),
     "unit": ("chars", "words"),
     "weights": ("none", "tf", "tfidf", "position", "scale5"),
     "choose": ("tfidf", "frequency"),
@@ -41,7 +41,6 @@ class FeatureConfig:
 
     features: `chars`: in unspaced scripts, characters and pairs of them; in other scripts, words and pairs of
         words. `shingles`: each sequence of `width` units. `keywords`: words that jieba finds.
-        `punctuation`: two tokens before and two after each mark of the text (`punctuation.py`)
     unit: unit of shingles: `chars`, or `words` (a character of an unspaced script counts as a word)
     width: number of units of a shingle, ≥ 1; a body with fewer units has no feature
     top_k: number of keywords that are kept, ≥ 1
@@ -67,7 +66,7 @@ class FeatureConfig:
     raises: UsageError, which names the setting
     """
 
-    features: Literal["chars", "shingles", "keywords", "punctuation"] = "chars"
+    features: Literal["chars", "shingles", "keywords"] = "chars"
     unit: Literal["chars", "words"] = "chars"
     width: int = 3
     top_k: int = 10
@@ -92,11 +91,9 @@ class FeatureConfig:
         for name in ("width", "top_k", "min_word", "min_features"):
             if getattr(self, name) < 1:
                 raise UsageError(f"features.{name} is {getattr(self, name)}; use 1 or more")
-        if self.features == "punctuation" and (self.weights == "tfidf" or self.idf is not None):
-            raise UsageError("features of punctuation have no IDF; use weights: none, tf or position")
         if self.weights == "tfidf" and self.features != "keywords" and self.idf is None:
             raise UsageError(
-                f"features.weights is tfidf without an IDF table for {self.features}; train one or use tf"
+                f"features.weights is tfidf without an IDF table for {self.features}; give one or use tf"
             )
         if self.weights == "scale5" and self.features != "keywords":
             raise UsageError(
@@ -107,7 +104,7 @@ class FeatureConfig:
                 raise UsageError(f"features.drop holds {name!r}; use some of {', '.join(get_args(Dropped))}")
         self._check_flags()
         if self.idf is not None and not self.idf:
-            raise UsageError("the IDF table is empty; train it from more text, or leave it out")
+            raise UsageError("the IDF table is empty; add lines, or leave it out")
         for feature, idf in self.idf or ():
             if not (math.isfinite(idf) and idf >= 0.0):
                 raise UsageError(f"the IDF of {feature!r} is {idf}; use a number from 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -28,7 +28,6 @@ from twinsieve.stages.fingerprint.minhash import (
 )
 from twinsieve.stages.fingerprint.mixing import derive
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures, packed_features
-from twinsieve.stages.fingerprint.punctuation import MarkFeatures
 from twinsieve.stages.fingerprint.seen import SeenFeature, SeenFingerprint, seen
 from twinsieve.stages.fingerprint.simhash import (
     SIMHASH_BITS,
@@ -76,11 +75,8 @@ class Fingerprinter:
         self._features = features
         self._drop = features.drop
         self._keywords: Keywords | None = None
-        self._marks: MarkFeatures | None = None
         if features.features == "keywords":
             self._keywords = Keywords(features, seed)
-        elif features.features == "punctuation":
-            self._marks = MarkFeatures(features, self._simhash_seeds[0])
         else:
             self._rules = FeatureRules(
                 features.by_words,
@@ -101,8 +97,8 @@ class Fingerprinter:
         All tallies are 0 here; `stages.differ.tails` fills them, because it has the lists of words.
         keys: one exact key for each row, to be hashed instead of the key text
         features: returns `packed_features` of these rows; called only for the kinds of features that need it.
-            None: the features are made of the bodies, without the texts
-        raises: UsageError if there is not one key per row, or if the features need the texts (punctuation)
+            None: they are made of the bodies
+        raises: UsageError if there is not one key per row
         """
         layout = self._layout
         bodies = bodies.for_kernels()
@@ -139,50 +135,36 @@ class Fingerprinter:
         prints.digests = digests(self._digest, bodies.for_kernels(), keys)
         return prints
 
-    def simhashes(self, bodies: Bodies, texts: Sequence[str]) -> SimhashColumns:
+    def simhashes(self, bodies: Bodies) -> SimhashColumns:
         """The SimHash of each row, without the other fingerprints.
 
         The column of weak bits (the least certain bits of each SimHash) is empty.
-        texts: see `packed_features`
         """
         rows = len(bodies)
         columns = SimhashColumns(
             np.zeros((rows, 2), np.uint64), np.zeros(rows, np.bool_), np.zeros((rows, 0, 0), np.uint8)
         )
-        self._fill_simhashes(bodies.for_kernels(), partial(self.packed_features, bodies, texts), columns)
+        self._fill_simhashes(bodies.for_kernels(), partial(self.packed_features, bodies), columns)
         return columns
 
-    def packed_features(self, bodies: Bodies, texts: Sequence[str] | None = None) -> PackedFeatures:
-        """The features of each row, from which its SimHash is computed.
-
-        texts: the texts from which the bodies were made; needed only for the features `punctuation`
-        raises: UsageError if they are needed and missing
-        """
-        if self._marks is not None:
-            if texts is None:
-                raise UsageError("features.kind is punctuation, which bodies do not have; give the texts too")
-            return self._marks.pack(texts, bodies.exact_only)
+    def packed_features(self, bodies: Bodies) -> PackedFeatures:
+        """The features of each row, from which its SimHash is computed."""
         bodies = without(bodies, self._drop)
         if self._keywords is not None:
             return PackedFeatures(*self._keywords.pack(bodies))
         return packed_features(bodies.for_kernels(), self._rules, self._simhash_seeds[0])
 
-    def seen(self, bodies: Bodies, texts: Sequence[str]) -> SeenFingerprint:
-        """The first 64 bits of the SimHash of one text, and the features from which they are computed.
-
-        bodies, texts: of one row
-        """
-        packed = self.packed_features(bodies, texts)
+    def seen(self, bodies: Bodies) -> SeenFingerprint:
+        """The first 64 bits of the SimHash of one body, and the features from which they are computed."""
+        packed = self.packed_features(bodies)
         if not len(packed.features):
             return seen([])
         hashes = [int(mix64(seeded)) for seeded in packed.features + self._simhash_seeds[1]]
-        named = zip(self._as_text(bodies, texts[0]), packed.weights.tolist(), hashes, strict=True)
+        named = zip(self._as_text(bodies), packed.weights.tolist(), hashes, strict=True)
         return seen([SeenFeature(*feature) for feature in named])
 
-    def _as_text(self, bodies: Bodies, text: str) -> Iterable[str]:
+    def _as_text(self, bodies: Bodies) -> Iterable[str]:
         """The distinct features of the first row as text, in the order of their first occurrence."""
-        if self._marks is not None:
-            return dict.fromkeys(self._marks.as_text(text))
         bodies = without(bodies, self._drop)
         if self._keywords is not None:
             return self._keywords.keywords(bodies, 0)
@@ -206,7 +188,7 @@ class Fingerprinter:
         self, bodies: Bodies, features: Callable[[], PackedFeatures], columns: SimhashColumns
     ) -> None:
         seeds, key_bits = self._simhash_seeds, self._layout.key_bits
-        if self._keywords is not None or self._marks is not None:
+        if self._keywords is not None:
             fill_packed_simhashes(*features(), seeds, key_bits, columns)
             return
         bodies = without(bodies, self._drop)

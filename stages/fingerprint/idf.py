@@ -1,14 +1,8 @@
-"""Inverse document frequencies (IDF): training them, reading jieba's table, and turning them into integers.
-
-The IDF of a feature that n of N texts have is ln((N + 1) / (n + 1)) + 1, so it is at least 1.
-source: Robertson 2004 (IDF); the smoothing is scikit-learn's default
-"""
+"""Inverse document frequencies (IDF): reading jieba's table, and turning them into integers."""
 
 from __future__ import annotations
 
-import math
 import pkgutil
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -18,9 +12,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.dictionary import folded
-from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.segmenter import Segmenter
 from twinsieve.stages.fingerprint.tokens import term_hashes
 from twinsieve.stages.text.scripts import unspaced_table
 
@@ -101,42 +93,6 @@ def _terms_as_bodies(
     begins = np.cumsum([0] + [len(word) for words in cut for word in words])[:-1]
     word_starts[begins] = 1
     return chars, starts, word_starts
-
-
-def train_idf(
-    batches: Iterable[Bodies], config: FeatureConfig, min_documents: int = 2
-) -> list[tuple[str, float]]:
-    """(feature as text, IDF) of each feature that at least `min_documents` texts have, sorted by the text.
-
-    Only rows of the near stage count as texts. IDF is rounded to 6 digits. Memory grows with the number of
-    distinct features. Pass the result on as `FeatureConfig(..., idf=tuple(pairs))`.
-    raises: UsageError if there is no row of the near stage
-    """
-    if config.features == "punctuation":
-        raise UsageError("features of punctuation have no IDF; learn it for another features.kind")
-    documents: Counter[str] = Counter()
-    total = 0
-    for features in _features_as_text((without(bodies, config.drop) for bodies in batches), config):
-        total += 1
-        documents.update(features)
-    if total == 0:
-        raise UsageError("no text has features to learn IDF from; give texts of 8 characters or more")
-    return [
-        (feature, round(math.log((total + 1) / (count + 1)) + 1.0, 6))
-        for feature, count in sorted(documents.items())
-        if count >= min_documents
-    ]
-
-
-def _features_as_text(batches: Iterable[Bodies], config: FeatureConfig) -> Iterator[set[str]]:
-    if config.features != "keywords":
-        for bodies in batches:
-            yield from map(set, runs_as_text(bodies, config))
-        return
-    segmenter = Segmenter(config)
-    for bodies in batches:
-        for row in np.flatnonzero(~bodies.exact_only):
-            yield set(segmenter.words(bodies, int(row)))
 
 
 def runs_as_text(bodies: Bodies, config: FeatureConfig) -> Iterator[list[str]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
 from hashlib import blake2b, pbkdf2_hmac
 from importlib.metadata import version
@@ -18,12 +18,10 @@ from twinsieve.stages.fingerprint.config import DigestConfig, SignatureConfig
 from twinsieve.stages.fingerprint.digest import Keys
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION
 from twinsieve.stages.fingerprint.seen import SeenFingerprint
 from twinsieve.stages.fingerprint.segmenter import jieba_stop_words
 from twinsieve.stages.fingerprint.signature import Signer
-from twinsieve.stages.fingerprint.stop_words import train_stop_words
 from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig, text_version
 
@@ -138,7 +136,7 @@ class Scheme:
         # The SimHash and the signature use the same features. `cache` makes them only once, and only if one
         # of the two asks for them. With jieba, making them takes most of the time of a message.
         used = bodies if self._signer is not None else self._fingerprinter.with_simhash(bodies)
-        features = cache(partial(self._fingerprinter.packed_features, used, texts))
+        features = cache(partial(self._fingerprinter.packed_features, used))
         prints = self._fingerprinter.fingerprints(bodies, keys, features)
         fill_tallies(bodies, prints.tallies)
         if self._signer is not None:
@@ -153,22 +151,14 @@ class Scheme:
         prints.simhashes[:] = 0
         for number in range(len(fields.compared)):
             parts = fields.of(texts, number)
-            of_field = self._fingerprinter.simhashes(self.bodies(parts), parts)
+            of_field = self._fingerprinter.simhashes(self.bodies(parts))
             prints.simhashes[:, number] = of_field.simhashes[:, 0]
             prints.has_simhash &= of_field.has_simhash
 
     def seen(self, text: str) -> tuple[Bodies, SeenFingerprint]:
         """The body of one text, and its 64-bit SimHash with the features and sums that it is made of."""
         bodies = self.bodies([text])
-        return bodies, self._fingerprinter.seen(bodies, [text])
-
-    def train_idf(self, batches: Iterable[Bodies], min_documents: int) -> list[tuple[str, float]]:
-        """`fingerprint.idf.train_idf` with the features of this scheme."""
-        return train_idf(batches, replace(self.config.features, idf=None), min_documents)
-
-    def train_stop_words(self, batches: Iterable[Bodies], share: float, min_texts: int) -> list[str]:
-        """`fingerprint.stop_words.train_stop_words` with the words of this scheme."""
-        return train_stop_words(batches, self.config.features, share, min_texts)
+        return bodies, self._fingerprinter.seen(bodies)
 
     @cached_property
     def scheme_id(self) -> str:

@@ -1,57 +1,39 @@
-"""All pairs of a column of fingerprints that differ in at most k bits, by any of five schemes.
+"""All pairs of a column of fingerprints that differ in at most k bits.
 
-Equal fingerprints are put together first; a scheme finds the pairs of distinct ones. Every scheme finds all
-pairs, each once. They differ in what they cost, and `cost.refuse` says so where one cannot work.
+Equal fingerprints are put together first; `tables` finds the pairs of distinct ones.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.columns import starts_of
+from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pairs import enumeration, expansion, scan, sorted_copies, tables
-from twinsieve.stages.pairs.cost import refuse
+from twinsieve.stages.pairs import tables
 from twinsieve.stages.pairs.found import Found, check_count
 
-Search = Literal["tables", "sorted", "enumerate", "expand", "scan"]
 
-_SCHEMES: dict[str, Callable[[NDArray[np.uint64], int, Found], None]] = {
-    "tables": tables.find,
-    "sorted": sorted_copies.find,
-    "enumerate": enumeration.find,
-    "expand": expansion.find,
-    "scan": scan.find,
-}
-
-
-def all_pairs(
-    fingerprints: NDArray[np.uint64], distance: int, max_pairs: int, search: Search = "tables"
-) -> NDArray[np.int64]:
+def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -> NDArray[np.int64]:
     """int64[m, 2]: rows of every pair within the distance, the earlier row first, sorted.
 
-    fingerprints: uint64[n]; distance: bits
-    raises: UsageError for a distance or a number of fingerprints for which the scheme cannot work, or if
-        there are more than `max_pairs` pairs
+    fingerprints: uint64[n]; distance: bits, 0 to MAX_DISTANCE
+    raises: UsageError for another distance, or if there are more than `max_pairs` pairs
 
     >>> all_pairs(np.array([7, 0, 6, 7], dtype=np.uint64), 1, 100).tolist()
     [[0, 2], [0, 3], [2, 3]]
     """
-    if not isinstance(search, str) or search not in _SCHEMES:
-        raise UsageError(f"search is {search!r}; choose {', '.join(get_args(Search))}")
+    if not 0 <= distance <= MAX_DISTANCE:
+        raise UsageError(f"k is {distance}; use 0..{MAX_DISTANCE}")
     distinct, group = np.unique(fingerprints, return_inverse=True)
-    refuse(search, distance, len(distinct))
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=len(distinct)).astype(np.int64)
     starts = starts_of(sizes)
     found = Found(max_pairs)
     if distance:
-        _SCHEMES[search](distinct, distance, found)
+        tables.find(distinct, distance, found)
     alike = found.pairs
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = int((sizes[alike[:, 0]] * sizes[alike[:, 1]]).sum())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.kernel import kernel
 
 FIRST_ROOM = 1 << 12
-_ROWS = 1024
 
 
 class Found:
@@ -37,15 +35,6 @@ class Found:
                 return
             more = np.empty((2 * added, 2), np.int64)
             self._pairs = np.concatenate([self._pairs[: self._count], more])
-
-    def add_by_rows(self, rows: int, write: Callable[[int, int, NDArray[np.int64]], int]) -> None:
-        """Call `add` for each group of 1,024 rows, so that a call with too little room repeats little work.
-
-        write: as in `add`, but it takes two more arguments first: the first row of the group, and the row
-            after its last one
-        """
-        for low in range(0, rows, _ROWS):
-            self.add(partial(write, low, min(low + _ROWS, rows)))
 
     @property
     def pairs(self) -> NDArray[np.int64]:

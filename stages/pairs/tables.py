@@ -1,4 +1,4 @@
-"""Scheme `tables`: sort by each table's key and compare what has one key.
+"""Pairs of fingerprints by permuted tables: sort by each table's key and compare what has one key.
 
 A pair that several tables show is taken from the first of them, so nothing has to be remembered.
 source: Manku, Jain, Das Sarma 2007, section 3

@@ -4,7 +4,7 @@ docs/BENCHMARKS.md.
     python -m tests.accuracy.label_counts
 
 counts them again with the real posts (TWINSIEVE_DATA) and writes `label_counts.tsv`; then
-`python -m scripts.pages` writes the tables. Ids, texts and reasons of the labels stay where they are.
+`python -m scripts.generated_docs` writes the tables. Ids, texts and reasons of the labels stay where they are.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.accuracy.data_sets import data_dir
-from tests.accuracy.labels import GUARDS, judged_alone
+from tests.accuracy.labels import judged_alone
 from tests.accuracy.left_out import chosen_on_others
 from twinsieve.pipeline.tools.evaluate.judged import JudgedVerdict, Share, read_judged
 
 PROFILE = "profile of the set"
 OTHERS = "limits of other sets"
 NONE = "no profile"
-GUARD = "guards"
 WHOLE_RUN = "whole run"
 _PATH = Path(__file__).with_name("label_counts.tsv")
 _HEADER = "measure\tset\tright\twrong\tunsure\tsame"
@@ -76,7 +75,6 @@ def counted() -> Table:
         PROFILE: judged_alone() | judged_alone(more=True),
         OTHERS: {name: verdicts for name, (_, verdicts) in chosen_on_others().items()},
         NONE: judged_alone("default"),
-        GUARD: judged_alone("default", GUARDS),
     }
     found = {
         measure: {name: counts_of(some) for name, some in by_set.items()} for measure, by_set in alone.items()

@@ -8,7 +8,6 @@ import pytest
 
 from tests.accuracy.data_sets import ARTICLES, POOLED, WEIBO, DataSet, data_dir
 from tests.stages.fingerprint.test_keywords import plain_keywords
-from tests.stages.fingerprint.test_punctuation import check_texts
 from tests.stages.fingerprint.test_signatures import CONFIGS, check_signatures
 from twinsieve import Sieve
 from twinsieve.pipeline.tools.evaluate.evaluate import read_texts
@@ -43,8 +42,6 @@ def test_signatures_of_real_texts_equal_the_plain_rules(data: DataSet) -> None:
 @pytest.mark.parametrize("data", [WEIBO, *POOLED, ARTICLES], ids=lambda data: data.name)
 def test_features_of_real_texts_equal_the_plain_rules(data: DataSet) -> None:
     texts = read_texts(data.texts)[1][:300]
-    check_texts(FeatureConfig("punctuation", weights="position"), texts)
-    check_texts(FeatureConfig("punctuation", drop=("latin", "digits")), texts)
     config = FeatureConfig("keywords", drop_parts_of_speech=("u", "y", "r"), min_word=1, weights="scale5")
     bodies, keywords = Normalizer(TextConfig("plain")).bodies(texts), Keywords(config, 1)
     for row in range(100):

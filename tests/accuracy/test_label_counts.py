@@ -13,7 +13,9 @@ _SET_OF = {"microblog": "weibo_dev", "plain": "world_dev", "titles": "headlines_
 
 @pytest.mark.usefixtures("data_dir")
 def test_the_stored_counts_are_those_of_the_program() -> None:
-    assert counted() == stored(), "run python -m tests.accuracy.label_counts, then python -m scripts.pages"
+    assert counted() == stored(), (
+        "run python -m tests.accuracy.label_counts, then python -m scripts.generated_docs"
+    )
 
 
 @pytest.mark.parametrize("profile", KINDS)

@@ -1,4 +1,4 @@
-"""The index of profiles with a low floor finds what is alike from there on; by string truth, differences off.
+"""The index of profiles with a low floor finds similar bodies from there on; by string truth, differences off.
 
 `python -m bench.floors` prints recall, cost and losses of many layouts.
 """

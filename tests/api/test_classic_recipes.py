@@ -1,10 +1,9 @@
-"""The classic recipes of keywords, weights and punctuation judge as a plain loop over all kept texts does."""
+"""The classic recipes of keywords and weights judge as a plain loop over all kept texts does."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from twinsieve import Sieve, simhash
@@ -34,7 +33,7 @@ def plain_verdicts(texts: list[str], config: Path) -> list[tuple[bool, int]]:
     return verdicts
 
 
-@pytest.mark.parametrize("name", ["jieba", "news", "punctuation", "weights"])
+@pytest.mark.parametrize("name", ["jieba", "news", "weights"])
 def test_a_recipe_judges_as_a_plain_loop_over_batches_threads_and_a_saved_state(
     root: Path, tmp_path: Path, name: str
 ) -> None:
@@ -57,11 +56,3 @@ def test_a_recipe_judges_as_a_plain_loop_over_batches_threads_and_a_saved_state(
             sieve = Sieve.load(tmp_path / "state")
             low = high
         assert found == expected
-
-
-def test_texts_without_features_are_alike_to_no_other(root: Path) -> None:
-    texts = ["没有标点的文字一个也没有", "没有标点的文字一个也没有吗", "又一个没有标点的文字在这里"]
-    config = root / "config" / "classic-punctuation.yaml"
-    assert simhash(texts, settings=config).mask.all()
-    assert Sieve(settings=config).judge(texts).kept.all()
-    assert np.count_nonzero(Sieve(settings=config).judge([*texts, *texts]).kept) == 3

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from twinsieve import ConfigError, UsageError, find_all, simhash
 from twinsieve.pipeline.tools.generate.stream import generate
+from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.judge.scheme import DigestConfig, FeatureConfig, Scheme, SchemeConfig
 from twinsieve.stages.pairs import found as pairs_found
-from twinsieve.stages.pairs.all_pairs import Search
 from twinsieve.stages.text.rules import TextConfig
 
 
@@ -42,19 +42,10 @@ def _scan(fingerprints: list[int], k: int) -> list[list[int]]:
     return [[i, j] for i, j in rows if (fingerprints[i] ^ fingerprints[j]).bit_count() <= k]
 
 
-_REACH: dict[Search, int] = {"tables": 7, "sorted": 7, "enumerate": 3, "expand": 2, "scan": 12}
-"""Greatest k of each search."""
-
-
-@pytest.mark.parametrize("search", _REACH)
 @settings(max_examples=150)
-@given(_crowds(), st.data())
-def test_all_pairs_are_those_of_a_full_scan(
-    search: Search, fingerprints: list[int], data: st.DataObject
-) -> None:
-    k = data.draw(st.integers(0, _REACH[search]))
-    pairs = find_all(np.array(fingerprints, dtype=np.uint64), k, search=search)
-    assert pairs.tolist() == _scan(fingerprints, k)
+@given(_crowds(), st.integers(0, MAX_DISTANCE))
+def test_all_pairs_are_those_of_a_full_scan(fingerprints: list[int], k: int) -> None:
+    assert find_all(np.array(fingerprints, dtype=np.uint64), k).tolist() == _scan(fingerprints, k)
 
 
 def _planted(rows: int, seed: int) -> NDArray[np.uint64]:
@@ -68,64 +59,29 @@ def _planted(rows: int, seed: int) -> NDArray[np.uint64]:
     return found
 
 
-@pytest.mark.parametrize("search", _REACH)
-def test_no_planted_pair_is_missed_and_none_is_invented(search: Search) -> None:
+def test_no_planted_pair_is_missed_and_none_is_invented() -> None:
     found = _planted(3_000, 7)
     distances = np.bitwise_count(found[:, None] ^ found[None, :])
-    earlier, later = np.nonzero(np.triu(distances <= 12, 1))
-    for k in range(_REACH[search] + 1):
+    earlier, later = np.nonzero(np.triu(distances <= MAX_DISTANCE, 1))
+    for k in range(MAX_DISTANCE + 1):
         near = distances[earlier, later] <= k
         expected = np.stack([earlier[near], later[near]], axis=1)
-        assert (find_all(found, k, search=search) == expected).all(), k
+        assert (find_all(found, k) == expected).all(), k
         assert len(expected) > 50
 
 
-@pytest.mark.parametrize("search", _REACH)
-def test_every_place_and_number_of_flipped_bits_is_found(search: Search) -> None:
+def test_every_place_and_number_of_flipped_bits_is_found() -> None:
     one = 0x0123_4567_89AB_CDEF
-    k = min(3, _REACH[search])
-    flips = [
-        sum(1 << bit for bit in bits) for size in range(1, k + 1) for bits in combinations(range(64), size)
-    ]
+    flips = [sum(1 << bit for bit in bits) for size in range(1, 4) for bits in combinations(range(64), size)]
     rows = [one, *(one ^ flip for flip in flips[:400] + flips[-400:])]
-    pairs = find_all(np.array(rows, np.uint64), k, search=search)
+    pairs = find_all(np.array(rows, np.uint64), 3)
     assert set(pairs[pairs[:, 0] == 0, 1].tolist()) == set(range(1, len(rows)))
 
 
-@pytest.mark.parametrize("search", _REACH)
-def test_more_pairs_than_first_room_are_all_there(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_pairs_than_first_room_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs_found, "FIRST_ROOM", 2)
     fingerprints = [1 << bit for bit in range(40)] + [0, 2**64 - 1] + [5, 5, 5]
-    assert find_all(fingerprints, 2, search=search).tolist() == _scan(fingerprints, 2)
-
-
-@pytest.mark.parametrize(
-    ("search", "rows", "k", "said"),
-    [
-        ("tables", 2, 8, "k is 8; use 0..7, or search='scan', which goes to 12"),
-        ("sorted", 2, 8, "k is 8; use 0..7, or search='scan', which goes to 12"),
-        ("scan", 2, 13, "k is 13; use 0..12"),
-        ("scan", 2, -1, "k is -1; use 0..12"),
-        ("enumerate", 2, 4, "k is 4; search='enumerate' would take 679,121 look-ups a row; use 0..3"),
-        ("expand", 2, 3, "k is 3; search='expand' would take 43,745 entries of 8 bytes a row; use 0..2"),
-        ("expand", 2, 999, "k is 999; search='expand' would take 18,446,744,073,709,551,616 entries"),
-        ("enumerate", 300_000, 3,
-         "search='enumerate' with k 3 makes 43,745 look-ups a row: 13,123,500,000 look-ups for 300,000 rows, at "
-         "most 10,000,000,000; use search='tables', or fewer rows"),
-        ("expand", 200_000, 2,
-         "search='expand' with k 2 stores 2,081 entries of 8 bytes a row: 3,329,600,000 bytes for 200,000 rows, "
-         "at most 2,147,483,648"),
-        ("scan", 5_000_000, 9, "search='scan' with k 9 makes 12,499,997,500,000 comparisons for 5,000,000 rows"),
-        ("probe", 2, 3, "search is 'probe'; choose tables, sorted, enumerate, expand, scan"),
-        ([], 2, 3, "search is []; choose tables"),
-    ],
-)  # fmt: skip
-def test_a_search_that_cannot_work_is_refused_with_the_arithmetic(
-    search: Any, rows: int, k: int, said: str
-) -> None:
-    with pytest.raises(UsageError) as error:
-        find_all(np.arange(rows, dtype=np.uint64), k, search=search)
-    assert str(error.value).startswith(said)
+    assert find_all(fingerprints, 2).tolist() == _scan(fingerprints, 2)
 
 
 def test_alike_posts_of_all_languages_are_found_as_by_a_full_scan() -> None:
@@ -181,7 +137,7 @@ def test_rows_that_are_missing_stand_in_no_pair() -> None:
             3,
             "fingerprints is a ndarray of 2 dimensions; give one of its columns",
         ),
-        ([1], 8, "k is 8; use 0..7, or search='scan'"),
+        ([1], 8, "k is 8; use 0..7"),
         ([1], -1, "k is -1; use 0..7"),
         ([1], 2.0, "k is a float (2.0), not a whole number"),
         ([1], True, "k is a bool (True), not a whole number"),

@@ -54,7 +54,7 @@ def test_why_names_the_leader_and_explains_every_dropped_row(run: Run, dropped: 
         found = why(run, dropped, "--id", row["id"])
         assert (found.code, found.err) == (0, "")
         first, *rest = found.out.splitlines()
-        likeness = "exact: equal" if row["stage"] == "exact" else f"near: {row['similarity']:.4g} alike"
+        likeness = "exact: equal" if row["stage"] == "exact" else f"near: {row['similarity']:.4g} similar"
         assert f"(id {row['id']}) was dropped, {likeness} to " in first
         assert f":{row['leader_line']} (id {row['duplicate_of_id']}), which was kept" in first
         verdict = next(line for line in rest if line.startswith("verdict"))

@@ -168,7 +168,7 @@ def test_samples_are_least_alike_first_and_of_different_texts(run: Run, tmp_path
     rows = [row(n, 1, similarity=0.99 - n // 2 / 100, text=f"text {n // 2}") for n in range(2, 22)]
     rows += [row(n, 1, stage="exact", similarity=1.0, text="text 10") for n in range(22, 25)]
     found, _ = page(run, write_rows(tmp_path / "d.jsonl", rows))
-    shown = re.findall(r"near: ([.\d]+) alike", found.articles[0])
+    shown = re.findall(r"near: ([.\d]+) similar", found.articles[0])
     assert shown == ["0.89", "0.9", "0.91", "0.92"]
     assert re.findall(r"dropped\s+text (\d+)", found.articles[0]) == ["10", "9", "8", "7"]
 
@@ -252,7 +252,7 @@ def test_page_of_chosen_drops_names_the_choice(run: Run, tmp_path: Path) -> None
     path = write_rows(tmp_path / "d.jsonl", [row(n, n % 2, text=f"<b>{n}") for n in range(2, 12)])
     found, _ = page(run, path, "--leader", "p1", "--search", "<B>")
     assert "only drops with leader 'p1', text '<B>'" in found.text
-    assert len(re.findall(r"near: 0.9 alike to", found.text)) == 5
+    assert len(re.findall(r"near: 0.9 similar to", found.text)) == 5
 
 
 def test_a_part_of_the_time_may_begin_before_year_1(run: Run, tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_misuse_is_told(on_memory: Asking, run: Run, arguments: tuple[str, ...],
 def test_why_by_id_explains_and_says_how_far_it_read(on_memory: Asking, run: Run) -> None:
     found = run("why", "--id", "10-3", *SET)
     assert found.code == 0
-    said = "posts[0]@28 (id 10-3) was dropped, near: 0.9666 alike to posts[0]@25 (id 10-0), which was kept"
+    said = "posts[0]@28 (id 10-3) was dropped, near: 0.9666 similar to posts[0]@25 (id 10-0), which was kept"
     assert found.out.splitlines()[0] == said
     assert any(line.startswith("verdict") and "near" in line for line in found.out.splitlines())
     # 10-3 stands in the first window from the end of [0], so nothing of [1] is read.

@@ -90,7 +90,7 @@ def test_a_dropped_message_names_its_leader_and_both_texts(asking: Asking) -> No
         assert len(account.lines) == 1
         assert account.lines[0].startswith("judged 2020-09-13 ")
     assert near.drop is not None
-    assert near.drop.degree == "near: 0.9666 alike"
+    assert near.drop.degree == "near: 0.9666 similar"
 
 
 def test_a_kept_message_is_kept_and_one_kept_apart_says_from_which_and_why(asking: Asking) -> None:
@@ -341,7 +341,7 @@ def test_the_command_explains_a_drop(on_memory: Asking, run: Run) -> None:
     found = run("why", "posts[0]@1", *SET)
     assert found.code == 0
     lines = found.out.splitlines()
-    assert lines[0] == "posts[0]@1 was dropped, near: 0.9666 alike to posts[0]@0, which was kept"
+    assert lines[0] == "posts[0]@1 was dropped, near: 0.9666 similar to posts[0]@0, which was kept"
     assert lines[1].startswith("judged 2020-09-13 ")
     assert any(line.startswith("verdict") and "near" in line for line in lines)
     assert f"earlier text  {unlike(1)}" in lines
@@ -356,7 +356,7 @@ def test_the_command_explains_a_drop(on_memory: Asking, run: Run) -> None:
 def test_the_command_tells_kept_apart_and_waiting_by_its_exit_code(on_memory: Asking, run: Run) -> None:
     apart = run("why", "posts[0]@4", *SET)
     assert apart.code == 1
-    assert apart.out.startswith("posts[0]@4 was kept, though it is alike to posts[0]@3: number 9/11\n")
+    assert apart.out.startswith("posts[0]@4 was kept, though it is similar to posts[0]@3: number 9/11\n")
     assert "keep them apart" in apart.out
     assert run("why", "posts[0]@0", *SET).out.startswith("posts[0]@0: was kept\n")
     assert run("why", "posts[0]@5", *SET).out.startswith("posts[0]@5: was not judged, as a dead letter\n")

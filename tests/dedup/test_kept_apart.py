@@ -1,4 +1,4 @@
-"""What is said of rows that are alike to a kept one and kept all the same, and where both stand."""
+"""What is said of rows that are similar to a kept one and kept all the same, and where both stand."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -39,26 +40,26 @@ def _metrics() -> list[str]:
     ]
 
 
-def test_every_metric_is_explained_and_no_other(root: Path) -> None:
-    cells = _first_cells(_page(root, "OPERATIONS.md"))
-    assert [cell for cell in cells if cell.startswith("twinsieve_")] == _metrics()
+@pytest.mark.parametrize("name", ["METRICS.md", "OPERATIONS.md", "GUARANTEES.md"])
+def test_a_metric_that_a_page_names_exists(root: Path, name: str) -> None:
+    named = set(re.findall(r"`(twinsieve_[a-z_]+)", _page(root, name)))
+    assert named
+    assert named <= set(_metrics())
 
 
 def test_the_alerts_ask_for_metrics_that_there_are_by_labels_that_they_have(root: Path) -> None:
     metrics = Metrics(SystemClock())
     metrics.set_info("weibo", "both")
     samples = [sample for family in metrics.registry.collect() for sample in family.samples]
-    (block,) = re.findall(
-        r"^```yaml\n(groups:.*?)^```", _page(root, "OPERATIONS.md"), re.MULTILINE | re.DOTALL
-    )
+    (block,) = re.findall(r"^```yaml\n(groups:.*?)^```", _page(root, "METRICS.md"), re.MULTILINE | re.DOTALL)
     rules = [rule for group in yaml.safe_load(block)["groups"] for rule in group["rules"]]
     assert rules
     for rule in rules:
         asked = re.findall(r"(twinsieve_\w+)(?:\{(\w+)=\"(\w+)\"\})?(?!=)", rule["expr"])
         assert asked
         for name, label, value in asked:
+            assert name in _metrics()
             found = [sample.labels for sample in samples if sample.name == name]
-            assert found, name
             assert not label or value in [labels.get(label) for labels in found], f"{name} {label}={value}"
 
 
@@ -68,8 +69,8 @@ def test_every_reason_of_a_dead_letter_is_explained_and_no_other(root: Path) -> 
 
 
 def test_the_crash_table_has_every_step_in_order(root: Path) -> None:
-    cells = _first_cells(_section(root, "GUARANTEES.md", "A crash at every step"))
-    assert cells == [*WorkerStep, *IndexStep]
+    table = (root / "tests" / "crash" / "README.md").read_text("utf-8")
+    assert _first_cells(table) == [*WorkerStep, *IndexStep]
 
 
 def test_all_that_keeps_a_judged_message_from_coming_out_is_explained(root: Path) -> None:

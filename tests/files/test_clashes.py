@@ -61,9 +61,6 @@ def pairs(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("command", "target", "flag", "use"),
     [
-        ("train-idf {source} {flag}", "source", "-o", "an input"),
-        ("train-stop-words {source} {flag}", "source", "-o", "an input"),
-        ("train-idf {source} -c {settings} {flag}", "settings", "-o", "the settings file"),
         ("dedup {source} -c {settings} {flag}", "source", "-o", "an input"),
         ("dedup {source} -c {settings} {flag}", "settings", "-o", "the settings file"),
         ("dedup {source} -c {settings} {flag}", "idf", "-o", "features.idf_file"),
@@ -182,8 +179,7 @@ def test_a_device_may_take_several_outputs(run: Run, source: Path) -> None:
         ("dedup -q {source}", "-o -: is also an input ({source})"),
         ("dedup -q", "-o -: is also an input (-)"),
         ("dedup -q {source} -o /dev/null --duplicates -", "--duplicates -: is also an input ({source})"),
-        ("train-idf {source} -o /dev/stdout", "-o /dev/stdout: is also an input ({source})"),
-        ("train-idf - -o {source}", "-o {source}: is also an input (-)"),
+        ("dedup -q {source} -o /dev/stdout", "-o /dev/stdout: is also an input ({source})"),
         ("dedup -q -o {source}", "-o {source}: is also an input (-)"),
     ],
 )

@@ -109,5 +109,3 @@ def test_other_commands_take_a_delimiter_too(tmp_path: Path, run: Run) -> None:
     assert "verdict" in run("explain", "--input", source, "--id", "1", "--id", "2").out
     source = source.rename(tmp_path / "p.csv")
     assert "verdict" in run("explain", "--input", source, "--id", "1", "--id", "2", "--delimiter", "tab").out
-    ran = run("train-idf", source, "-o", tmp_path / "idf", "--delimiter", "tab")
-    assert (ran.code, "0 rows could not be read" in ran.err) == (0, True)

@@ -80,9 +80,3 @@ def test_json_and_json_lines_are_read_together(tmp_path: Path, run: Run) -> None
     (tmp_path / "b.json").write_text(json.dumps([{"id": 2, "text": "another one of them"}]))
     ran = run("dedup", "-q", tmp_path, *SMALL)
     assert (ran.code, _ids(ran.out)) == (0, [1, 2])
-
-
-def test_a_folder_is_learned_from_too(tmp_path: Path, run: Run) -> None:
-    folder = _tree(tmp_path / "posts")
-    (folder / "b.jsonl").write_text(json.dumps({"text": "a text that is long enough for features"}) + "\n")
-    assert run("train-idf", folder, "-o", tmp_path / "idf").code == 0

@@ -42,8 +42,6 @@ def source(tmp_path: Path) -> Path:
         "dedup {source} -o /dev/null --dead-letter",
         "dedup {source} -o /dev/null --stats",
         "generate --messages 1 -o",
-        "train-idf {source} -o",
-        "train-stop-words {source} -o",
         "evaluate {source} {source} --wrong",
         "evaluate {source} {source} --stats",
     ],

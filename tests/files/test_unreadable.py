@@ -85,13 +85,12 @@ def test_an_input_without_rows_is_no_failure(tmp_path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["posts", "posts.dat", "posts.gz", "posts.log.zst", "posts.jsonl.lz4"])
-@pytest.mark.parametrize("command", ["dedup", "explain", "train-idf"])
+@pytest.mark.parametrize("command", ["dedup", "explain"])
 def test_an_ending_that_says_nothing_is_refused(tmp_path: Path, run: Run, name: str, command: str) -> None:
     source = _posts(tmp_path / name)
     given = {
         "dedup": (source, "-o", tmp_path / "out"),
         "explain": ("--input", source, "--id", "0", "--id", "1"),
-        "train-idf": (source, "-o", tmp_path / "idf"),
     }[command]
     ran = run(command, *given)
     assert (ran.code, ran.err) == (

@@ -1,4 +1,4 @@
-"""`output.kept_apart_header`: a kept message that is alike to another says what differs, also after a crash."""
+"""`output.kept_apart_header`: a kept message that is similar to another says what differs, also after a crash."""
 
 from __future__ import annotations
 

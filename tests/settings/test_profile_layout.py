@@ -1,4 +1,4 @@
-"""A profile with a low floor has an index that finds what is alike from there on."""
+"""A profile with a low floor has an index that finds similar bodies from there on."""
 
 from __future__ import annotations
 

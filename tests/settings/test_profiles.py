@@ -107,11 +107,11 @@ def test_lint_names_what_is_in_force_and_warns_of_a_low_similarity(tmp_path: Pat
     path = tmp_path / "s.yaml"
     path.write_text("profile: titles\n")
     shown = run("lint", "-c", path)
-    assert "near: alike from 0.75, differences: full" in shown.out + shown.err
+    assert "near: similarity from 0.75, differences: full" in shown.out + shown.err
     assert "much is lost" not in shown.out + shown.err
     path.write_text("near: {similarity: 0.75, differences: guards}\n")
     shown = run("lint", "-c", path)
-    assert "near: alike from 0.75, differences: guards" in shown.out + shown.err
+    assert "near: similarity from 0.75, differences: guards" in shown.out + shown.err
     assert "below 0.8 write near.differences: full, or much is lost" in shown.out + shown.err
 
 

@@ -502,14 +502,6 @@ def test_a_flag_may_come_from_the_own_dictionary(tmp_path: Path) -> None:
     assert [finding.partition(",")[0] for finding in found] == ["1:75: features.parts_of_speech.1 is 'hops'"]
 
 
-def test_punctuation_goes_without_idf(tmp_path: Path) -> None:
-    (tmp_path / "idf.tsv").write_text("天\t1.5\n", "utf-8")
-    assert _findings(tmp_path, "features: {kind: punctuation, weights: tfidf, idf_file: idf.tsv}\n") == [
-        "1:40: features.weights is tfidf, but features of punctuation have no IDF; use none, tf or position",
-        "1:57: features.idf_file is set, but features of punctuation have no IDF; remove it",
-    ]
-
-
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "[::]", "192.0.2.1", "pages.example", "127.0.0.2", "[::ffff:127.0.0.1]", "*"]
 )

@@ -298,7 +298,7 @@ def posts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def alike(run: Run, tmp_path: Path, posts: Path) -> list[Json]:
-    """Pairs of posts that are alike from .70 on."""
+    """Pairs of posts with a similarity from .70 on."""
     marked = tmp_path / "dropped.jsonl"
     keys = ("--set", "near.differences=off", "--similarity", "0.7")
     ran = run("dedup", posts, "-o", tmp_path / "out.jsonl", "-q", *SMALL, *keys, "--duplicates", marked)

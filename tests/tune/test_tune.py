@@ -107,7 +107,7 @@ def test_tables_fit_a_terminal_of_80_columns_and_say_what_is_recommended_first(
     labels.write_text("\n".join(["later_id\tearlier_id\tlabel", *lines, ""]))
     judged = run("tune", posts, *report, "--judged", labels)
     assert judged.out.startswith("recommended settings:")
-    tables = judged.out[judged.out.index("alike from") :]
+    tables = judged.out[judged.out.index("similarity  ") :]
     assert tables.count("<\n") + tables.count("< ") >= 1
     for out in (plain.out, everything.out, tables):
         assert max(map(len, map(str.rstrip, out.splitlines()))) <= 80

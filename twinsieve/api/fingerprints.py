@@ -17,7 +17,7 @@ from twinsieve.api.user_columns import a_type, is_null, shown, texts_of, values_
 from twinsieve.pipeline.settings.stage_config import scheme_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.scheme import Scheme
-from twinsieve.stages.pairs.all_pairs import Search, all_pairs
+from twinsieve.stages.pairs.all_pairs import all_pairs
 
 MAX_PAIRS = 100_000_000
 """Default limit of `find_all`; so many pairs take 1.6 GB."""
@@ -53,9 +53,9 @@ def simhash(
     >>> found = simhash(["The ferry leaves at nine.", "The ferry leaves at nine!", "ok"])
     >>> found.dtype, bool(found[0] == found[1]), found.mask.tolist()
     (dtype('uint64'), True, [False, False, True])
-    >>> recipe = {"features": {"kind": "punctuation"}}
-    >>> simhash(["The ferry leaves at nine, I think.", "No mark in this text"], settings=recipe).mask.tolist()
-    [False, True]
+    >>> shingles = {"features": {"kind": "shingles", "width": 99}}
+    >>> simhash(["The ferry leaves at nine."], settings=shingles).mask.tolist()
+    [True]
     """
     if bits not in (64, 128):
         raise UsageError(f"bits is {shown(bits)}; choose 64 or 128")
@@ -80,25 +80,17 @@ def simhash(
     return np.ma.MaskedArray(values, mask=np.repeat(~has[:, None], 2, axis=1))
 
 
-def find_all(
-    fingerprints: object, k: int, *, search: Search = "tables", max_pairs: int = MAX_PAIRS
-) -> NDArray[np.int64]:
+def find_all(fingerprints: object, k: int, *, max_pairs: int = MAX_PAIRS) -> NDArray[np.int64]:
     """int64[m, 2]: every pair of rows whose fingerprints differ in at most k bits.
 
     Each pair appears exactly once, with the smaller row number first; pairs are sorted. Masked and missing
     rows are in no pair. n equal fingerprints make n * n / 2 pairs, so more than `max_pairs` pairs are an
-    error. Every search finds the same pairs; docs/CLASSICS.md has what each costs.
+    error. The time grows with n log n for small k.
 
     fingerprints: uint64[n], as from `simhash(…, bits=64)`: NumPy (masked or not), list of int, Arrow,
         pandas, polars
-    k: bits, for tables and sorted 0 to 7, enumerate 0 to 3, expand 0 to 2, scan 0 to 12
-    search: `tables`: sorts by the keys of C(k + 2, k) tables, about n log n for small k
-        `sorted`: k + 1 rotated and sorted copies, binary search
-        `enumerate`: looks up all fingerprints within k bits of each, 43,745 for k 3
-        `expand`: stores all fingerprints within k bits of each, 2,081 entries of 8 bytes a row for k 2
-        `scan`: compares each row with all before it
-    raises: UsageError for another dtype, a k or a number of rows that the search cannot do, or more than
-        `max_pairs` pairs
+    k: bits, 0 to 7
+    raises: UsageError for another dtype or k, or more than `max_pairs` pairs
 
     >>> find_all([0b1011, 0b1010, 0b0100], 1).tolist()
     [[0, 1]]
@@ -112,7 +104,7 @@ def find_all(
             raise UsageError(f"{name} is {a_type(value)} ({shown(value)}), not a whole number")
     values, rows = _fingerprints_of(fingerprints)
     compile_kernels()
-    return rows[all_pairs(values, int(k), int(max_pairs), search)]
+    return rows[all_pairs(values, int(k), int(max_pairs))]
 
 
 @lru_cache(maxsize=8)

@@ -63,8 +63,8 @@ def command(
     Of a run of `dedup`, name the message by --id or --position in the file of --duplicates. On Kafka, name it
     by its position in the input, or a dropped one by its --id, which is looked for in the duplicates topic
     from the newest message back. The verdict is from the app's decisions, of which a small part is read, and
-    texts are fetched from the topics that still have them. Of a kept message that is alike to another one, it
-    shows what kept the two apart.
+    texts are fetched from the topics that still have them. For a message that was kept although it is similar
+    to another one, it shows what kept the two apart.
 
     Give the settings of that run, or of the app; the steps are computed again with them. The exit code is 0
     for a dropped message, 1 for any other: it was kept, could not be read, waits, or no record of it is left.
@@ -208,7 +208,7 @@ def _print(account: Account, settings: Settings) -> None:
         _print_drop(account.drop)
     elif account.apart_from is not None:
         other, why = account.apart_from
-        click.echo(printable(f"{where} was kept, though it is alike to {other}: {why}"))
+        click.echo(printable(f"{where} was kept, though it is similar to {other}: {why}"))
     else:
         click.echo(printable(f"{where}: {_OUTCOMES[account.outcome.value]}"))
     for line in account.lines:

@@ -15,7 +15,7 @@ _WRITER = "dedup --kept-apart"
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """A message that was kept although an earlier kept one is alike to it.
+    """A message that was kept although an earlier kept one is similar to it.
 
     reason: the rule that kept it; says, other_says: what the two say at the place that decides, None if no
         single place does

@@ -63,7 +63,7 @@ class Point:
 
     similarity: out of SIMILARITY_SCALE
     messages, exact, near: number of judged messages, and how many each stage dropped
-    kept_apart: number of messages kept though alike to a kept one, by the name of the rule
+    kept_apart: number of messages kept though similar to a kept one, by the name of the rule
     judged: None without labels
     """
 

@@ -18,7 +18,6 @@ from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.dropped import dropped_characters, without
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 LAYOUT = BandLayout(bands=4)
@@ -100,11 +99,6 @@ def test_two_prices_are_one_fingerprint_and_no_exact_duplicates() -> None:
 def test_a_text_of_what_goes_alone_has_no_fingerprint() -> None:
     _, made = Scheme(SchemeConfig(features=FeatureConfig(drop=DROP))).read(["just latin and 12 digits"])
     assert not made.has_simhash[0]
-
-
-def test_idf_is_learnt_without_them() -> None:
-    pairs = dict(train_idf([bodies_of(["abc天气很好天气很好12"])], FeatureConfig(drop=DROP), min_documents=1))
-    assert set(pairs) == {"天", "气", "很", "好", "天气", "气很", "很好", "好天"}
 
 
 def test_nothing_to_drop_copies_nothing() -> None:

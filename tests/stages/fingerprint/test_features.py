@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.dictionary import dictionary_entries
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.fingerprint.idf import train_idf
+from twinsieve.stages.fingerprint.idf import runs_as_text
 
 SEED = 7
 LAYOUT = BandLayout(bands=0, tables=4, key_bits=20, weak=2)
@@ -137,24 +136,6 @@ def test_dictionary_words_are_folded_as_bodies_are() -> None:
     assert dictionary_entries(["ＡＢ超 3 nz", "雷神山"]) == [("ab超", 3, "nz"), ("雷神山", None, None)]
 
 
-def test_trained_idf_counts_documents_and_joins_words_with_blanks() -> None:
-    first = bodies_of(["good day 天气好好好", "good night 天气", "短 day"])
-    second = bodies_of(["a good day again"])
-    pairs = dict(train_idf([first, second], FeatureConfig()))
-    in_three = round(math.log(4 / 4) + 1, 6)
-    in_two = round(math.log(4 / 3) + 1, 6)
-    expected = {
-        "good": in_three,
-        "good day": in_two,
-        "day": in_two,
-        "天": in_two,
-        "天气": in_two,
-        "气": in_two,
-    }
-    assert pairs == expected
-    assert list(pairs) == sorted(pairs)
-
-
 @pytest.mark.parametrize(
     ("config", "text"),
     [
@@ -163,27 +144,15 @@ def test_trained_idf_counts_documents_and_joins_words_with_blanks() -> None:
         (FeatureConfig("shingles", "chars", 3), "stay 在家 home 好 day today"),
     ],
 )
-def test_every_trained_feature_is_found_again_in_its_text(config: FeatureConfig, text: str) -> None:
+def test_every_feature_as_text_is_found_again_in_its_text(config: FeatureConfig, text: str) -> None:
     """A table that gives everything it knows weight 1 and the rest the median of large ones."""
     bodies = bodies_of([text])
-    trained = train_idf([bodies], config, min_documents=1)
-    strangers = tuple((f"陌生字词{i}", 4000.0) for i in range(2 * len(trained)))
-    known = tuple((feature, 1 / 256) for feature, _ in trained)
+    features = dict.fromkeys(next(runs_as_text(bodies, config)))
+    strangers = tuple((f"陌生字词{i}", 4000.0) for i in range(2 * len(features)))
+    known = tuple((feature, 1 / 256) for feature in features)
     settings_of = {"features": config.features, "unit": config.unit, "width": config.width}
     plain = FeatureConfig(**settings_of, weights="tf")
     weighted = FeatureConfig(**settings_of, weights="tfidf", idf=known + strangers)
     one_missing = FeatureConfig(**settings_of, weights="tfidf", idf=known[1:] + strangers)
     assert simhash_of(weighted, bodies) == simhash_of(plain, bodies)
     assert simhash_of(one_missing, bodies) != simhash_of(plain, bodies)
-
-
-def test_nothing_to_train_from_is_said() -> None:
-    with pytest.raises(UsageError, match="no text"):
-        train_idf([bodies_of(["短"])], FeatureConfig())
-
-
-def test_the_number_of_texts_of_a_batch_does_not_change_training() -> None:
-    texts = ["今天天气很好我们出去", "今天天气不好不要出去", "stay home and stay safe"]
-    together = train_idf([bodies_of(texts)], FeatureConfig())
-    assert together == train_idf([bodies_of([text]) for text in texts], FeatureConfig())
-    assert np.isfinite([idf for _, idf in together]).all()

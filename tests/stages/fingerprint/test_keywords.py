@@ -24,7 +24,6 @@ from twinsieve.stages.fingerprint import segmenter
 from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.features import FLAGS, FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
-from twinsieve.stages.fingerprint.idf import train_idf
 from twinsieve.stages.fingerprint.keywords import Keywords
 
 pytestmark = pytest.mark.usefixtures("dictionary_read_once")
@@ -158,13 +157,6 @@ def test_flags_of_own_words_survive_another_dictionary_in_between() -> None:
     for config in (own, FeatureConfig("keywords", parts_of_speech=("ns",)), own):
         found = keywords(config, "武汉雷神山医院收治病人")
     assert found == {"雷神山医院": 1}
-
-
-def test_trained_idf_of_words_lowers_what_every_text_has() -> None:
-    texts = [text + " 武汉" for text in NEWS]
-    pairs = dict(train_idf([bodies_of(texts)], FeatureConfig("keywords"), min_documents=1))
-    assert pairs["武汉"] == 1.0
-    assert pairs["朱婷"] > pairs["疫情"] > pairs["武汉"]
 
 
 def test_keyword_simhash_ignores_what_is_no_keyword() -> None:

@@ -59,7 +59,6 @@ def test_an_even_split_is_0() -> None:
         FeatureConfig("shingles", "chars", 3, weights="tfidf", idf=(("渡轮今", 2.0),)),
         FeatureConfig("keywords", weights="tfidf", drop=("digits",)),
         FeatureConfig("keywords", weights="scale5", top_k=3),
-        FeatureConfig("punctuation"),
     ],
 )
 def test_its_bits_are_those_of_the_fingerprint(config: FeatureConfig) -> None:
@@ -76,16 +75,13 @@ def test_its_bits_are_those_of_the_fingerprint(config: FeatureConfig) -> None:
 
 
 def test_features_are_told_as_text() -> None:
-    _, seen = Scheme(SchemeConfig(features=FeatureConfig("punctuation"))).seen(TEXTS[0])
-    told = [(feature.text, feature.weight) for feature in seen.features]
-    assert told == [("晚点|请在", 2), ("等候|渡轮", 1), ("等候|", 1)]
     _, seen = Scheme(SchemeConfig()).seen("好天 good day 好天 good day")
     assert [(one.text, one.weight) for one in seen.features] == [
         ("好", 2), ("天", 2), ("good", 2), ("day", 2), ("好天", 2), ("天good", 2), ("good day", 2), ("day好", 1),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["短", "没有标点的文字一个也没有"])
+@pytest.mark.parametrize("text", ["短", "七个字的文字短"])
 def test_a_text_without_features_has_no_bits(text: str) -> None:
-    _, seen = Scheme(SchemeConfig(features=FeatureConfig("punctuation"))).seen(text)
+    _, seen = Scheme(SchemeConfig()).seen(text)
     assert (seen.features, seen.sums, seen.bits) == ([], [0] * 64, None)

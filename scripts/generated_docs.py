@@ -1,4 +1,4 @@
-"""Write the parts of the documentation that come from the code: python -m scripts.pages.
+"""Write the parts of the documentation that come from the code: python -m scripts.generated_docs.
 
 A part stands between `<!-- from the code: NAME -->` and `<!-- end -->`; what stands there is replaced. So
 are the comments of the examples in config/, but for the first; their values stay.
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scripts import label_tables
 from scripts.settings_text import all_keys, example
+from twinsieve.pipeline.service.metrics import declared
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.cost_lines import proposal_lines
@@ -30,6 +31,16 @@ def rules_table() -> str:
         if rule:
             limits = f" ({', '.join(f'`{limit}`' for limit in rule.limits)})" if rule.limits else ""
             rows.append(f"| {rule.words} | {rule.category.value} | {rule.meaning} | {rule.line}{limits} |")
+    return "\n".join(rows) + "\n"
+
+
+def metrics_table() -> str:
+    """Every metric of a process."""
+    rows = ["| metric | labels | what it shows | alert |", "|---|---|---|---|"]
+    for metric in declared().values():
+        name = f"{metric.name}_total" if metric.kind.word == "counter" else metric.name
+        cells = (f"`{name}`", ", ".join(metric.labels), metric.means, metric.alert)
+        rows.append(f"| {' | '.join(cells)} |".replace("  ", " "))
     return "\n".join(rows) + "\n"
 
 
@@ -52,7 +63,7 @@ _PARTITIONS = 8
 
 
 def memory_table() -> str:
-    """What `lint` says that each role may hold at worst, for windows of several sizes."""
+    """The worst-case memory of each role as `lint` computes it, for windows of several sizes."""
     rows = [
         "| `near.window.messages` / `exact.window.messages` | worker, MiB | index, MiB |",
         "|---|---|---|",
@@ -69,12 +80,13 @@ def memory_table() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "memory": memory_table,
+    "metrics": metrics_table,
     "projection": projection,
     "rules": rules_table,
     "settings": all_keys,
     **label_tables.PARTS,
 }
-"""What each part holds, by its name."""
+"""The text of each part, by its name."""
 
 
 def rewritten(path: Path) -> str:
@@ -92,7 +104,7 @@ def pages() -> list[Path]:
 
 
 def main() -> None:
-    """Write every page anew that has changed."""
+    """Write every page that has changed."""
     for path in pages():
         before, after = path.read_text("utf-8"), rewritten(path)
         if after != before:
