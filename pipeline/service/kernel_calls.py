@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
-from twinsieve.stages.pairs.all_pairs import Search, all_pairs
+from twinsieve.stages.pairs.all_pairs import all_pairs
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.text.rules import TextConfig
 
@@ -36,7 +35,6 @@ def _read_rows() -> None:
 def _read_texts() -> None:
     for config in (
         SchemeConfig(text=TextConfig(compare=("links", "mentions", "tags"))),
-        SchemeConfig(features=FeatureConfig("punctuation")),
         SchemeConfig(features=FeatureConfig("shingles", weights="tfidf", idf=(("a", 1.0),))),
     ):
         Scheme(config).read(_TEXTS)
@@ -58,8 +56,7 @@ def _judge_signatures() -> None:
 
 
 def _search_pairs() -> None:
-    for search in get_args(Search):
-        all_pairs(np.array([3, 3, 2], np.uint64), 1, 9, search)
+    all_pairs(np.array([3, 3, 2], np.uint64), 1, 9)
 
 
 CALLS = (_read_rows, _read_texts, _judge_texts, _judge_hamming, _judge_signatures, _search_pairs)

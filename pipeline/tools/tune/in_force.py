@@ -41,7 +41,7 @@ class InForce:
     def look(self, batches: Sequence[Batch], pool: ThreadPoolExecutor) -> None:
         """Judge with the user's settings. batches: the messages with the fingerprints of these"""
         own = sieve_config(self.settings, "")
-        config = replace(own, near=replace(own.near, shards=1))
+        config = replace(own, near=replace(own.near, threads=1))
         no_rule = config.near.differences._replace(level=OFF)
         widest = replace(config.near, similarity=SIMILARITIES[0], differences=no_rule)
         judged = pool.submit(judge, batches, config)
