@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from numba import __version__
+import numba
 
 from twinsieve.stages import kernel
 from twinsieve.stages.kernel import folder
@@ -36,7 +36,7 @@ def warm_up(
         return False
     if kernel.version > kernel.TESTED[1]:
         tested = ".".join(map(str, kernel.TESTED[1]))
-        _log.info("twinsieve: Numba %s is newer than the tested %s", __version__, tested)
+        _log.info("twinsieve: Numba %s is newer than the tested %s", numba.__version__, tested)
     if folder.is_complete():
         return True
     # Only now, because most starts compile nothing.
