@@ -84,8 +84,8 @@ class TimeParts:
     before, after: drops whose time lies outside these; untimed: drops without a time
     """
 
-    parts: list[tuple[int, int]]
     span_ms: int
+    parts: list[tuple[int, int]]
     before: int
     after: int
     untimed: int
@@ -210,7 +210,7 @@ class DropTable:
         """Drops over time, in at most so many parts."""
         times = self._time_range()
         if times is None:
-            return TimeParts([], 0, 0, 0, self.drops)
+            return TimeParts(0, [], 0, 0, self.drops)
         low, high = times
         span = next((span for span in _SPANS_MS if high // span - low // span + 1 <= parts), 0)
         if not span:
@@ -224,7 +224,7 @@ class DropTable:
             WHERE time_ms BETWEEN $2 AND $3 GROUP BY start"""
         counted = dict(self.ask(query, span, low, high))
         starts = range(min(counted), max(counted) + 1, span)
-        return TimeParts([(at, counted.get(at, 0)) for at in starts], span, before, after, untimed)
+        return TimeParts(span, [(at, counted.get(at, 0)) for at in starts], before, after, untimed)
 
     def _time_range(self) -> tuple[int, int] | None:
         """First and last time, ms since 1970, without those few that lie far outside the others.
@@ -295,6 +295,10 @@ def _array(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
     if name in _NUMBERS:
         missing = [value is None for value in values]
         return np.ma.masked_array([value or 0 for value in values], missing, dtype=np.int64)
+    try:
+        "".join(filter(None, values)).encode()
+    except UnicodeEncodeError:
+        values = [value and value.encode("utf-8", "backslashreplace").decode() for value in values]
     made = np.empty(len(values), object)
     made[:] = values
     return made
@@ -305,15 +309,15 @@ def _row_of(drop: Drop) -> tuple[Any, ...]:
     led: tuple[Any, ...] = (None,) * 4
     place = leader_text = None
     if leader is not None:
-        led = leader.position, _in_utf8(leader.id), _in_utf8(leader.source), leader.line
-        leader_text = _in_utf8(leader.text)
+        led = leader.position, leader.id, leader.source, leader.line
+        leader_text = leader.text
         is_placed = leader.position is None and leader.source is not None and leader.line is not None
-        place = f"{led[2]}:{leader.line}" if is_placed else ""
+        place = f"{leader.source}:{leader.line}" if is_placed else ""
     flags = "\n".join(flag.replace("\n", " ") for flag in drop.flags)
     return (
-        *(message.position, _in_utf8(message.id), _in_utf8(message.source), message.line, drop.time_ms),
-        *(drop.stage, drop.measure, drop.likeness, _in_utf8(flags), *led),
-        *(_in_utf8(message.text), leader_text, place),
+        *(message.position, message.id, message.source, message.line, drop.time_ms),
+        *(drop.stage, drop.measure, drop.likeness, flags, *led),
+        *(message.text, leader_text, place),
     )
 
 
@@ -332,9 +336,3 @@ def _drop(row: Sequence[Any]) -> Drop:
         tuple(one["flags"].split("\n")) if one["flags"] else (),
         one["time_ms"],
     )
-
-
-def _in_utf8(text: str | None) -> str | None:
-    if text is None or text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode()
