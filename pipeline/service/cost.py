@@ -186,8 +186,7 @@ class Held:
 
     @property
     def index(self) -> int:
-        """Memory of an index while it writes a snapshot; a restore takes less, unless the snapshot has an
-        image."""
+        """Memory of an index while it writes a snapshot; a restore takes less."""
         kept = self.sieve + self.open_verdicts + self.forgotten
         return kept + self.writing + self.index_fetched + self.producer
 

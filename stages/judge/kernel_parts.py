@@ -58,7 +58,6 @@ from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import bucket_of, insert_kept, write_lists, write_table
 from twinsieve.stages.window.chunk import Chunk, whole_batch
 from twinsieve.stages.window.pushed_out import PushedOut
-from twinsieve.stages.window.resize import _resize
 from twinsieve.stages.window.ring import Ring, keep, keep_all, new_counters
 from twinsieve.stages.window.tags import _insert_ring, tag_find_all
 
@@ -197,7 +196,6 @@ def _compile_index() -> None:
     )
     _compile(bag_bound, given.chunk.bags, 0, 0, given.index.ring.bags, 0, 0)
     PushedOut().count(given.index.ring, buckets, buckets.bands, 0, 0)
-    _compile(_resize, buckets.entries, 0, buckets.entries, 0, 0, 0, 0, times)
 
 
 def _compile_hamming() -> None:

@@ -75,7 +75,9 @@ def test_segments_are_counted(
         assert member.index._store is not None
         newest = next(member.index._store.read(member.index._ids[0]))
         assert isinstance(newest, SnapshotReader)
-        size = newest._size + sum(path.stat().st_size for path in _named(tmp_path / "t", newest))
+        size = Path(newest.name).stat().st_size + sum(
+            path.stat().st_size for path in _named(tmp_path / "t", newest)
+        )
         assert found["stored"] == size
     elif fault == "refused":
         assert found["failures"] == len(refused) > 1

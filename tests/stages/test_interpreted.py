@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.every_kernel import SCHEMES, TEXTS
+from tests.whole_state import to_bytes
 from twinsieve.pipeline.evaluate.evaluate import batch_of
 from twinsieve.stages import intrinsics
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
@@ -90,7 +91,7 @@ def test_verdicts_and_the_state_are_the_same(config: SieveConfig) -> None:
 
     def judged() -> tuple[Any, bytes]:
         sieve = BatchSieve(config)
-        return sieve.judge(batch), sieve.to_bytes()
+        return sieve.judge(batch), to_bytes(sieve)
 
     (mine, state), (other, other_state) = _both(judged)
     _assert_same(mine, other)
@@ -111,7 +112,7 @@ def test_so_are_those_on_any_text(words: list[str], data: st.DataObject) -> None
 
     def judged() -> tuple[Any, bytes]:
         sieve = BatchSieve(_CONFIGS[0])
-        return sieve.judge(_batch(Scheme(SchemeConfig()), texts)), sieve.to_bytes()
+        return sieve.judge(_batch(Scheme(SchemeConfig()), texts)), to_bytes(sieve)
 
     (mine, state), (compiled, compiled_state) = _both(judged)
     _assert_same(mine, compiled)
@@ -125,7 +126,7 @@ def test_a_sieve_goes_on_with_compiled_kernels() -> None:
         sieve.judge(batch)
     compiled.judge(batch)
     _assert_same(sieve.judge(batch), compiled.judge(batch))
-    assert sieve.to_bytes() == compiled.to_bytes()
+    assert to_bytes(sieve) == to_bytes(compiled)
 
 
 @kernel(callee=True)
