@@ -25,13 +25,14 @@ from time import thread_time
 
 import lz4.block
 import numpy as np
+import orjson
 
 from bench.machine import machine_line
 from bench.snapshots import anonymous_bytes, storage_in
 from tests.sizing.posts import batches
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.kept_file import record_of
-from twinsieve.pipeline.pieces.manifest import Holds, encode_files
+from twinsieve.pipeline.pieces.manifest import Holds
 from twinsieve.pipeline.pieces.piece_bytes import piece_bytes
 from twinsieve.pipeline.settings.segment_bytes import Texts, hot_bytes, segment_parts
 from twinsieve.pipeline.sizing.judging_time import judging_us
@@ -110,10 +111,10 @@ class _Run:
         self.saved += 1
         self.wait_for_segments()
         frozen = self.sieve.freeze()
-        files = self.journal.write(self.journal.cut(frozen, self.sieve.image))
+        files = self.journal.write(self.journal.cut(frozen))
         small = io.BytesIO()
         frozen.write(small)
-        self.small += small.tell() + len(encode_files(files))
+        self.small += small.tell() + len(orjson.dumps([list(file) for file in files]))
         self.journal.announced(files, {file.name for file in files})
 
     def wait_for_segments(self) -> None:

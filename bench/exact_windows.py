@@ -26,11 +26,12 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+import orjson
 
 from bench.machine import machine_line
 from bench.snapshots import Peak, anonymous_bytes, storage_in
 from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile, decode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
@@ -104,7 +105,7 @@ class _Saver:
         """Begin a save."""
         began = perf_counter()
         frozen = self._sieve.freeze(self._journal.parts)
-        cut = self._journal.cut(frozen, self._sieve.image)
+        cut = self._journal.cut(frozen)
         pause_s = perf_counter() - began
         kept = frozen.kept - self._kept
         self._kept = frozen.kept
@@ -114,7 +115,7 @@ class _Saver:
             small = io.BytesIO()
             frozen.write(small)
             (self._folder / "state").write_bytes(small.getvalue())
-            (self._folder / "files").write_bytes(encode_files(files))
+            (self._folder / "files").write_bytes(orjson.dumps([list(file) for file in files]))
             self._journal.announced(files, {file.name for file in files})
             parts = [file for file in files if file.holds is Holds.PART]
             new = sum(file.size for file in parts if file.name not in self._named)
@@ -205,7 +206,7 @@ def judge(keys: int, method: str, between: int, folder: str | None, *, direct: b
 def restore(keys: int, method: str, folder: str) -> None:
     """Restore the saved sieve, and print how long it takes."""
     BatchSieve(config_of(10, method)).judge(next(batches(_ROWS)))
-    files: list[StateFile] = decode_files((Path(folder) / "files").read_bytes())
+    files: list[StateFile] = decode_files(orjson.loads((Path(folder) / "files").read_bytes()))
     for file in files:
         (Path(folder) / file.name).read_bytes()
     began, before = perf_counter(), anonymous_bytes()

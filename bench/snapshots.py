@@ -25,11 +25,12 @@ from threading import Event, Thread
 from time import perf_counter
 
 import numpy as np
+import orjson
 from fsspec.implementations.local import LocalFileSystem
 
 from bench.machine import machine_line
 from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.manifest import StateFile, decode_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
@@ -97,7 +98,7 @@ class _Saver:
         """Begin a save; the result is its line of the table."""
         began = perf_counter()
         frozen = self._sieve.freeze(self._journal.parts)
-        cut = self._journal.cut(frozen, self._sieve.image)
+        cut = self._journal.cut(frozen)
         pause_s = perf_counter() - began
         stats = self._sieve.stats()
         kept, self._kept = stats.kept - self._kept, stats.kept
@@ -108,7 +109,7 @@ class _Saver:
             small = io.BytesIO()
             frozen.write(small)
             (self._folder / "state").write_bytes(small.getvalue())
-            (self._folder / "files").write_bytes(encode_files(files))
+            (self._folder / "files").write_bytes(orjson.dumps([list(file) for file in files]))
             self._journal.announced(files, {file.name for file in files})
             new = self._journal.written - self._written + small.tell()
             self._written = self._journal.written
@@ -168,7 +169,7 @@ def touched(size: int) -> float:
 
 def restore(window: int, folder: str, *, cached: bool) -> None:
     """Restore the saved sieve, and print how long it takes."""
-    files: list[StateFile] = decode_files((Path(folder) / "files").read_bytes())
+    files: list[StateFile] = decode_files(orjson.loads((Path(folder) / "files").read_bytes()))
     if not cached:
         for file in files:
             descriptor = os.open(Path(folder) / file.name, os.O_RDONLY)

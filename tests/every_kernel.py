@@ -8,12 +8,12 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from tests.stages.exact.filters import add, contains
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.pipeline.messages.documents import Scanned
 from twinsieve.pipeline.messages.reader import hash_ids
 from twinsieve.stages.contract import (
@@ -96,7 +96,7 @@ def every_scheme() -> None:
 
 
 def every_sieve() -> None:
-    """Judge, apply, save, load, freeze and resize with every method; explain pairs."""
+    """Judge, apply, save, load and freeze with every method; explain pairs."""
     bodies, prints = Scheme(SchemeConfig(signature=SignatureConfig("sentences", 2, joined=False))).read(TEXTS)
     for near in ("text", "hamming", "signatures", "none"):
         for exact in ("bloom", "trie", "none"):
@@ -133,9 +133,7 @@ def _use(config: SieveConfig, batch: Batch) -> None:
     sieve.freeze()
     sieve.pushed_out(99)
     BatchSieve(config).apply(batch, verdicts)
-    saved = sieve.to_bytes()
-    for window in (_SMALL, _LARGE):
-        BatchSieve.from_bytes(saved, replace(config, near=replace(config.near, window=window))).judge(batch)
+    from_bytes(to_bytes(sieve), config).judge(batch)
 
 
 def _batch(bodies: Bodies, prints: Fingerprints) -> Batch:

@@ -27,7 +27,6 @@ from twinsieve.stages.contract import (
     SieveStats,
     Verdicts,
 )
-from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.scheme import SchemeConfig
@@ -172,9 +171,6 @@ class HashSieve:
 
     def freeze(self, _have: Collection[str] = ()) -> FrozenHashes:
         return FrozenHashes("", {}, {}, {}, 0, 0, orjson.dumps([self.judged_by, self.kept]))
-
-    def image(self) -> Sections:
-        return {}
 
     def seal_into(self, write: IntoFile | None) -> None:
         """It has no segments."""

@@ -1,7 +1,6 @@
 """The state of `dedup --state`: a folder with the progress of the runs and the sieve.
 
-The manifest holds the progress, the names of the files, and what is small of the sieve. The files are written
-once (`pipeline/pieces/`), so that a run writes what is new, and not a window of days again.
+Files are written once (`pipeline/pieces/`), so that a run writes what is new, and not a window of days again.
 """
 
 from __future__ import annotations
@@ -9,27 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from dataclasses import asdict
 
-import orjson
-
-from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.dedup.leaders import book_files
 from twinsieve.pipeline.dedup.progress import Progress
-from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import FileUse, Output
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.manifest import ManifestReader, StateFile, write_manifest
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
-from twinsieve.stages.header import StateHeader
+from twinsieve.stages.formats import RUN
 from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
-
-_HEADER = StateHeader(b"twinsieve files\n", (4,), "a state of `twinsieve dedup`", NEW_STATE)
-"""Versions 2 and 3 were single files."""
 
 
 class RunState:
@@ -70,12 +62,10 @@ class RunState:
         """Put all new files and the manifest on disk; the latter gets its name when the caller places it.
         Then call `written`. raises: StateError, FileError
         """
-        cut = self._journal.cut(self.sieve.freeze(self._journal.parts), self.sieve.image)
+        cut = self._journal.cut(self.sieve.freeze(self._journal.parts))
         self._files = self._journal.write(cut)
-        header = {name: getattr(self.progress, name) for name in Progress.__slots__}
-        header["files"] = orjson.Fragment(encode_files(self._files))
-        _HEADER.write(output.write, orjson.dumps(header))
-        cut.frozen.write(output.stream())
+        about = asdict(self.progress)
+        write_manifest(output.stream(), RUN, about, self._files, cut.frozen.write, self.folder.storage)
         output.sync()
         self.folder.placing()
 
@@ -101,34 +91,30 @@ def _loaded(
     folder: StateFolder, fresh: Progress, config: SieveConfig, journal: Journal
 ) -> tuple[Progress, BatchSieve, list[StateFile]]:
     """The saved progress, the sieve and its files. journal: writes segments that become full meanwhile"""
-    try:
-        with folder.open() as stream:
-            header: dict[str, Any] = orjson.loads(_HEADER.read(stream))
-            files = decode_files(orjson.dumps(header.pop("files")))
-            progress = Progress(**header)
+    with folder.open() as stream:
+        manifest = ManifestReader(stream, RUN, folder.manifest, folder.storage)
+        try:
+            progress = Progress(**manifest.about)
             progress.check()
-            for key, wanted in fresh.fields.items():
-                if progress.fields[key] != wanted:
-                    raise StateError(
-                        f"was written with {key} {_listed(progress.fields[key])}, "
-                        f"the configuration says {_listed(wanted)}; "
-                        f"restore the setting, or {NEW_STATE}"
-                    )
-            with SavedFiles(folder.storage, files, config.scheme_id, most=most_bytes(config)) as parts:
-                _sweep(folder, progress, files)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise manifest.damaged(error) from error
+        for key, wanted in fresh.fields.items():
+            if progress.fields.get(key) != wanted:
+                raise StateError(
+                    f"{folder.manifest}: was written with {key} {_listed(progress.fields.get(key, []))}, "
+                    f"the configuration says {_listed(wanted)}; restore the setting, or {NEW_STATE}"
+                )
+        try:
+            most, write = most_bytes(config), journal.write_segment
+            with SavedFiles(folder.storage, manifest.files, config.scheme_id, most=most) as parts:
+                _sweep(folder, progress, manifest.files)
                 with parts.blamed(folder.manifest):
-                    sieve = BatchSieve.load(stream, config, parts=parts, seal_into=journal.write_segment)
-                return progress, sieve, files
-    except OSError as error:
-        raise FileError(f"{folder.manifest}: cannot be read: {error.strerror}") from error
-    except UnreadableError as error:
-        raise StateError(f"{error}, or {NEW_STATE}") from error
-    except StateError as error:
-        raise StateError(f"{folder.manifest}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise StateError(
-            f"{folder.manifest}: is damaged ({printable(str(error))}); restore it from a copy, or {NEW_STATE}"
-        ) from error
+                    sieve = BatchSieve.load(manifest.body(), config, parts=parts, seal_into=write)
+        except UnreadableError as error:
+            raise StateError(f"{error}, or {NEW_STATE}") from error
+        except StateError as error:
+            raise StateError(f"{folder.manifest}: {error}") from error
+        return progress, sieve, manifest.files
 
 
 def _listed(names: list[str]) -> str:
@@ -139,7 +125,7 @@ def _listed(names: list[str]) -> str:
 def run_state(name: str, fresh: Progress, config: SieveConfig) -> Iterator[RunState]:
     """Context manager: the state of a run, with the lock of its folder. raises: as `StateFolder.locked` and
     `RunState`"""
-    folder = StateFolder(name, _HEADER)
+    folder = StateFolder(name, RUN)
     with folder.locked():
         state = RunState(folder, fresh, config)
         try:

@@ -57,7 +57,7 @@ from twinsieve.pipeline.index.state import Asked
 from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
 from twinsieve.pipeline.pieces import Watch, no_watch
-from twinsieve.pipeline.pieces.journal import Journal
+from twinsieve.pipeline.pieces.journal import Journal, MissingError
 from twinsieve.pipeline.pieces.patience import PATIENCE_S
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import (
@@ -83,6 +83,10 @@ no limit of its own for the time that it takes."""
 
 _JOIN_WHEN_LAG_BELOW = 5_000
 """The index joins its group once fewer decisions than this remain to be applied (1 to 2 s)."""
+
+_MEND_EVERY_S = 3600.0
+"""At least this time is between two restores of one process that are for whole snapshots alone. A restore
+may take minutes, and a disk that is too slow may lose kept messages again in it."""
 
 _LIST_S = 5.0
 """How long an index that must know whether there is a newer snapshot waits for the folder."""
@@ -169,7 +173,7 @@ class Index:
         """Number of times that this index judged on after decisions by other rules."""
         self._inputs = InputTopics(self._admin, clock, config, self.notices)
         log_begins = self._reader.beginning_offsets([config.log])[config.log]
-        journals = None if store is None else partial(_journal, store, sieves, self.notices.append, clock)
+        journals = None if store is None else partial(_journal, store, sieves, self.notices.append)
         restored = restore_point(
             store,
             self._ids,
@@ -190,6 +194,7 @@ class Index:
         self.snapshots = SnapshotWriter(
             *(store, self._journal, self._ids, config.scheme, background, clock),
             *(config.snapshot_every_s, watch, config.under.fixed),
+            (self.state.next_offset, restored.decisions_from),
         )
         if log_begins and not self.state.next_offset:
             self._miss_snapshots(log_begins)
@@ -611,6 +616,8 @@ class Index:
         try:
             result = self.snapshots.finished(wait=wait)
         except StateError as error:
+            if isinstance(error, MissingError) and not wait:
+                self._mend(error)
             notice = str(error) if last else self.snapshots.notice_of(error)
             self.notices += [notice] if notice is not None else []
             return
@@ -626,6 +633,23 @@ class Index:
             is_on_record, self._writer.behind_snapshots = self._writer.behind_snapshots, True
             if is_on_record:
                 self._trim()
+
+    def _mend(self, error: MissingError) -> None:
+        """Begin again from the last snapshot and the log, if that makes snapshots whole again.
+
+        raises: FatalError if so. Nothing is lost: all that was judged is recorded.
+        """
+        now_s, topics = self._clock.monotonic_s(), [self._config.log, self._config.decisions]
+        if not error.is_over or now_s < self._pace.mends_from_s:
+            return
+        needed = self.snapshots.newest if error.in_state else (0, 0)
+        try:
+            begins = self._reader.beginning_offsets(topics)
+        except BrokerError:
+            return
+        if all(begins[topic] <= offset for topic, offset in zip(topics, needed, strict=True)):
+            self._pace.mends_from_s = now_s + _MEND_EVERY_S
+            raise FatalError(f"{error}; restoring from the last snapshot and the log, which have them")
 
     def _trim(self) -> None:
         """Delete the records that a restore from the oldest snapshot does not need. Before that, a commit
@@ -643,7 +667,7 @@ class Index:
             )
 
 
-def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None], clock: Clock) -> Journal:
+def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None]) -> Journal:
     """The journal of a sieve that has kept nothing."""
     return Journal(
         store.storage,
@@ -653,5 +677,4 @@ def _journal(store: SnapshotStore, sieves: Sieves, report: Callable[[str], None]
         scratch=sieves.scratch,
         report=report,
         patience_s=PATIENCE_S,
-        now_s=clock.monotonic_s,
     )

@@ -1,47 +1,38 @@
 """Snapshots of the index: for a log offset, the ledger and the state of the sieve.
 
-A snapshot is a manifest: it holds the ledger and what is small of the sieve, and names the files with the
-rest (`pipeline/pieces/`). The newest `keep` snapshots stay, and with them the files that they name. The name
-of a snapshot identifies its log: snapshots of a deleted log are neither read nor counted, whatever their
-offsets are.
-
-A snapshot consists of a header, the settings of the scheme, the list of files, the ledger, the sieve, and a
-checksum of all that. It is computed while the sieve is read, so damage is noticed only at the end. With a key
-(`pieces/signing.py`) it is the signature of the snapshot, and compared before anything else is read.
+A snapshot is a manifest (`pieces/manifest.py`) with the ledger and what is small of the sieve; it names the
+files with the rest. The newest `keep` snapshots stay, and with them the files that they name. The name of a
+snapshot identifies its log: snapshots of a deleted log are neither read nor counted, whatever their offsets
+are.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import re
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from hmac import compare_digest
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
-from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
-from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
-from twinsieve.pipeline.pieces.signing import SEAL_BYTES, RefusedError, Sealer
+from twinsieve.pipeline.pieces import UnreadableError, Watch, no_watch
+from twinsieve.pipeline.pieces.manifest import ManifestReader, StateFile, write_manifest
+from twinsieve.pipeline.pieces.signing import RefusedError
 from twinsieve.pipeline.pieces.storage import PARTIAL, Storage, advice_on
-from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.pipeline.wire.chain import LINK_SIZE, UNKNOWN
 from twinsieve.stages.errors import StateError
+from twinsieve.stages.formats import SNAPSHOT, VersionError
 
-_HEADERS = {
-    4: struct.Struct("<4sH16s16s16s16sqqQQQ"),
-    5: struct.Struct("<4sH16s16s16s16sqqQQQQ"),
-    6: struct.Struct("<4sH16s16s16s16sqqQQQQ16s"),
-}
-"""By format version. Version 4 lacks the settings of the scheme, versions 4 and 5 lack the link."""
-_MAGIC = b"TSVS"
-_VERSION = max(_HEADERS)
-"""Format version of a snapshot that is written; all versions in `_HEADERS` are read."""
 NUMBERING_SIZE = 16
-_CHUNK_BYTES = 1 << 20
+_SIZES = {
+    "log_id": {16},
+    "decisions_id": {16},
+    "scheme": {16},
+    "link": {0, LINK_SIZE},
+    "numbering": {NUMBERING_SIZE},
+}
+"""Fields of a snapshot that are bytes, hexadecimal in the manifest: their possible sizes."""
 _NAME = re.compile(r"index-([0-9]{16})-([0-9a-f]{8})\.snapshot")
 
 
@@ -87,107 +78,47 @@ class _NewerError(UnreadableError):
 
 
 class SnapshotReader:
-    """Reads a snapshot. Read the sieve first; then `ledger` checks that the whole snapshot is undamaged.
+    """Reads a snapshot, which is undamaged.
 
-    stamp: which state it holds; trust nothing that was read before `ledger` has returned
+    stamp: which state it holds
     files: the files with the rest of the sieve; storage: the folder that they are in
-    numbering, fixed: as in `Snapshot`; `fixed` is empty in version 4
+    numbering, fixed: as in `Snapshot`
     stream: the whole snapshot; it must stay open while the snapshot is read
     name: names the snapshot in errors
-    raises: UnreadableError if it cannot be a complete snapshot
+    raises: StateError if it cannot be used (`ManifestReader`)
     """
 
     def __init__(self, stream: BinaryIO, name: str, storage: Storage) -> None:
-        self._stream = stream
         self.name = name
         self.storage = storage
-        self._size = stream.seek(0, io.SEEK_END)
-        stream.seek(0)
-        self._sealer: Callable[[], Sealer] = storage.signing.sealer
-        if storage.signing.keys:
-            # Nothing of it is looked at before it is known who wrote it.
-            size = max(0, self._size - SEAL_BYTES)
-            stream.seek(size)
-            end = stream.read(SEAL_BYTES)
-            stream.seek(0)
-            body = _Part(stream, size, name, storage.kind_of, storage.signing.sealer())
-            chunks = iter(lambda: body.read(_CHUNK_BYTES), b"")
-            self._sealer = storage.signing.sealer_of(chunks, end, name).copy
-            stream.seek(0)
-        start = stream.read(_HEADERS[_VERSION].size)
-        if self._size < _HEADERS[4].size + SEAL_BYTES or start[:4] != _MAGIC:
-            raise UnreadableError(
-                f"{name}: is not a snapshot of an index; delete it if there is an older one or the whole log"
-            )
-        version = struct.unpack_from("<H", start, 4)[0]
-        if version not in _HEADERS:
-            raise (_NewerError if version > _VERSION else UnreadableError)(
-                f"{name}: snapshot format {version}, this program reads {min(_HEADERS)} to {_VERSION}; "
-                "delete it or run the program that wrote it"
-            )
-        header = _HEADERS[version]
-        if self._size < header.size + SEAL_BYTES:
-            raise self._damaged()
-        _, _, scheme, log_id, decisions_id, self.numbering, next_offset, decisions_from, *rest = (
-            header.unpack(start[: header.size])
-        )
-        link = bytes(rest.pop()) if version > 5 else bytes(LINK_SIZE)
-        link = link if any(link) else UNKNOWN
-        self.stamp = Stamp(next_offset, decisions_from, log_id, decisions_id, scheme, link)
-        files_size, self._ledger_size, self._sieve_size, fixed_size = [*rest, 0][:4]
-        if self._size != header.size + sum(rest) + SEAL_BYTES or min(next_offset, decisions_from) < 0:
-            raise self._damaged()
-        stream.seek(header.size)
-        fixed, listed = stream.read(fixed_size), stream.read(files_size)
-        self._head = start[: header.size] + fixed + listed
+        self._manifest = ManifestReader(stream, SNAPSHOT, name, storage)
+        self.files = self._manifest.files
         try:
-            self.fixed = fixed.decode()
-            self.files = decode_files(listed)
-            for file in self.files:
-                storage.signing.hashes_of(file.digest, storage.shown(file.name))
-        except UnreadableError:
-            raise
-        except (StateError, UnicodeDecodeError):
-            raise self._damaged() from None
-        self._ledger = b""
-        self._rest: _Part | None = None
+            about = self._manifest.about
+            numbers = [about.pop(part) for part in ("next_offset", "decisions_from", "ledger")]
+            self.fixed = about.pop("fixed")
+            read = {part: bytes.fromhex(about[part]) for part in _SIZES}
+            wrong = [part for part, sizes in _SIZES.items() if len(read[part]) not in sizes]
+            if {type(number) for number in numbers} != {int} or min(numbers) < 0 or max(numbers) >= 1 << 63:
+                raise ValueError(f"it has the numbers {numbers}")
+            if wrong or type(self.fixed) is not str:
+                raise ValueError(f"other sizes: {wrong}")
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._manifest.damaged(error) from error
+        self.numbering = read.pop("numbering")
+        next_offset, decisions_from, self._ledger_size = numbers
+        self.stamp = Stamp(next_offset, decisions_from, **read)
 
     def sieve(self) -> BinaryIO:
         """A stream of the sieve's bytes; each call begins at their beginning."""
-        return cast("BinaryIO", self._begin())
+        return self._manifest.body(self._ledger_size)
 
     def ledger(self) -> Ledger:
-        """The ledger; first reads the rest of the snapshot. raises: UnreadableError if that is damaged"""
-        rest = self._rest or self._begin()
-        while rest.read(_CHUNK_BYTES):
-            pass
-        end = self._part(SEAL_BYTES).read()
-        if not compare_digest(rest.digest.digest(), end):
-            raise self._damaged()
+        """The ledger. raises: UnreadableError"""
         try:
-            return ledger_from_bytes(self._ledger, self.name)
+            return ledger_from_bytes(self._manifest.body(0, self._ledger_size).read(), self.name)
         except StateError as error:
             raise UnreadableError(str(error)) from error
-
-    def _part(self, size: int) -> _Part:
-        return _Part(self._stream, size, self.name, self.storage.kind_of, self._sealer())
-
-    def _begin(self) -> _Part:
-        """Read the ledger, which comes before the sieve; returns a stream of the sieve."""
-        self._stream.seek(len(self._head))
-        head = self._part(self._ledger_size)
-        self._ledger = b"".join(iter(lambda: head.read(_CHUNK_BYTES), b""))
-        rest = self._part(self._sieve_size)
-        rest.digest.update(self._head)
-        rest.digest.update(self._ledger)
-        self._rest = rest
-        return rest
-
-    def _damaged(self) -> UnreadableError:
-        return UnreadableError(
-            f"{self.name}: the snapshot is damaged, its checksum or size differs; "
-            "delete it if there is an older one or the whole log"
-        )
 
 
 class Stored(NamedTuple):
@@ -225,7 +156,7 @@ class SnapshotStore:
         try:
             file = storage.create(name)
             try:
-                size = _write(snapshot, file.stream, storage.signing.sealer(), watch)
+                size = _write(snapshot, file.stream, storage, watch)
                 file.finish()
                 there = set(storage.names())
                 if any(part.name not in there for part in snapshot.files):
@@ -303,19 +234,24 @@ class SnapshotStore:
         """A reader of the snapshot of this name, which `stack` closes, or the error why it cannot be used."""
         shown = self.storage.shown(name)
         try:
-            stream = stack.enter_context(self.storage.open(name))
-            reader = SnapshotReader(stream, shown, self.storage)
-            match = _NAME.fullmatch(name)
-            if match is None or int(match[1]) != reader.stamp.next_offset:
-                return UnreadableError(
-                    f"{shown}: holds the state at block {reader.stamp.next_offset}, so it has the name of "
-                    "another snapshot; restore the right file or delete it"
-                )
-            return reader
+            reader = SnapshotReader(stack.enter_context(self.storage.open(name)), shown, self.storage)
         except UnreadableError as error:
             return error
+        except VersionError as error:
+            return (_NewerError if error.is_newer else UnreadableError)(str(error))
+        except StateError as error:
+            return UnreadableError(str(error))
         except Exception as error:  # noqa: BLE001 (as in `write`)
-            return _unreadable(shown, self.storage.kind_of(error), error)
+            advice = advice_on(error, "fix permissions")
+            kind = self.storage.kind_of(error)
+            return UnreadableError(f"{shown}: cannot be read ({kind}); {advice} or delete it", lasting=False)
+        match = _NAME.fullmatch(name)
+        if match is None or int(match[1]) != reader.stamp.next_offset:
+            return UnreadableError(
+                f"{shown}: holds the state at block {reader.stamp.next_offset}, so it has the name of "
+                "another snapshot; restore the right file or delete it"
+            )
+        return reader
 
     def _listed(self, log_id: bytes) -> list[tuple[int, str]]:
         matches = [(_NAME.fullmatch(name), name) for name in self.storage.names()]
@@ -328,60 +264,17 @@ def _short(log_id: bytes) -> str:
     return hashlib.blake2b(log_id, digest_size=4).hexdigest()
 
 
-def _unreadable(name: str, kind: str, error: Exception) -> UnreadableError:
-    """The error for a snapshot that its store failed to read, with this error."""
-    advice = advice_on(error, "fix permissions")
-    return UnreadableError(f"{name}: cannot be read ({kind}); {advice} or delete it", lasting=False)
+def _write(snapshot: Snapshot, stream: BinaryIO, storage: Storage, watch: Watch) -> int:
+    """Write a snapshot; returns its size in bytes."""
+    about = {part: getattr(snapshot, part).hex() for part in _SIZES} | {
+        "next_offset": snapshot.next_offset,
+        "decisions_from": snapshot.decisions_from,
+        "fixed": snapshot.fixed,
+        "ledger": len(snapshot.ledger),
+    }
 
+    def write_body(body: BinaryIO) -> None:
+        body.write(snapshot.ledger)
+        snapshot.sieve(body)
 
-def _write(snapshot: Snapshot, stream: BinaryIO, sealer: Sealer, watch: Watch = no_watch) -> int:
-    """Write a snapshot; returns its size in bytes. The sieve writes itself twice, the first time only to
-    count its bytes, because the header comes before it and holds its length."""
-    counted = WatchedStream(None, lambda _: watch(Moved("writing", 0, 0)))
-    snapshot.sieve(cast("BinaryIO", counted))
-    files, fixed = encode_files(snapshot.files), snapshot.fixed.encode()
-    header = _HEADERS[_VERSION]
-    size = header.size + len(fixed) + len(files) + len(snapshot.ledger) + counted.count + SEAL_BYTES
-    hashed = WatchedStream(stream, lambda _: watch(Moved("writing", hashed.count, size)), sealer)
-    hashed.write(
-        header.pack(
-            _MAGIC, _VERSION, snapshot.scheme, snapshot.log_id, snapshot.decisions_id, snapshot.numbering,
-            snapshot.next_offset, snapshot.decisions_from, len(files), len(snapshot.ledger), counted.count,
-            len(fixed), snapshot.link,
-        )
-    )  # fmt: skip
-    hashed.write(fixed)
-    hashed.write(files)
-    hashed.write(snapshot.ledger)
-    snapshot.sieve(cast("BinaryIO", hashed))
-    stream.write(sealer.digest())
-    return size
-
-
-class _Part:
-    """A stream of the next `left` bytes of another stream. It computes the digest of the bytes that were
-    read, and raises UnreadableError for any error of a store. kind_of: text for such an error"""
-
-    def __init__(
-        self,
-        stream: BinaryIO,
-        left: int,
-        name: str,
-        kind_of: Callable[[Exception], str],
-        digest: Sealer,
-    ) -> None:
-        self._stream = stream
-        self._left = left
-        self._name = name
-        self._kind_of = kind_of
-        self.digest = digest
-
-    def read(self, size: int = -1) -> bytes:
-        wanted = self._left if size < 0 else min(size, self._left)
-        try:
-            data = self._stream.read(wanted)
-        except Exception as error:  # noqa: BLE001 (as in `write`)
-            raise _unreadable(self._name, self._kind_of(error), error) from None
-        self._left -= len(data)
-        self.digest.update(data)
-        return data
+    return write_manifest(stream, SNAPSHOT, about, snapshot.files, write_body, storage, watch)

@@ -72,7 +72,7 @@ class SnapshotWriter:
     background: executes one write at a time while the index continues
     every_s: the next snapshot is due when the oldest block that a restore would have to replay is this old
     watch: called for written bytes, but only while the caller waits for the end of a write
-    fixed: as in `Snapshot`
+    fixed: as in `Snapshot`; newest: of the snapshot that was restored
     stored_ms: when the last snapshot was stored, None before the first
     failures: number of failed writes; bytes_written: bytes of stored snapshots and of all their files. The
         caller adds both to its counters and sets them to 0
@@ -89,6 +89,7 @@ class SnapshotWriter:
         every_s: float,
         watch: Watch = no_watch,
         fixed: str = "",
+        newest: tuple[int, int] = (0, 0),
     ) -> None:
         self._store = store
         self._journal = journal
@@ -100,7 +101,7 @@ class SnapshotWriter:
         self._every_s = every_s
         self._watch = watch
         self._is_awaited = False
-        self._looking: Future[_Folder] | None = None
+        self._looking: Future[Collection[str]] | None = None
         """A look at the folder, for the next snapshot: since the last one was written, or this index is
         live, no other index deletes files."""
         self._live_s = clock.monotonic_s()
@@ -117,6 +118,9 @@ class SnapshotWriter:
         self._reported_s = self._undeleted_reported_s = 0.0
         self._running: Future[SnapshotResult] | None = None
         self._written: dict[int, int] = {}
+        self.newest = newest
+        """(next offset, offset of the next decision) in the last stored snapshot; that of an empty state is
+        zeros."""
         self._counted = 0
         """Bytes of the journal that are in the log line of a snapshot already."""
         self.pause_s = 0.0
@@ -149,7 +153,7 @@ class SnapshotWriter:
     def _look(self) -> None:
         """Let the background look at the folder, so that the thread that judges need not."""
         if self._store is not None and self._journal is not None:
-            self._looking = self._background.submit(look_at, self._store.storage, self._journal)
+            self._looking = self._background.submit(look_at, self._journal)
 
     @property
     def _is_time(self) -> bool:
@@ -209,9 +213,8 @@ class SnapshotWriter:
         self._unstored_s, self._unfrozen_s = self._unfrozen_s, None
         try:
             self._is_awaited = True
-            folder = self._result(cast("Future[_Folder]", self._looking))
-            frozen = state.sieve.freeze(folder.parts)
-            cut = self._journal.cut(frozen, state.sieve.image, self._moved, folder.free)
+            parts = self._result(cast("Future[Collection[str]]", self._looking))
+            cut = self._journal.cut(state.sieve.freeze(parts))
         except StateError as error:
             self._running = Future()
             self._running.set_exception(error)
@@ -304,6 +307,7 @@ class SnapshotWriter:
         self._written[snapshot.next_offset] = snapshot.decisions_from
         self._written = {offset: start for offset, start in self._written.items() if offset in kept}
         took_s = self._clock.monotonic_s() - self._began_s
+        self.newest = snapshot.next_offset, snapshot.decisions_from
         size, self._counted = stored.size + journal.written - self._counted, journal.written
         log_line = (
             f"snapshot stored at block {snapshot.next_offset} bytes={size} files={len(files)} "
@@ -320,16 +324,9 @@ class SnapshotWriter:
             self._watch(moved)
 
 
-class _Folder(NamedTuple):
-    """What the background has found. parts: those that are in files; free: bytes, None if unknown"""
-
-    parts: Collection[str]
-    free: int | None
-
-
-def look_at(storage: Storage, journal: Journal) -> _Folder:
-    """What the next snapshot must know of the folder. raises: StateError"""
-    return _Folder(journal.parts, storage.free_bytes())
+def look_at(journal: Journal) -> Collection[str]:
+    """Names of the parts that are in the folder. raises: StateError"""
+    return journal.parts
 
 
 def _left_over(storage: Storage, error: Exception) -> str:
@@ -412,8 +409,6 @@ def restore_point(
                 raise snapshot
             objection = history.objection(snapshot.stamp)
             if objection:
-                # If the snapshot is damaged, that is the reason.
-                snapshot.ledger()
                 notices.append(_foreign(snapshot.name, objection))
                 store.foreign[snapshot.stamp.next_offset] = notices[-1]
                 continue
@@ -431,7 +426,6 @@ def restore_point(
                 journal = open_journal()
                 undo.callback(journal.close)
                 if snapshot.stamp.scheme != scheme:
-                    snapshot.ledger()
                     raise StateError(_other_scheme(snapshot.fixed, fixed))
                 restored = _restored(snapshot, files, journal, ids[1], sieves, log_begins, notices)
                 undo.pop_all()
@@ -482,15 +476,10 @@ def _restored(
 ) -> Restored:
     """The state in a snapshot. raises: UnreadableError if the snapshot is damaged; StateError if it does not
     fit"""
-    try:
-        if snapshot.stamp.decisions_id != decisions_id:
-            raise StateError("a snapshot is ignored: it belongs to another decisions topic")
-        with files.blamed(snapshot.name):
-            sieve, held = _sieve(snapshot, files, journal.write_segment, sieves, log_begins, notices)
-    except Exception:
-        # Damage may cause any error. If the snapshot is damaged, `ledger` raises UnreadableError instead.
-        snapshot.ledger()
-        raise
+    if snapshot.stamp.decisions_id != decisions_id:
+        raise StateError("a snapshot is ignored: it belongs to another decisions topic")
+    with files.blamed(snapshot.name):
+        sieve, held = _sieve(snapshot, files, journal.write_segment, sieves, log_begins, notices)
     ledger = snapshot.ledger()
     least, greatest = sieve.positions()
     if least < 0 or greatest >= first_beyond(len(ledger.topics)):
@@ -540,7 +529,6 @@ def _sieve(
     except StateError as error:
         if isinstance(error, UnreadableError | DamagedError) or not log_begins:
             raise
-        snapshot.ledger()
         notices.append(
             f"{error}; only those parts of the snapshot are restored that fit the settings, because the log "
             f"before block {log_begins} was deleted"

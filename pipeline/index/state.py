@@ -18,7 +18,6 @@ from twinsieve.pipeline.wire.chain import UNKNOWN
 from twinsieve.pipeline.wire.positions import pack_positions, renumber, topic_numbers
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source
 from twinsieve.stages.contract import Batch, Kind, SieveStats, Verdicts
-from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.window.segments import IntoFile
@@ -59,9 +58,6 @@ class Judge(Protocol):
     def freeze(self, have: Collection[str] = (), /) -> Frozen:
         """The state as it is now, without the messages that were handed to `on_kept`. have: names of parts
         that were written"""
-
-    def image(self) -> Sections:
-        """The memory of the near stage, not copied."""
 
     def seal_into(self, write: IntoFile | None) -> None:
         """From now on, write sealed segments of the near window to files and use these."""

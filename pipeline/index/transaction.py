@@ -32,6 +32,7 @@ class Pace:
     so this object is handed to the next one.
 
     blocks: limit for the next step
+    mends_from_s: before this time no index of this process restores to make its snapshots whole again
     rows: number of rows after which the index judges the blocks that it has collected, in one call. It
         follows from the time of the last call, and is at most `TOGETHER_ROWS`
 
@@ -45,6 +46,7 @@ class Pace:
         self._max_blocks = max_blocks
         self.blocks = max_blocks
         self.rows = 1
+        self.mends_from_s = 0.0
         self._steps = 0
         """Number of steps recorded since `blocks` last changed."""
         self._steps_needed = 1

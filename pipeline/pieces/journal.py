@@ -4,59 +4,57 @@ The sieve hands over the messages of each chunk. When some thousands have gather
 them to the open piece. A save closes that piece, writes the parts that are new, and names all files that a
 restore needs; the owner then writes the manifest and calls `announced`. Until then nothing refers to the new
 files: after a crash they are swept. If a record cannot be written (no space left, a store that is away or
-slow), the sieve goes on, and a later save writes an image of its memory in place of the messages that are
-missing, unless the window has passed them by then. A sieve that must not stand still writes its image to
-scratch space, and another thread copies that to the storage.
+slow), the sieve continues, and saves fail with a MissingError until the window has passed the messages that
+are missing, or a segment in a file has them. Or the owner begins again from its last state.
 """
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
-import shutil
-import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from threading import Event, Lock
-from time import monotonic
+from contextlib import suppress
+from threading import Lock
 from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, leading_segments
-from twinsieve.pipeline.pieces.merging import similar_pieces
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering_files, leading_segments
 from twinsieve.pipeline.pieces.patience import RecordRoom
 from twinsieve.pipeline.pieces.piece_bytes import largest_piece
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.segment_files import ignore, is_in_memory, scratch_file, scratch_folder
+from twinsieve.pipeline.pieces.segment_files import ignore
 from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
 from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage, advice_on
 from twinsieve.pipeline.pieces.stored_texts import stored_texts
 from twinsieve.pipeline.pieces.watched_stream import WatchedStream
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.key_notes import joined_keys, run_to_join
+from twinsieve.stages.exact.runs import covering, similar
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.judge.state import write_state
-from twinsieve.stages.window.segments import Arrays, SealedSegment, sections_behind
+from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 RECORD_MESSAGES = 4096
 """Messages of a record."""
-_IMAGE_S = 30.0
-"""The most time that a sieve that must not stand still stops for an image; one that takes longer is given
-up."""
-_IMAGE_SHARE = 0.05
-"""The most of its time for which such a sieve stops for images. A store may refuse each of them, for days,
-and meanwhile the window may pass what is missing."""
 _CLOSING_S = 5.0
-_COPIED_AT_ONCE = 1 << 24
-_IN_MEMORY = 1 << 26
-"""Bytes of an image that may be written to a folder that nobody chose, and that takes memory."""
+
+
+class MissingError(StateError):
+    """Kept messages that a restore needs are in no file.
+
+    is_over: later ones are in files again, so that a sieve that is restored from the last state can be saved
+    in_state: the files of that state have what is missing here, as far as is known; else only an older state
+        or none may be whole
+    """
+
+    def __init__(self, message: str, *, is_over: bool, in_state: bool) -> None:
+        super().__init__(message)
+        self.is_over = is_over
+        self.in_state = in_state
 
 
 class Cut(NamedTuple):
@@ -65,29 +63,11 @@ class Cut(NamedTuple):
     frozen: the state; piece: done when the piece that ends with it is on disk
     segments: the segments that were in files by then. In a later one messages may be forgotten that the
         state does not know as forgotten
-    image: in scratch space, if one was needed
     """
 
     frozen: Frozen
     piece: Future[None]
     segments: frozenset[str]
-    image: _ScratchImage | None
-
-
-@dataclass(frozen=True, eq=False)
-class _ScratchImage:
-    """An image in a file without a name, which is closed when this object is thrown away.
-
-    first: number of its first kept message; size, digest: as in `StateFile`
-    """
-
-    file: BinaryIO
-    first: int
-    size: int
-    digest: str
-
-    def __post_init__(self) -> None:
-        weakref.finalize(self, self.file.close)
 
 
 class _Open(NamedTuple):
@@ -104,11 +84,10 @@ class Journal:
     kept: number of the next message that the sieve keeps
     files: those from which the sieve was restored; empty for a sieve that has kept nothing
     noun: what errors call the saved state
-    scratch: folder for segments that are mapped, if those in the storage are not, and for images; None: that
-        of the system. A copy of each goes to the storage
+    scratch: folder for segments that are mapped, if those in the storage are not; None: that of the system.
+        A copy of each goes to the storage
     report: called from another thread with one line if a segment cannot be written
     patience_s: how long the sieve waits for a slow disk, in all (`PATIENCE_S`); None: as long as it takes
-    now_s: the clock that images are timed by
     """
 
     def __init__(
@@ -122,7 +101,6 @@ class Journal:
         scratch: str | None = None,
         report: Callable[[str], None] = ignore,
         patience_s: float | None = None,
-        now_s: Callable[[], float] = monotonic,
     ) -> None:
         self._storage = storage
         self._scheme_id = scheme_id
@@ -132,14 +110,10 @@ class Journal:
         self._gathered: list[tuple[int, KeptMessages]] = []
         self._count = 0
         self.segments = SegmentWriter(storage, scheme_id, scratch, report)
-        self._scratch = scratch
         self._writer = DaemonExecutor("twinsieve-pieces")
         self._room = RecordRoom(patience_s, lambda: storage.calls.hung() is not None)
         self._lock = Lock()
         self._limit_s = patience_s
-        self._now_s = now_s
-        self._image_from_s = 0.0
-        """A sieve that must not stand still begins no image before this time."""
         self._open: _Open | None = None
         self._files: list[StateFile] = []
         self._parts: dict[str, StateFile] = {}
@@ -148,6 +122,8 @@ class Journal:
         self._unannounced: dict[str, NewFile] = {}
         self._why_lost = "kept messages are missing"
         """Why the last messages that are missing in the files were lost."""
+        self._is_in_state = True
+        """As in `MissingError`."""
         self._saving_from: int | None = None
         """A running save needs the kept messages from this number on; None if no save is running."""
         self._promised: set[str] = set()
@@ -288,64 +264,19 @@ class Journal:
         there = set(self._storage.names())
         return frozenset(part for part, file in self._parts.items() if file.name in there)
 
-    def cut(
-        self,
-        frozen: Frozen,
-        image: Callable[[], Sections],
-        watch: Watch = no_watch,
-        free: int | None = None,
-    ) -> Cut:
-        """Begin a save of this state; call it in the thread that judges, before the next `judge`.
-
-        image: returns the memory of the near stage. If messages are missing, what is behind the segments in
-            files is written here and now; `watch` is called meanwhile
-        free: free space of the storage in bytes; None: unknown. A sieve that must not stand still asks
-            nothing of the storage here
-        raises: StateError if it cannot be written
-        """
+    def cut(self, frozen: Frozen) -> Cut:
+        """Begin a save of this state; call it in the thread that judges, before the next `judge`."""
         self._hand_over()
         self._saving_from = frozen.oldest
         closed = self._writer.submit(self._close_piece)
-        made: _ScratchImage | None = None
-        try:
-            if self._are_missing(frozen) and not self._are_being_sealed(frozen):
-                if self._limit_s is None:
-                    closed.result()
-                    self._write_image(frozen, image(), watch)
-                else:
-                    made = self._image_in_scratch(frozen, image(), watch, free)
-        except StateError:
-            self._saving_from = None
-            raise
+        if self._limit_s is None:
+            closed.result()
+            if self._complete_from > frozen.oldest:
+                # A segment that is being written may have what was lost.
+                self.segments.wait()
         with self._lock:
             segments = frozenset(file.name for file in self._files if file.holds is Holds.SEGMENT)
-        return Cut(frozen, closed, segments, made)
-
-    def _are_missing(self, frozen: Frozen) -> bool:
-        """Whether kept messages that a restore needs are in no file."""
-        with self._lock:
-            return self._in_segments_to(frozen) < self._complete_from
-
-    def _in_segments_to(self, frozen: Frozen, being_written: Iterable[StateFile] = ()) -> int:
-        """The number of the first kept message that is not in the segments at the begin of the window."""
-        segments = leading_segments([*self._files, *being_written], frozen.oldest, frozen.kept)
-        return segments[-1].end if segments else frozen.oldest
-
-    def _are_being_sealed(self, frozen: Frozen) -> bool:
-        """Whether messages that were missing are in the file of a segment by now, after a wait for it.
-
-        raises: StateError if the file is being written and this sieve must not wait: a later save has it
-        """
-        with self._lock:
-            writing = list(self.segments.being_written.values())
-            if self._in_segments_to(frozen, writing) < self._complete_from:
-                return False
-        if self._limit_s is not None:
-            raise self._failed(
-                StateError(f"{self._why_lost}, and the segment that has them is still being written")
-            )
-        self.segments.wait()
-        return not self._are_missing(frozen)
+        return Cut(frozen, closed, segments)
 
     def write_segment(self, sealed: SealedSegment) -> Future[Arrays]:
         """Begin to write a sealed segment; `BatchSieve.seal_into`.
@@ -365,130 +296,16 @@ class Journal:
     def _is_wanted(self, end: int) -> bool:
         return end > self._next - self._window
 
-    def _write_image(self, frozen: Frozen, sections: Sections, watch: Watch) -> None:
-        """Write an image to the storage, while the caller waits. raises: StateError"""
-        first, behind = self._behind_segments(frozen, sections)
-        least = self._least_size(frozen, first, behind)
-        self._require_space(self._storage.free_bytes(), least)
-        self._name_image(frozen, self._write_sections(_image_name(frozen), behind, watch), first)
-
-    def _image_in_scratch(
-        self, frozen: Frozen, sections: Sections, watch: Watch, free: int | None
-    ) -> _ScratchImage:
-        """An image in scratch space, written while the caller waits. raises: StateError"""
-        if self._room.is_stuck:
-            raise self._failed(StateError("a write to the disk takes long or hangs"))
-        if self._now_s() < self._image_from_s:
-            raise self._failed(StateError(self._why_lost))
-        first, behind = self._behind_segments(frozen, sections)
-        least = self._least_size(frozen, first, behind)
-        self._require_space(free, least)
-        given_up = Event()
-
-        def look(moved: Moved) -> None:
-            if given_up.is_set():
-                raise StateError("given up")
-            watch(moved)
-
-        # Another thread writes the image, because the disk may hang. After `_IMAGE_S` the sieve goes on and
-        # changes its memory, which that thread may still read; then the image is deleted, not used.
-        thread = DaemonExecutor("twinsieve-image")
-        began_s = self._now_s()
-        written = thread.submit(self._write_scratch, first, behind, least, look)
-        thread.shutdown(wait=False)
-        try:
-            return written.result(_IMAGE_S)
-        except TimeoutError:
-            given_up.set()
-            written.cancel()
-            size = sum(array.nbytes for array in behind.values())
-            raise self._failed(StateError(f"{_IMAGE_S:.0f} s were not enough for {size} bytes")) from None
-        finally:
-            ended_s = self._now_s()
-            self._image_from_s = ended_s + (ended_s - began_s) / _IMAGE_SHARE
-
-    def _write_scratch(self, first: int, sections: Sections, least: int, watch: Watch) -> _ScratchImage:
-        # A folder whose files are mapped is on a local disk too.
-        chosen = folder = self._storage.folder if self._storage.is_mapped else self._scratch
-        try:
-            folder = scratch_folder(chosen)
-            size = sum(array.nbytes for array in sections.values())
-            if chosen is None and size > _IN_MEMORY and is_in_memory(folder):
-                raise OSError(errno.ENOSPC, f"takes memory, and the near window has {size} bytes")
-            if lack := _lack_of_space(shutil.disk_usage(folder).free, least):
-                raise OSError(errno.ENOSPC, lack)
-            with ExitStack() as undo:
-                file = undo.enter_context(scratch_file(folder))
-                hashed = self._storage.signing.hashes()
-                stream = WatchedStream(file, lambda _: watch(Moved("writing", stream.count, 0)), hashed)
-                write_state(cast("BinaryIO", stream), self._scheme_id, {}, sections)
-                undo.pop_all()
-        except OSError as error:
-            raise self._failed(
-                StateError(f"{folder}: {error.strerror}; set state.scratch to a folder on another disk")
-            ) from None
-        digest = self._storage.signing.told(hashed.digest().hex())
-        return _ScratchImage(file, first, stream.count, digest)
-
-    def _store_image(self, frozen: Frozen, image: _ScratchImage, watch: Watch) -> None:
-        """Copy an image from scratch space to the storage. raises: StateError"""
-        name = _image_name(frozen)
-        file: NewFile | None = None
-        try:
-            image.file.seek(0)
-            file = self._storage.create(name)
-            stream = WatchedStream(file.stream, lambda _: watch(Moved("writing", stream.count, image.size)))
-            shutil.copyfileobj(image.file, stream, _COPIED_AT_ONCE)
-            file.finish()
-        except Exception as error:  # noqa: BLE001 (as in `_append`)
-            if file is not None:
-                file.discard()
-            raise self._failed(error) from None
-        with self._lock:
-            self._unannounced[name] = file
-        self.written += image.size
-        self._name_image(frozen, StateFile(name, Holds.PART, image.size, image.digest), image.first)
-
-    def _behind_segments(self, frozen: Frozen, sections: Sections) -> tuple[int, Sections]:
-        """The part of an image that is not in the segments in files, and its first message."""
-        with self._lock:
-            first = self._in_segments_to(frozen)
-        behind = sections_behind(sections, first)
-        return (frozen.oldest, sections) if behind is None else (first, behind)
-
-    def _least_size(self, frozen: Frozen, first: int, sections: Sections) -> int:
-        """Bytes that an image has at least: it is compressed, and the memory of places that hold nothing yet
-        takes no space."""
-        size = sum(array.nbytes for array in sections.values())
-        return size * (frozen.kept - first) // (2 * self._window)
-
-    def _require_space(self, free: int | None, least: int) -> None:
-        if lack := _lack_of_space(free, least):
-            raise self._failed(StateError(lack))
-
-    def _name_image(self, frozen: Frozen, file: StateFile, first: int) -> None:
-        """Note that an image has all kept messages of this state from `first` on."""
-        with self._lock:
-            others = [
-                each for each in self._files if each.holds is Holds.SEGMENT or each.first >= frozen.kept
-            ]
-            image = file._replace(holds=Holds.IMAGE, first=first, end=frozen.kept)
-            self._files = sorted([*others, image], key=lambda each: each.end)
-            if self._complete_from <= frozen.kept:
-                self._complete_from = frozen.oldest
-
     def write(self, cut: Cut, others: Sequence[StateFile] = (), watch: Watch = no_watch) -> list[StateFile]:
         """Write what is new in a state; it may be called in any thread. returns: all files of the state
 
         others: files of the newest state in the folder, if it continues the same numbers. Another process may
             have written it, and deleted files from which this sieve was restored; a kept message and a part
             are the same in both
-        raises: StateError if a file cannot be written, or was deleted; a later save then writes an image
+        raises: MissingError if kept messages are in no file; StateError if a file cannot be written
         """
         try:
             cut.piece.result()
-            if cut.image is not None:
-                self._store_image(cut.frozen, cut.image, watch)
             return self._write_new(cut, others, watch)
         finally:
             self._saving_from = None
@@ -506,13 +323,14 @@ class Journal:
                 read()  # raises if the window passed the part while it was written
         self._join_runs(watch)
         # A merge that fails, perhaps for lack of space, is tried again at the next save.
-        while (small := similar_pieces(chosen)) is not None and self._merge(small, watch):
+        while (small := similar(_pieces(chosen))) and self._merge(small, watch):
             chosen = self._chosen(frozen, segments)
         files = [*chosen, *self._parts.values()]
         with self._lock:
             if self._closed:
                 raise self._failed(StateError("its sieve has ended"))
             self._promised = {file.name for file in files}
+            self._is_in_state = True
             self._saved_from, self._saved_to = frozen.oldest, frozen.kept
         return files
 
@@ -537,15 +355,24 @@ class Journal:
             usable = [
                 file for file in self._files if file.holds is not Holds.SEGMENT or file.name in segments
             ]
-            files = covering(usable, frozen.oldest, frozen.kept)
+            files = covering_files(usable, frozen.oldest, frozen.kept)
             if files is None:
-                if self._complete_from <= frozen.oldest:
-                    self._why_lost = "some of its files were deleted; the next one is whole"
-                    self._complete_from = frozen.kept
-                why = StateError(self._why_lost)
-        if files is None:
-            raise self._failed(why)
+                raise self._missing(frozen)
         return files
+
+    def _missing(self, frozen: Frozen) -> MissingError:
+        """The error for kept messages of this state that are in no file. The caller holds the lock."""
+        if self._complete_from <= frozen.oldest:
+            self._why_lost, self._is_in_state = "some of its files were deleted", False
+            self._complete_from = frozen.kept
+        after = covering(_pieces(self._files), self._complete_from, frozen.kept)
+        is_over = bool(after) and after[-1].end == frozen.kept
+        why = self._why_lost
+        segments = [*self._files, *self.segments.being_written.values()]
+        leading = leading_segments(segments, frozen.oldest, frozen.kept)
+        if leading and leading[-1].end >= self._complete_from:
+            why, is_over = f"{why}, and the segment that has them is still being written", False
+        return MissingError(str(self._failed(StateError(why))), is_over=is_over, in_state=self._is_in_state)
 
     def _write_sections(self, name: str, sections: Sections, watch: Watch) -> StateFile:
         file: NewFile | None = None
@@ -623,9 +450,8 @@ class Journal:
         except (UnreadableError, FileNotFoundError) as error:
             with self._lock:
                 self._files = [other for other in self._files if other.name != file.name]
-            lost = StateError(
-                f"{self._storage.shown(file.name)} is missing or damaged; the next one is whole"
-            )
+            lost = StateError(f"{self._storage.shown(file.name)} is missing or damaged")
+            self._is_in_state = False
             self._lose(file.end, lost)
             raise UnreadableError(str(lost)) from error
 
@@ -699,12 +525,5 @@ class Journal:
             file.discard()
 
 
-def _lack_of_space(free: int | None, least: int) -> str:
-    """Says how many bytes are missing; empty if none, or if it is unknown how many are free."""
-    if free is None or free >= least:
-        return ""
-    return f"{os.strerror(errno.ENOSPC)}: {free} bytes are free, {least} are needed"
-
-
-def _image_name(frozen: Frozen) -> str:
-    return f"image-{frozen.kept:016d}-{secrets.token_hex(4)}.piece"
+def _pieces(files: Iterable[StateFile]) -> list[StateFile]:
+    return [file for file in files if file.holds is Holds.KEPT]

@@ -1,6 +1,6 @@
 """The format of a file with a run of kept messages (a *piece*): records of a few thousand messages each.
 
-    head: `stages/header.py`, magic "twinsieve piece\\n", JSON {"scheme"}
+    head: `stages/formats.py`, magic "twinsieve piece\\n", JSON {"scheme"}
     record: bytes (u32), messages (u32), number of the first message (u64), checksum, columns
     end: a record without messages, with the number behind the last one; its checksum is that of all records
 
@@ -21,11 +21,10 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.pieces.signing import Hashes, checksum_in, plain
 from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
-from twinsieve.stages.errors import NEW_STATE, StateError
-from twinsieve.stages.header import StateHeader
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.formats import PIECE
 from twinsieve.stages.judge.kept_messages import KeptMessages
 
-_HEADER = StateHeader(b"twinsieve piece\n", (1,), "a piece of a twinsieve state", NEW_STATE)
 _RECORD = struct.Struct("<IIQ16s")
 _NUMBERS = struct.Struct("<IIQ")
 MAX_RECORD_BYTES = 1 << 30
@@ -53,7 +52,7 @@ class KeptFile:
         self.first = self.end = first
         self.size = 0
         self._records = hashes()
-        _HEADER.write(self._write, orjson.dumps({"scheme": scheme_id}))
+        PIECE.write(self._write, orjson.dumps({"scheme": scheme_id}))
 
     def add(self, record: Record) -> None:
         """Append a record. raises: errors of the stream"""
@@ -103,7 +102,7 @@ def read_records(
         stream
     """
     try:
-        found = orjson.loads(_HEADER.read(stream))["scheme"]
+        found = orjson.loads(PIECE.read(stream))["scheme"]
     except (StateError, KeyError, TypeError, ValueError) as error:
         raise UnreadableError(f"{name}: {printable(str(error))}") from error
     if found != scheme_id:

@@ -1,6 +1,6 @@
 """A file of named arrays that can be mapped: each array begins at a page, so it is used where it lies.
 
-    head: `stages/header.py`, magic "twinsieve arrays\\n", JSON {"scheme", "about", "arrays": [{name, dtype,
+    head: `stages/formats.py`, magic "twinsieve arrays\\n", JSON {"scheme", "about", "arrays": [{name, dtype,
         shape, offset, bytes, checksum}]}; the head ends with zeros up to a whole page
     each array at its offset, a multiple of a page; zeros between them
 
@@ -25,12 +25,11 @@ from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.pieces.signing import Hashes
 from twinsieve.pipeline.pieces.signing import plain as plain_hashes
-from twinsieve.stages.errors import NEW_STATE, StateError
-from twinsieve.stages.header import StateHeader
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.formats import ARRAYS
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_HEADER = StateHeader(b"twinsieve arrays\n", (2,), "a file of arrays of a twinsieve state", NEW_STATE)
 _PAGE = 4096
 _IS_GENERIC = platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64", "riscv64")
 _NO_RESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000 if _IS_GENERIC else 0)
@@ -133,7 +132,7 @@ def map_arrays(
         raise UnreadableError(f"{name}: cannot be mapped ({kind}); restore it from a copy") from None
     try:
         stream = io.BytesIO(whole[:_MAX_HEAD])
-        described = _HEADER.read(stream)
+        described = ARRAYS.read(stream)
         found = _digest(hashes, whole[: stream.tell()])
         if digest is not None and not compare_digest(found, digest):
             raise ValueError("it is another file than was written")
@@ -203,7 +202,7 @@ def _field(field: list[Any]) -> list[Any]:
 def _head(scheme_id: str, about: Mapping[str, object], entries: list[dict[str, Any]]) -> bytes:
     head: list[bytes] = []
     described = {"scheme": scheme_id, "about": dict(about), "arrays": entries}
-    _HEADER.write(head.append, orjson.dumps(described))
+    ARRAYS.write(head.append, orjson.dumps(described))
     return b"".join(head)
 
 

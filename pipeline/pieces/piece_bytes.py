@@ -8,11 +8,10 @@ from twinsieve.pipeline.settings.segment_bytes import Texts
 from twinsieve.pipeline.wire.columns import arrays_of, row_bytes
 from twinsieve.stages.columns import Sent
 from twinsieve.stages.contract import STORED_LENGTH, SieveConfig
+from twinsieve.stages.exact.runs import FAN_IN
 from twinsieve.stages.judge.kept_messages import KeptMessages
 from twinsieve.stages.window.ring import SKETCH_UNITS
 
-FAN_IN = 16
-"""This many neighbouring pieces of similar length are merged into one."""
 SMALLEST_PIECE = 1 << 16
 WINDOW_PARTS = 4
 """A piece is closed at a snapshot, or when it has a quarter of the near window (`largest_piece`), but for the

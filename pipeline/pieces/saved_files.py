@@ -35,7 +35,7 @@ class SavedFiles:
     scheme_id: fingerprint scheme that they must have
     scratch: folder for copies of segments, which are mapped, if those in the storage are not; None: that of
         the system
-    most: bytes that a part or an image may have unpacked (`most_bytes`)
+    most: bytes that a part may have unpacked (`most_bytes`)
     raises: UnreadableError if a file is missing or has another size
     """
 
@@ -125,15 +125,27 @@ class SavedFiles:
 
     def sections(self, name: str) -> Sections:
         """The sections of a part. raises: StateError"""
-        found = next((file for file in self._files if file.holds is Holds.PART and file.part == name), None)
-        if found is None:
+        file = next((file for file in self._files if file.holds is Holds.PART and file.part == name), None)
+        if file is None:
             raise UnreadableError(f"{self._storage.address}: the state names no file for its part {name}")
-        return self._sections_of(found)
-
-    def image(self) -> Sections | None:
-        """The memory of the near stage, if the state has an image. raises: StateError"""
-        found = next((file for file in self._files if file.holds is Holds.IMAGE), None)
-        return None if found is None else self._sections_of(found)
+        shown = self._storage.shown(file.name)
+        hashes = self._storage.signing.hashes_of(file.digest, shown)
+        with self._named(file), self._stream_of(file) as stream:
+            if self._storage.signing.keys:
+                # Nothing of it is unpacked before it is known who wrote it.
+                first = hashes()
+                while data := stream.read(_COPIED_AT_ONCE):
+                    first.update(data)
+                    self._moved(0)
+                if not compare_digest(first.digest().hex(), checksum_in(file.digest)):
+                    raise damaged(shown)
+                stream.seek(0)
+            hashed = hashes()
+            watched = WatchedStream(stream, self._moved, hashed)
+            sections = read_state(cast("BinaryIO", watched), self._scheme_id, {}, self._most)
+            if hashed.digest().hex() != checksum_in(file.digest):
+                raise damaged(shown)
+        return sections
 
     def segments(self) -> Iterator[SealedSegment]:
         """The sealed segments in order, as maps of their files. raises: StateError"""
@@ -182,26 +194,6 @@ class SavedFiles:
                 "state.scratch to another folder",
                 lasting=False,
             ) from None
-
-    def _sections_of(self, file: StateFile) -> Sections:
-        shown = self._storage.shown(file.name)
-        hashes = self._storage.signing.hashes_of(file.digest, shown)
-        with self._named(file), self._stream_of(file) as stream:
-            if self._storage.signing.keys:
-                # Nothing of it is unpacked before it is known who wrote it.
-                first = hashes()
-                while data := stream.read(_COPIED_AT_ONCE):
-                    first.update(data)
-                    self._moved(0)
-                if not compare_digest(first.digest().hex(), checksum_in(file.digest)):
-                    raise damaged(shown)
-                stream.seek(0)
-            hashed = hashes()
-            watched = WatchedStream(stream, self._moved, hashed)
-            sections = read_state(cast("BinaryIO", watched), self._scheme_id, {}, self._most)
-            if hashed.digest().hex() != checksum_in(file.digest):
-                raise damaged(shown)
-        return sections
 
     def kept_messages(self) -> Iterator[tuple[int, KeptMessages]]:
         """The runs of kept messages in order. raises: StateError"""

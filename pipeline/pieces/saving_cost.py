@@ -24,7 +24,7 @@ def saving_bytes(config: SieveConfig) -> int:
 
     These are the records that wait, one that gathers, copies of the one that is written, and a frame that is
     compressed; the noted keys of a Bloom filter and a copy of its newest generation, which is made where more
-    keys came than are noted; or the head of the trie. An image is not copied. raises: UsageError
+    keys came than are noted; or the head of the trie. raises: UsageError
     """
     rows = RECORD_MESSAGES + chunk_rows(config)
     records = (WAITING + 1 + _COPIES) * rows * largest_piece_bytes(config)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from hmac import compare_digest
-from typing import Protocol, Self
+from typing import Protocol
 
 import mmh3
 
@@ -83,8 +83,8 @@ class Signing:
         """The hash of a new manifest."""
         return _sealer(self.keys[0] if self.keys else b"")
 
-    def sealer_of(self, body: Iterable[bytes], end: bytes, name: str) -> Sealer:
-        """A new hash with the key that signed a whole manifest.
+    def check_seal(self, body: Iterable[bytes], end: bytes, name: str) -> None:
+        """Check that an accepted key signed a manifest.
 
         body: the manifest but for its end; end: the hash in it; name: of the manifest, for errors
         raises: RefusedError
@@ -99,7 +99,6 @@ class Signing:
         ]
         if not signed_by or (not signed_by[0] and not self.takes_unsigned):
             raise RefusedError(f"{name}: {_refusal(signed=not signed_by)}")
-        return _sealer(signed_by[0])
 
 
 class Sealer(Protocol):
@@ -110,9 +109,6 @@ class Sealer(Protocol):
 
     def digest(self) -> bytes:
         """The hash."""
-
-    def copy(self) -> Self:
-        """Another one, which was given the same bytes."""
 
 
 def _sealer(key: bytes) -> Sealer:

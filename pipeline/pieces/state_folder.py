@@ -19,7 +19,7 @@ from twinsieve.pipeline.files import FileError, refused_output
 from twinsieve.pipeline.files.write import Output, followed
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.errors import StateError
-from twinsieve.stages.header import StateHeader
+from twinsieve.stages.formats import StateHeader
 
 MANIFEST = "state"
 _LOCK = "lock"

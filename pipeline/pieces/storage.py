@@ -112,15 +112,6 @@ class Storage:
             raise StateError(message, lasting=False) from None
         return [str(path).rsplit("/", 1)[-1] for path in paths]
 
-    def free_bytes(self) -> int | None:
-        """Free space of a local folder in bytes; None if that is unknown."""
-        if not self.is_local:
-            return None
-        with suppress(OSError), self._calling("query the free space"):
-            place = os.statvfs(self.folder)
-            return place.f_bavail * place.f_frsize
-        return None
-
     def shares_device(self, folder: str) -> bool:
         """Whether this is a local folder on the file system that this other folder is on. It need not exist
         yet."""

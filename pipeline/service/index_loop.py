@@ -174,7 +174,7 @@ class IndexLoop(Loop):
         index = self._index or self._restored()
         rulings = index.step(POLL_S)
         if self._is_offline:
-            # It has written an image of its sieve, and sent nothing to a broker meanwhile.
+            # It has waited for a snapshot, and sent nothing to a broker meanwhile.
             self._answered_s = self._clock.monotonic_s()
             self._is_offline, self._moved_from = False, None
         for ruling in rulings:

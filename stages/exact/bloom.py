@@ -125,7 +125,8 @@ class BloomGenerations:
         """(kept index up to which the bits of the newest generation are a part, or NO_BASE; runs of keys that
         follow). The generation begins with the kept index `first` and now ends before `end`.
         """
-        runs = runs_in(have, KEYS)
+        # Keys of an older generation must not set bits in this one.
+        runs = runs_in(have, KEYS, first)
         bases = [NO_BASE] + [at for at in _bases_in(have, first) if at <= end]
         covered = {base: covering(runs, max(base, first), end) for base in bases}
         base = max(bases, key=lambda at: (_end_of(covered[at], max(at, first)), at))

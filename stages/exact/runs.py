@@ -1,11 +1,13 @@
-"""Runs: parts of a saved state with what was kept from one kept number to another, so that a save writes what
-is new. The name of a run says which numbers it has; of one sieve, runs of the same numbers are the same.
+"""Runs: what was kept from one kept number to another, so that a save writes what is new.
+
+A run is a part of a saved state (keys), or a file (kept messages). The name of a part says which numbers it
+has; of one sieve, runs of the same numbers are the same.
 
 >>> names = ["keys-0-8", "keys-8-9", "keys-0-9", "bloom-0"]
 >>> covering(runs_in(names, "keys"), 0, 9)
 [Run(first=0, end=9)]
->>> covering(runs_in(names[:1], "keys"), 2, 9), covering(runs_in(names[:1], "keys"), 0, 9)
-([], [Run(first=0, end=8)])
+>>> covering(runs_in(names[:1], "keys"), 2, 9), covering(runs_in(names[:1], "keys"), 8, 9)
+([Run(first=0, end=8)], [])
 """
 
 from __future__ import annotations
@@ -13,13 +15,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from math import inf
+from typing import NamedTuple, Protocol, TypeVar
 
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.sections import Sections
 
 FAN_IN = 16
 """This many neighbouring runs of similar length are joined into one."""
+
+
+class Span(Protocol):
+    """Has the kept numbers from `first` to `end` (exclusive)."""
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+_Span = TypeVar("_Span", bound=Span)
 
 
 class Run(NamedTuple):
@@ -62,17 +78,18 @@ class FrozenStage(NamedTuple):
         return whole
 
 
-def runs_in(names: Iterable[str], kind: str) -> list[Run]:
-    """The runs of this kind among the names of parts."""
+def runs_in(names: Iterable[str], kind: str, first: int = 0) -> list[Run]:
+    """The runs of this kind among the names of parts, without those that begin before number `first`."""
     name = re.compile(rf"{kind}-([0-9]{{1,19}})-([0-9]{{1,19}})")
     found = (name.fullmatch(each) for each in names)
-    return [Run(int(match[1]), int(match[2])) for match in found if match is not None]
+    runs = [Run(int(match[1]), int(match[2])) for match in found if match is not None]
+    return [run for run in runs if run.first >= first]
 
 
-def covering(runs: Iterable[Run], first: int, end: int) -> list[Run]:
+def covering(runs: Iterable[_Span], first: int, end: int) -> list[_Span]:
     """The fewest runs, in order, that hold the numbers from `first` on without a gap, at most to `end`."""
-    usable = [run for run in runs if first <= run.first and run.end <= end]
-    chosen: list[Run] = []
+    usable = [run for run in runs if run.end <= end]
+    chosen: list[_Span] = []
     at = first
     while ahead := [run for run in usable if run.first <= at < run.end]:
         chosen.append(max(ahead, key=lambda run: run.end))
@@ -80,7 +97,7 @@ def covering(runs: Iterable[Run], first: int, end: int) -> list[Run]:
     return chosen
 
 
-def similar(runs: Sequence[Run], largest: int) -> Sequence[Run]:
+def similar(runs: Sequence[_Span], largest: float = inf) -> Sequence[_Span]:
     """The first `FAN_IN` neighbouring runs whose lengths have the same power of `FAN_IN`; none if there are
     not as many. So a number is joined into larger runs as many times as `largest` has powers.
 
@@ -95,7 +112,7 @@ def similar(runs: Sequence[Run], largest: int) -> Sequence[Run]:
     return ()
 
 
-def _power(run: Run) -> int:
+def _power(run: Span) -> int:
     return ((run.end - run.first).bit_length() - 1) // (FAN_IN.bit_length() - 1)
 
 

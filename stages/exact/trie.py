@@ -204,7 +204,7 @@ class TrieTiers:
         if self.head.count == 0:
             return []
         first, newest = self._head_kept()[[0, -1]].tolist()
-        runs = covering(runs_in(have, _HEAD), first, newest + 1)
+        runs = covering(runs_in(have, _HEAD, first), first, newest + 1)
         at = runs[-1].end if runs else first
         if at <= newest:
             runs.append(Run(at, newest + 1))

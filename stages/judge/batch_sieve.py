@@ -6,7 +6,6 @@ save and load between batches do not change them.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
@@ -28,6 +27,7 @@ from twinsieve.stages.contract import (
 from twinsieve.stages.errors import DamagedError, SieveError, UsageError
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.forgotten import Forgotten
+from twinsieve.stages.exact.runs import gone
 from twinsieve.stages.exact.sections import SavedSections, Sections
 from twinsieve.stages.exact.trie import TrieTiers
 from twinsieve.stages.judge import params
@@ -55,14 +55,14 @@ from twinsieve.stages.judge.params import (
     no_trie_hits,
 )
 from twinsieve.stages.judge.rules_digest import RULES_BYTES, rules_digest
-from twinsieve.stages.judge.state import read_state, write_state
+from twinsieve.stages.judge.state import read_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
 from twinsieve.stages.window.segments import IntoFile, SealedSegment
 from twinsieve.stages.window.soundness import check_numbers
 
-IMAGE = "image"
-"""Name of the part that holds the memory of the near stage."""
+_MEMORY = "near"
+"""What names of parts that hold the memory of the near stage begin with."""
 
 _NEAR_CODES = {
     "none": params.NEAR_NONE,
@@ -335,23 +335,25 @@ class BatchSieve:
         """
         return self.near.count_pushed_out(bands)
 
-    def freeze(self, have: Collection[str] = ()) -> Frozen:
+    def freeze(self, have: Collection[str] = (), memory_at: int | None = None) -> Frozen:
         """The state as it is now, without the messages that were handed to `on_kept`.
 
         It takes milliseconds: only what is small is copied.
         have: names of parts that were written to files. Of the exact stage only what is not in them is new;
-        with none, the newest Bloom generation is copied
+            with none, the newest Bloom generation is copied
+        memory_at: with a part that holds the memory of the near stage, as it was when this many messages were
+            kept, in place of the messages before. If that is now, the part has to be read before the next
+            call of `judge` or `apply`; an earlier one has to be in `have`, and is left out when the window
+            has passed it
         """
         sections, parts = self._exact_state(have)
-        near = self._near_state()
-        return Frozen(
-            self.config.scheme_id,
-            state_parameters(self.config),
-            near | sections,
-            parts,
-            int(near["near.range"][0]),
-            int(near["near.range"][1]),
-        )
+        sections |= self._near_state()
+        oldest, kept = sections["near.range"].tolist()
+        if memory_at is not None and memory_at > oldest:
+            oldest, name = memory_at, f"{_MEMORY}-{memory_at}"
+            sections["part.near"] = np.frombuffer(name.encode(), np.uint8)
+            parts[name] = self.near.to_sections if memory_at == kept else partial(gone, name)
+        return Frozen(self.config.scheme_id, state_parameters(self.config), sections, parts, oldest, kept)
 
     def _near_state(self) -> Sections:
         """The small sections of the near stage, as copies.
@@ -388,19 +390,6 @@ class BatchSieve:
         memory. Segments that are sealed already and in no file are written too."""
         self.near.segments.seal_into(write)
 
-    def image(self) -> Sections:
-        """The memory of the near stage, not copied. Write it before the next call of `judge` or `apply`."""
-        return self.near.to_sections()
-
-    def save(self, stream: BinaryIO) -> None:
-        """Write the whole state that verdicts depend on to the stream."""
-        sections, parts = self._exact_state()
-        sections |= self._near_state()
-        for name, read in parts.items():
-            sections |= {f"{name}/{local}": array for local, array in read().items()}
-        sections |= {f"{IMAGE}/{local}": array for local, array in self.image().items()}
-        write_state(stream, self.config.scheme_id, state_parameters(self.config), sections)
-
     def _exact_parts(self) -> list[tuple[str, BloomGenerations | TrieTiers | Forgotten | None]]:
         return [("bloom", self._filters), ("trie", self._tiers), ("forgotten", self._forgotten)]
 
@@ -410,14 +399,14 @@ class BatchSieve:
         stream: BinaryIO,
         config: SieveConfig,
         *,
-        parts: SavedParts | None = None,
+        parts: SavedParts,
         forget_exact: bool = False,
         seal_into: IntoFile | None = None,
     ) -> BatchSieve:
         """The saved sieve. The configuration must have the same methods, exact window and scheme.
 
         The rules and the near window may be other ones; they apply from the next message on.
-        stream: what `save` or `Frozen.write` wrote; after the latter, `parts` has the rest
+        stream: what `Frozen.write` wrote; parts: the rest
         forget_exact: the settings of the exact stage may differ too, and the exact stage begins empty
         seal_into: as for the method of this name; segments that become full in the restore are written too
         raises: StateError, which says what differs or is damaged, and what to do
@@ -428,10 +417,9 @@ class BatchSieve:
         sieve = cls(config)
         try:
             sections = read_state(stream, config.scheme_id, parameters, most_bytes(config))
-            source = _InOneStream(sections) if parts is None else parts
-            sieve._restore_near(sections, source, seal_into)
+            sieve._restore_near(sections, parts, seal_into)
             if not forget_exact:
-                sieve._restore_exact(sections, source)
+                sieve._restore_exact(sections, parts)
         except SieveError:
             raise
         except Exception as error:
@@ -452,11 +440,11 @@ class BatchSieve:
             raise DamagedError(f"near.forgotten is {forgotten.dtype}{list(forgotten.shape)}")
         segments = near.segments
         oldest = max(oldest, kept - segments.window)
-        segments.begin_at(oldest)
-        self._add_segments(parts.segments(), oldest, kept)
-        image = parts.image()
-        if image is not None:
-            near.restore(image)
+        if "part.near" in sections:
+            near.restore(parts.sections(sections["part.near"].tobytes().decode()))
+        else:
+            segments.begin_at(oldest)
+            self._add_segments(parts.segments(), oldest, kept)
         segments.seal_into(seal_into)
         near.keep_again(self._chunks_to_keep(parts.kept_messages(), kept))
         if segments.kept != kept:
@@ -464,8 +452,7 @@ class BatchSieve:
         segments.resume(counters)
         segments.forgotten = np.unique(forgotten.astype(np.int64))
         segments.fill_memory()
-        if image is None:
-            near.link_parts()
+        near.link_parts()
 
     def _add_segments(self, sealed: Iterable[SealedSegment], oldest: int, end: int) -> None:
         """Add saved segments to the window that begins with the message of number `oldest`."""
@@ -515,17 +502,6 @@ class BatchSieve:
         if known >= self.near.segments.kept:
             raise DamagedError(f"the exact stage knows message {known}, which was not kept yet")
         self._forgotten = Forgotten.from_sections(saved.within("forgotten"))
-
-    def to_bytes(self) -> bytes:
-        """The saved state as bytes."""
-        stream = io.BytesIO()
-        self.save(stream)
-        return stream.getvalue()
-
-    @classmethod
-    def from_bytes(cls, data: bytes, config: SieveConfig) -> BatchSieve:
-        """The sieve that `to_bytes` saved. raises: StateError"""
-        return cls.load(io.BytesIO(data), config)
 
 
 def worst_case_bytes(config: SieveConfig) -> dict[str, int]:
@@ -599,28 +575,11 @@ def _pooled(details: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np
     return pool, places_of(has_details).astype(np.int32)
 
 
-class _InOneStream:
-    """The parts of a sieve that `BatchSieve.save` wrote into one stream (`SavedParts`)."""
-
-    def __init__(self, sections: Sections) -> None:
-        self._sections = sections
-
-    def sections(self, name: str) -> Sections:
-        prefix = f"{name}/"
-        return {
-            local.removeprefix(prefix): array
-            for local, array in self._sections.items()
-            if local.startswith(prefix)
-        }
-
-    def image(self) -> Sections:
-        return self.sections(IMAGE)
-
-    def segments(self) -> Iterable[SealedSegment]:
-        return ()
-
-    def kept_messages(self) -> Iterable[tuple[int, KeptMessages]]:
-        return ()
+def memory_in(parts: Iterable[str]) -> int | None:
+    """How many messages were kept when the memory of the near stage became a part, if one of these names is
+    that of such a part; else None. raises: ValueError for a name that is none"""
+    found = [name for name in parts if name.startswith(f"{_MEMORY}-")]
+    return int(found[0].partition("-")[2]) if found else None
 
 
 _OF_EXACT = frozenset({"exact.method", "exact.window.messages", "exact.window.age_ms", "exact.error_rate"})

@@ -8,8 +8,8 @@ A saved state consists of three sorts of things:
 - *kept messages*, by their kept indices (numbers in the order of keeping). They never change either, and the
   sieve hands them out as soon as they are kept (`BatchSieve.on_kept`); a restore keeps them again.
 
-A sieve whose kept messages were not handed out from the beginning is saved with its *image* instead: the
-memory of the near stage as it is now.
+A sieve whose kept messages were not handed out from the beginning is saved with another part in place of
+them: the memory of the near stage as it is now.
 """
 
 from __future__ import annotations
@@ -52,10 +52,6 @@ class SavedParts(Protocol):
 
     def sections(self, name: str) -> Sections:
         """The sections of a part. raises: StateError if it is missing or damaged"""
-
-    def image(self) -> Sections | None:
-        """The memory of the near stage at an earlier save, without the sealed segments that `segments`
-        returns; None if kept messages are enough."""
 
     def segments(self) -> Iterable[SealedSegment]:
         """Sealed segments from the beginning of the window on, in their order. Kept messages follow them.

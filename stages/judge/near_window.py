@@ -39,7 +39,6 @@ from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, SHARED_C
 from twinsieve.stages.window.chunk import rows as part_of_chunk
 from twinsieve.stages.window.lengths import reach_of, signature_limits
 from twinsieve.stages.window.record import record_type
-from twinsieve.stages.window.resize import resize_chains
 from twinsieve.stages.window.ring import (
     GRANULE,
     KEPT,
@@ -364,19 +363,16 @@ class NearWindow:
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Load the arrays of `to_sections`. The parameters must be the same, but the window may differ.
+        """Load the arrays of `to_sections`. The parameters and the window must be the same.
 
-        raises: DamagedError
+        raises: DamagedError; StateError for another window
         """
         self.segments.restore(sections)
         self._make_room()
         if self._has_tables:
             heads, links = sections["chains.heads"], sections["chains.next"]
-            kept, size = self.segments.kept, self.segments.size
-            shape = len(self.chains.masks), len(sections["segment.0.records"])
-            check_links(heads, links, shape, kept)
-            self.chains = resize_chains(heads, links, self.chains, kept, size)
-        self.link_parts()
+            check_links(heads, links, self.chains, self.segments.kept)
+            self.chains = self.chains._replace(heads=heads, next=links)
 
     def link_parts(self) -> None:
         """Rebuild the index of the method signatures from the ring, after a restore."""

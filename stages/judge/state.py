@@ -1,6 +1,6 @@
 """A saved state as bytes: named arrays (sections) after a header with their types and sizes.
 
-    head: `stages/header.py`, magic "TWINSIEV"
+    head: `stages/formats.py`, magic "TWINSIEV"
     header: JSON {"scheme", "parameters", "sections": [{name, dtype, shape, bytes}]}
     each section: zstd frames of 2 MiB of it each: frame length (u64), frame with its own content checksum
 
@@ -22,11 +22,8 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import NEW_STATE, DamagedError, StateError
 from twinsieve.stages.exact.sections import Sections
-from twinsieve.stages.header import StateHeader
+from twinsieve.stages.formats import SECTIONS
 
-FORMAT_VERSION = 6
-
-_HEADER = StateHeader(b"TWINSIEV", (FORMAT_VERSION,), "a twinsieve state", NEW_STATE)
 _LENGTH = struct.Struct("<Q")
 _FRAME_BYTES = 1 << 21
 _START_ANEW = f"{NEW_STATE}, or restore the file from a copy"
@@ -41,7 +38,7 @@ def write_state(
         for name, array in sections.items()
     ]
     header = json.dumps({"scheme": scheme_id, "parameters": dict(parameters), "sections": entries}).encode()
-    _HEADER.write(stream.write, header)
+    SECTIONS.write(stream.write, header)
     compressor = zstandard.ZstdCompressor(level=1, write_checksum=True, threads=0)
     for array in sections.values():
         plain = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -61,7 +58,7 @@ def read_state(
         parameters; the message names the first difference and says what to do
     """
     try:
-        described = json.loads(_HEADER.read(stream))
+        described = json.loads(SECTIONS.read(stream))
     except StateError as error:
         raise StateError(f"state {error}") from error
     _check_origin(described, scheme_id, parameters)
@@ -74,9 +71,6 @@ def read_state(
 def _check_origin(described: Mapping[str, Any], scheme_id: str, parameters: Mapping[str, object]) -> None:
     for name, wanted in parameters.items():
         saved = described["parameters"].get(name)
-        if name == "layout" and isinstance(saved, list) and len(saved) == len(fields(BandLayout)) - 1:
-            # Written when `chars` was the default of the last one, grams, and not saved.
-            saved = [*saved, "chars"]
         if saved != wanted:
             raise StateError(
                 f"state was written with {_as_set(name, saved)}, the configuration says "

@@ -24,7 +24,6 @@ from twinsieve.stages.window.buckets import (
     write_lists,
     write_table,
 )
-from twinsieve.stages.window.resize import resize_buckets
 
 SPARSE_SHARE = 12
 """A sparse index has room for this part of the entries of its table. An entry takes half as much again."""
@@ -149,20 +148,8 @@ class BucketTable:
         """Use these entries of a table of the same size, to which nothing is added any more."""
         self._use(entries)
 
-    def restore(self, entries: NDArray[Any], window: int, kept: int, ring_size: int) -> None:
-        """Fill this empty table with the entries of a saved table.
-
-        window: window of the saved table, in messages
-        kept: messages kept since the beginning; ring_size: number of them that are still in the ring
-        """
-        if len(entries) != self._count:
-            sizes = bucket_counts(window, self._load)
-            old = self.buckets._replace(
-                entries=entries, sparse=0, band_buckets=sizes[0], table_buckets=sizes[1]
-            )
-            self.fill()
-            resize_buckets(old, self.buckets, kept, ring_size)
-            return
+    def restore(self, entries: NDArray[Any]) -> None:
+        """Fill this empty table with the entries of a saved table of its size."""
         # The first entry of a bucket is its newest one, so it is not 0.
         filled = np.flatnonzero(entries[::WAYS])
         rows = entries.reshape(-1, WAYS)[filled]

@@ -312,22 +312,19 @@ class Ring:
         return sections | {"records": self.records}
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Fill the empty ring from a saved one with the same columns in use; the counters come first.
-
-        A larger ring gets all messages of the saved ring that the window holds, a smaller one the newest.
-        """
+        """Fill the empty ring from a saved one of its size with the same columns in use; the counters come
+        first."""
         records = sections["records"].view(self.records.dtype)
-        if len(records) == self.capacity and self.first % self.capacity == 0:
-            slots: Any = slice(0, min(self.kept - self.first, self.capacity))
-            old_slots = slots
-        else:
-            indices = np.arange(self.oldest, self.kept, dtype=np.int64)
-            slots, old_slots = indices % self.capacity, indices % len(records)
-        words_of(self.records)[slots] = words_of(records)[old_slots]
+        low = self.first % self.capacity
+        # A ring that has begun anew at its front has a message in every slot.
+        slots = slice(low, low + self.kept - self.first)
+        if slots.stop > self.capacity:
+            slots = slice(0, self.capacity)
+        words_of(self.records)[slots] = words_of(records)[slots]
         for name in _BY_SLOT:
             column = getattr(self.columns, name)
             if len(column) == self.capacity:
-                column[slots] = sections[name][old_slots]
+                column[slots] = sections[name][slots]
         self.columns = self.columns._replace(texts=sections["texts"])
         self._reserved = self.columns.texts
         self._tag_index.rebuild(self.columns.tags, self.oldest % self.capacity, self.size)

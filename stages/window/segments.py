@@ -5,7 +5,7 @@ size: segment n holds the kept messages [n * segment, (n + 1) * segment). The op
 it is full it is sealed and never changes again. A sealed segment goes as a whole when the window has passed
 it. Entries of its buckets number the messages within 24 bits, so the window may be larger than that.
 
-A window of another size after a load may leave other ranges: what was open then is sealed as it is.
+After a load with a window of another size, segments in files may have other ranges.
 
 Somebody else can write a sealed segment to a file and give its arrays back as maps of that file
 (`Segments.seal_into`). The segment then uses these, and its own memory is free. Only what each look-up reads
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MAX_RING, MAX_SEGMENT, NO_TIME, BandLayout
-from twinsieve.stages.errors import DamagedError
+from twinsieve.stages.errors import NEW_STATE, DamagedError, StateError
 from twinsieve.stages.memory_pages import zeros
 from twinsieve.stages.window.bucket_table import BucketTable
 from twinsieve.stages.window.buckets import entry_count
@@ -508,47 +508,26 @@ class Segments:
         return sections
 
     def restore(self, sections: dict[str, NDArray[Any]]) -> None:
-        """Load what `to_sections` returned. The window may have another size.
-
-        The window must be empty, or hold the sealed segments before the first one of `sections`
-        (`sections_behind`). raises: ValueError if messages between them are missing
-        """
-        before, window, shape = int(sections["window"][0]), self.window, self._shape
+        """Load what `to_sections` returned into this empty window. raises: DamagedError; StateError for a
+        window of another size"""
+        before, (*sealed, last) = int(sections["window"][0]), _saved_segments(sections)
         check_counters(sections["counters"], before)
-        first, *_ = _saved_segments(sections)
-        begins = int(first["place"][0])
-        if not (begins == self.kept if self.sealed else begins <= int(self.counters[OLDEST])):
-            raise ValueError(f"kept messages {self.kept} to {begins} are missing")
-        oldest = int(self.counters[OLDEST]) if self.sealed else 0
-        self.counters[:] = sections["counters"]
-        self.counters[OLDEST] = max(oldest, int(self.counters[OLDEST]))
-        head = int(self.counters[HEAD])
-        if before != window:
-            oldest = self.kept - min(before, window)
-            self.counters[OLDEST] = max(int(self.counters[OLDEST]), oldest)
-        *sealed, last = _saved_segments(sections)
-        self.sealed += [self._restored(parts, head) for parts in sealed]
-        messages = int(last["place"][2])
-        was_cut = before > messages
-        if was_cut and not shape.use.text:
-            raise DamagedError(
-                f"a window of {before} messages has a segment for {messages}, where none is cut"
+        if before != self.window:
+            raise StateError(
+                f"it has the memory of a near window of {before} messages, the configuration says "
+                f"{self.window}; set near.window.messages as it was, or {NEW_STATE}"
             )
-        is_same = messages == shape.messages and was_cut == shape.is_cut
-        if is_same or not (self.sealed or was_cut or shape.is_cut):
-            self.open = self._restored(last, head, shape.messages)
-            self.counters[HEAD] = head
-        else:
-            self.open = self._restored(last, head)
-            self._seal()
+        self.counters[:] = sections["counters"]
+        head = int(self.counters[HEAD])
+        self.sealed = [self._restored(parts, head) for parts in sealed]
+        self.open = self._restored(last, head)
+        if self.open.messages != self._shape.messages or (sealed and not self._shape.use.text):
+            raise DamagedError(f"a window of {before} messages has a segment for {self.open.messages}")
+        self.counters[HEAD] = head
         self.drop_passed()
 
-    def _restored(self, parts: dict[str, NDArray[Any]], head: int, messages: int | None = None) -> Segment:
-        """A saved segment.
-
-        head: as in its counters; messages: how many it is made for, None: as many as it was
-        raises: DamagedError
-        """
+    def _restored(self, parts: dict[str, NDArray[Any]], head: int) -> Segment:
+        """A saved segment. head: as in its counters. raises: DamagedError"""
         first, end, before, keyed = parts["place"].tolist()
         # Before memory is taken: the saved arrays have to be as large as they say.
         if (
@@ -558,7 +537,7 @@ class Segments:
         ):
             raise DamagedError(f"a segment for {before} messages has {len(parts['records'])} records")
         check_like("buckets", parts["buckets"], np.broadcast_to(np.uint64(0), self._shape.entries(before)))
-        segment = self._shape.new(self.counters, first, before if messages is None else messages)
+        segment = self._shape.new(self.counters, first, before)
         ring = segment.ring
         if end != _OPEN:
             ring.end = end
@@ -571,24 +550,11 @@ class Segments:
             if ring.end is None:
                 check_arena(ring.records[ring.live_slots()], ring.columns.texts, head)
         segment.table.set_keyed(keyed)
-        segment.table.restore(parts["buckets"], before, ring.kept, ring.size)
+        segment.table.restore(parts["buckets"])
         if ring.end is not None:
             segment.table.fill()
         segment.note_positions(ring.columns.positions[ring.live_slots()])
         return segment
-
-
-def sections_behind(sections: dict[str, NDArray[Any]], kept_index: int) -> dict[str, NDArray[Any]] | None:
-    """What `Segments.to_sections` returned, without the segments before this kept index; None if no segment
-    begins with it. `Segments.restore` loads it behind these segments."""
-    segments = _saved_segments(sections)
-    begins = [int(parts["place"][0]) for parts in segments]
-    if kept_index not in begins:
-        return None
-    behind = {name: part for name, part in sections.items() if not name.startswith("segment.")}
-    for number, parts in enumerate(segments[begins.index(kept_index) :]):
-        behind |= {f"segment.{number}.{name}": part for name, part in parts.items()}
-    return behind
 
 
 def _saved_segments(sections: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH
 from twinsieve.stages.errors import DamagedError
+from twinsieve.stages.window.chains import Chains
 from twinsieve.stages.window.ring import GRANULE, HEAD, KEPT, NO_CARD, OLDEST, SKETCH_UNITS, TALLY_UNITS
 
 MOST_KEPT = 1 << 62
@@ -123,17 +124,14 @@ def check_counters(counters: NDArray[Any], window: int) -> None:
         raise DamagedError(f"a window of {window} messages, the next text at {counters[HEAD]}")
 
 
-def check_links(heads: NDArray[Any], links: NDArray[Any], shape: tuple[int, int], kept: int) -> None:
-    """Check chains (`Chains`): each link leads to an older message, so that a walk ends. raises: DamagedError
+def check_links(heads: NDArray[Any], links: NDArray[Any], own: Chains, kept: int) -> None:
+    """Check chains: each link leads to an older message, so that a walk ends. raises: DamagedError
 
-    shape: number of tables, and of slots of the saved ring; kept: number of the next kept message
+    own: whose place they take; kept: number of the next kept message
     """
-    tables, slots = shape
-    cells = heads.shape[1] if heads.ndim == 2 else 0
-    if heads.dtype != np.uint32 or links.dtype != np.uint32 or links.shape != shape:
-        raise DamagedError(f"chains are {_shown(heads)} and {_shown(links)}")
-    if len(heads) != tables or not cells or cells & (cells - 1):
-        raise DamagedError(f"chains are {_shown(heads)}")
+    check_like("heads of chains", heads, own.heads)
+    check_like("links of chains", links, own.next)
+    tables, slots = links.shape
     # How long ago each slot was taken, and the message behind a link was kept: a number modulo 2 ** 32.
     taken = (np.uint32(kept & 0xFFFFFFFF) - _newest_in(slots, kept)).astype(np.uint32)
     for table in range(tables):

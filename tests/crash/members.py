@@ -7,9 +7,11 @@ from tests.memory.broker import MemoryBroker
 from tests.service.test_changed_settings import Deployment, base, deployment, exact_window, posts
 from tests.twins import Later
 from twinsieve.pipeline.broker.ports import Hook, no_hook
-from twinsieve.pipeline.broker.records import AbortableError, Partition
+from twinsieve.pipeline.broker.records import AbortableError, FatalError, Partition
+from twinsieve.pipeline.index.config import MAX_BLOCKS
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotReader
+from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.worker.worker import Worker
@@ -37,7 +39,9 @@ class Member:
         builder = Builder(
             settings, world.scheme, world.clock, lambda _: self.broker, slot, emit=True, background=Later(1)
         )
-        self.index: Index = builder.index(hook)
+        self._pace = Pace(MAX_BLOCKS)
+        self._new_index = lambda: builder.index(hook, pace=self._pace)
+        self.index: Index = self._new_index()
         self.worker: Worker | None = builder.worker(hook) if works else None
         self._world = world
 
@@ -48,6 +52,11 @@ class Member:
                     role.step(0.05)
                 except AbortableError as error:
                     self._world.notices.append(str(error))
+                except FatalError as error:
+                    # As the loop of the index does it.
+                    self._world.notices += [*self.index.notices, str(error)]
+                    self.index.abandon()
+                    self.index = self._new_index()
 
     def kill(self) -> None:
         self.broker.die(lambda waiting: waiting)

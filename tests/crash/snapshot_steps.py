@@ -14,7 +14,7 @@ from tests.memory.broker import CrashError
 from tests.pieces.small_runs import small_runs
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
-from twinsieve.pipeline.pieces import journal, merging, piece_bytes
+from twinsieve.pipeline.pieces import journal, piece_bytes
 from twinsieve.pipeline.pieces.journal import Journal
 from twinsieve.pipeline.pieces.segment_writer import SegmentWriter
 from twinsieve.pipeline.pieces.storage import NewFile, Storage
@@ -38,7 +38,6 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of some messages, pieces of some records, four pieces make one."""
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 4)
     monkeypatch.setattr(piece_bytes, "SMALLEST_PIECE", 9)
-    monkeypatch.setattr(merging, "FAN_IN", 4)
     small_runs(monkeypatch)
 
 

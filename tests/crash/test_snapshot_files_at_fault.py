@@ -14,11 +14,12 @@ import pytest
 
 from tests.crash.members import MESSAGES, Member, check_folder, run, settings_at, verdicts_undisturbed
 from tests.crash.snapshot_steps import small_pieces
+from tests.pieces.test_journal import lose
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import Deployment, changed, deployment, posts
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index import index
-from twinsieve.pipeline.pieces import journal, storage
+from twinsieve.pipeline.pieces import storage
 from twinsieve.pipeline.pieces.storage import NewFile
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
@@ -144,7 +145,7 @@ def test_another_window_goes_on_with_the_same_files(change: str, scheme: Scheme,
     for number, now in enumerate((changed(settings, change), settings, changed(settings, change))):
         member = go_on(world, now)
         assert not told(world)
-        assert not any(name.startswith("image") for name in check_folder(member))
+        check_folder(member)
         world.clock.sleep(20.0)
         world.produce(posts(3 + number, MORE))
     member = go_on(world, settings)
@@ -165,7 +166,7 @@ def test_a_snapshot_of_an_older_version_is_named_and_keeps_no_file(
     foreign.write_bytes(b"TSVS" + struct.pack("<H", 3) + bytes(400))
     member = go_on(world, settings)
     assert world.judged() == unbroken
-    assert all("snapshot format 3, this program reads 4" in notice for notice in told(world)), world.notices
+    assert all("format version 3, this program reads 7" in notice for notice in told(world)), world.notices
     assert told(world)
     check_folder(member, strict=False)
     assert foreign.exists(), "a snapshot of another log is left alone"
@@ -259,7 +260,9 @@ def test_a_full_disk_stops_nothing_and_the_next_snapshot_is_whole(
     world.produce(posts(2, MORE))
     run(world, member)
     step(member, 10)
-    assert any("failed_before=" in line for line in member.index.log_lines)
+    assert any(line.startswith("snapshot stored") for line in member.index.log_lines)
+    assert any("restoring from the last snapshot and the log" in notice for notice in world.notices)
+    world.notices.clear()
     member.kill()
     del member
     last = go_on(world, settings)
@@ -291,7 +294,7 @@ def test_a_disk_that_hangs_stops_nothing_and_the_next_snapshot_is_whole(
     step(member, 10)
     assert member.index.snapshots.failures
     (notice,) = member.index.notices
-    assert "a write to the disk takes long or hangs" in notice
+    assert "the disk is too slow for what is kept" in notice
     member.index.notices.clear()
     disk.flows.set()
     assert member.index._journal is not None
@@ -305,33 +308,32 @@ def test_a_disk_that_hangs_stops_nothing_and_the_next_snapshot_is_whole(
     check_folder(member)
 
 
-def test_an_image_that_takes_long_is_given_up_and_the_window_heals(
-    unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("why", ["a restore was tried", "the log is deleted", "files are damaged"])
+def test_the_window_passes_what_was_lost_where_no_restore_mends_it(
+    why: str, unbroken: dict[int, Kind], scheme: Scheme, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(journal, "_IMAGE_S", 0.0)
-    ended, plain = Event(), journal.scratch_file
-
-    def slow(folder: str) -> object:
-        ended.wait()
-        return plain(folder)
-
-    monkeypatch.setattr(journal, "scratch_file", slow)
     settings = settings_at(str(tmp_path))
     world = deployment(settings, scheme)
     world.produce(posts(1, MESSAGES))
     world.produce(posts(2, MORE))
     member = Member(world, settings, "one")
-    step(member, 8)
-    assert member.index._journal is not None
-    member.index._journal._lose(member.index.state.sieve.stats().kept, StateError("lost"))
+    run_until_snapshots(member, 2)
+    index, log = member.index, world.cluster.log(Partition("t.fingerprints", 0))
+    assert index._journal is not None
+    lose(index._journal, index.state.sieve.stats().kept)
+    if why == "a restore was tried":
+        index._pace.mends_from_s = 1e12
+    else:
+        index._journal._is_in_state = why == "the log is deleted"
+        log.trim(index.snapshots.newest[0] + 1 if why == "the log is deleted" else 1)
     run(world, member)
-    assert any("0 s were not enough" in notice for notice in member.index.notices), member.index.notices
+    assert member.index is index
+    assert any("cannot be written (lost)" in notice for notice in member.index.notices), member.index.notices
     member.index.notices.clear()
     member.end()
     assert not told(world), "the window has passed what was missing"
     assert world.judged() == unbroken
-    assert not any(name.startswith("image") for name in check_folder(member))
-    ended.set()
+    check_folder(member)
 
 
 def test_a_process_that_ends_while_its_snapshot_is_written_leaves_no_broken_one(
@@ -407,5 +409,5 @@ def test_the_files_of_another_numbering_are_not_used(scheme: Scheme, tmp_path: P
     member.index._journal._files.clear()
     run(world, member)
     member.end()
-    assert not names & check_folder(member), "its own image is in their place"
+    assert not names & check_folder(member), "it was restored from the log"
     assert any("some of its files were deleted" in notice for notice in world.notices)

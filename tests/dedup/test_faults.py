@@ -17,11 +17,11 @@ import pytest
 
 from tests.calling import SMALL, Piped, Run, Start, program, setting
 from tests.row_files import write_rows
-from twinsieve.pipeline.dedup.state import _HEADER
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, place_all
 from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.pipeline.tools.generate.stream import generate
+from twinsieve.stages.formats import RUN
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 
@@ -303,7 +303,7 @@ def test_a_name_that_cannot_be_given_says_which_were(
 def test_two_runs_on_one_state_exclude_each_other(tmp_path: Path, source: Path, run: Run) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "state")
     call = ("dedup", source, "-o", tmp_path / "out", "--state", tmp_path / "link", *SMALL)
-    with StateFolder(str(tmp_path / "state"), _HEADER).locked():
+    with StateFolder(str(tmp_path / "state"), RUN).locked():
         ran = run(*call)
         assert ran.code == 1
         assert ran.err.endswith("link: another process is using it; let it end, or name another folder\n")

@@ -319,7 +319,7 @@ def test_what_a_killed_run_has_left_is_swept(tmp_path: Path, run: Run, left: str
         for name in (
             "lock",
             "kept-0000000000000000-0123abcd.piece",
-            "image-0000000000000009-0123abcd.piece.0123456789abcdef.partial",
+            "kept-0000000000000009-0123abcd.piece.0123456789abcdef.partial",
             "bloom-0-0123abcd.part",
             "leaders-0.rows",
             ".state.0123abcd.part",

@@ -23,18 +23,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.index.snapshot_store import _HEADERS, _VERSION
-from twinsieve.pipeline.pieces import kept_file, mapped_file
+from twinsieve.pipeline.pieces import mapped_file
 from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, messages_of, read_records, record_of
 from twinsieve.pipeline.pieces.signing import Hashes, Signing, plain
-from twinsieve.stages.header import StateHeader
+from twinsieve.stages.formats import ARRAYS, PIECE, RUN, SECTIONS, SIEVE, SNAPSHOT, StateHeader
 from twinsieve.stages.judge import state
 from twinsieve.stages.judge.kept_messages import KeptMessages
 
 Array = NDArray[Any]
-SNAPSHOT = _HEADERS[_VERSION]
-_LENGTHS = slice(8, 12)
-"""The lengths of the parts in the header of a snapshot; the link of the last decision follows them."""
 
 NUMBERS = (
     0, 1, -1, 2, 3, 7, 8, 24, 25, 26, 60, 61, 127, 128, 255, 256, 511, 512, 513, 4095, 4096, 65_535, 65_536, 0xFFFE,
@@ -80,7 +76,6 @@ class Forger:
             "segment": self._arrays,
             "texts": self._texts,
             "piece": self._kept,
-            "image": self._sections,
             "part": self._sections,
             "ledger": self._ledger,
             "files": self._files,
@@ -98,6 +93,7 @@ class Forger:
                 "tier": "part",
                 "head": "part",
                 "ids": "part",
+                "near": "part",
             }.get(kind, kind)
         ]
         how(path)
@@ -106,7 +102,6 @@ class Forger:
     def _file_of(self, kind: str) -> Path:
         pattern = {
             "piece": "kept-*.piece",
-            "image": "image-*.piece",
             "segment": "segment-*.segment",
             "texts": "segment-*.segment",
             "ledger": "*.snapshot",
@@ -134,24 +129,15 @@ class Forger:
 
     def _named(self) -> set[str]:
         """Files that the newest manifest names."""
-        newest = self.manifests()[-1]
-        if newest.suffix == ".snapshot":
-            return {entry[0] for entry in _snapshot_parts(newest.read_bytes())[1]}
-        return {entry[0] for entry in _manifest_parts(newest.read_bytes())[2]["files"]}
+        return {entry[0] for entry in _manifest_parts(self.manifests()[-1])[1]["files"]}
 
     def _rename(self, path: Path, content: bytes, digest: str) -> None:
         """Write a file, and its size and digest into every manifest that names it."""
         path.write_bytes(content)
         for manifest in self.manifests():
-            raw = manifest.read_bytes()
-            if manifest.suffix == ".snapshot":
-                head, listed, *rest = _snapshot_parts(raw)
-                _told(listed, path.name, len(content), digest)
-                manifest.write_bytes(_snapshot(head, listed, *rest))
-            else:
-                magic, version, header, behind = _manifest_parts(raw)
-                _told(header["files"], path.name, len(content), digest)
-                manifest.write_bytes(_headed(magic, version, header) + behind)
+            header, described, body = _manifest_parts(manifest)
+            _told(described["files"], path.name, len(content), digest)
+            manifest.write_bytes(_manifest(header, described, body))
 
     # What is changed
 
@@ -243,7 +229,7 @@ class Forger:
     def _arrays(self, path: Path) -> None:
         raw = path.read_bytes()
         stream = io.BytesIO(raw)
-        head = orjson.loads(mapped_file._HEADER.read(stream))
+        head = orjson.loads(ARRAYS.read(stream))
         if self.dice.random() < 0.35:
             self.json(head)
             content = _page_filled(head, raw)
@@ -259,14 +245,14 @@ class Forger:
             self._put_arrays(path, head, arrays)
             return
         stream = io.BytesIO(content)
-        mapped_file._HEADER.read(stream)
+        ARRAYS.read(stream)
         self._rename(path, content, mmh3.mmh3_x64_128_digest(content[: stream.tell()]).hex())
 
     def _texts(self, _: Path) -> None:
         """All texts of all segments lie far behind their ends."""
         for path in self.folder.glob("segment-*.segment"):
             raw = path.read_bytes()
-            head = orjson.loads(mapped_file._HEADER.read(io.BytesIO(raw)))
+            head = orjson.loads(ARRAYS.read(io.BytesIO(raw)))
             arrays = {entry["name"]: np.array(_array_of(raw, entry)) for entry in head["arrays"]}
             arrays["records"]["offset"] = 0x7FFFFFF0
             self._put_arrays(path, head, arrays)
@@ -278,7 +264,7 @@ class Forger:
 
     def _kept(self, path: Path) -> None:
         stream = io.BytesIO(path.read_bytes())
-        scheme = json.loads(kept_file._HEADER.read(stream))["scheme"]
+        scheme = json.loads(PIECE.read(stream))["scheme"]
         stream.seek(0)
         digest = next(entry[3] for entry in self._listed() if entry[0] == path.name)
         records = list(read_records(stream, path.name, scheme, digest, self._hashes_of(digest)))
@@ -327,15 +313,7 @@ class Forger:
         return plain if self.signing is None else self.signing.hashes_of(digest, "")
 
     def _listed(self) -> list[Any]:
-        found: list[Any] = []
-        for manifest in self.manifests():
-            raw = manifest.read_bytes()
-            found += (
-                _snapshot_parts(raw)[1]
-                if manifest.suffix == ".snapshot"
-                else _manifest_parts(raw)[2]["files"]
-            )
-        return found
+        return [entry for path in self.manifests() for entry in _manifest_parts(path)[1]["files"]]
 
     def _sections(self, path: Path) -> None:
         content = self._other_sections(path.read_bytes())
@@ -344,11 +322,11 @@ class Forger:
     def _other_sections(self, raw: bytes) -> bytes:
         """Another state of `stages/judge/state.py`."""
         stream = io.BytesIO(raw)
-        described = json.loads(state._HEADER.read(stream))
+        described = json.loads(SECTIONS.read(stream))
         behind = raw[stream.tell() :]
         if self.dice.random() < 0.35:
             self.json(described)
-            return _headed(b"TWINSIEV", state.FORMAT_VERSION, described) + behind
+            return _headed(SECTIONS, described) + behind
         sections = state.read_state(io.BytesIO(raw), described["scheme"], {})
         name = self.dice.choice(sorted(sections))
         sections[name] = self.array(name, sections[name])
@@ -357,7 +335,8 @@ class Forger:
         return made.getvalue()
 
     def _ledger(self, path: Path) -> None:
-        head, listed, fixed, ledger, sieve = _snapshot_parts(path.read_bytes())
+        header, described, body = _manifest_parts(path)
+        ledger, sieve = _ledger_and_sieve(described, body)
         (size,) = struct.unpack_from("<I", ledger)
         books = orjson.loads(ledger[4 : 4 + size])
         behind = bytearray(ledger[4 + size :])
@@ -372,49 +351,27 @@ class Forger:
         if self.dice.random() < 0.05:
             self.did += " size of the head"
             ledger = struct.pack("<I", abs(self.number()) % (1 << 32)) + ledger[4:]
-        path.write_bytes(_snapshot(head, listed, fixed, ledger, sieve))
+        described["about"]["ledger"] = len(ledger)
+        path.write_bytes(_manifest(header, described, ledger + sieve))
 
     def _files(self, path: Path) -> None:
-        head, listed, *rest = _snapshot_parts(path.read_bytes())
-        path.write_bytes(_snapshot(head, self.json(listed), *rest))
+        header, described, body = _manifest_parts(path)
+        self.json(described["files"])
+        path.write_bytes(_manifest(header, described, body))
 
     def _header(self, path: Path) -> None:
-        head, listed, fixed, ledger, sieve = _snapshot_parts(path.read_bytes())
-        place = self.dice.choice([*range(5, len(head)), "fixed"])
-        if place == "fixed":
-            fixed = orjson.dumps(self.json(orjson.loads(fixed))) if fixed else b"\xff"
-            path.write_bytes(_snapshot(head, listed, fixed, ledger, sieve))
-            return
-        if isinstance(head[place], bytes):
-            head[place] = self.dice.randbytes(16)
-            path.write_bytes(_snapshot(head, listed, fixed, ledger, sieve))
-            return
-        value = self.number()
-        if place in (6, 7):
-            value = max(-(1 << 63), min((1 << 63) - 1, value))
-            head[place] = value
-            path.write_bytes(_snapshot(head, listed, fixed, ledger, sieve))
-        else:
-            # The lengths themselves lie.
-            raw = bytearray(_snapshot(head, listed, fixed, ledger, sieve)[:-32])
-            real = list(SNAPSHOT.unpack_from(raw))
-            real[place] = value % (1 << 64)
-            raw[: SNAPSHOT.size] = SNAPSHOT.pack(*real)
-            path.write_bytes(_sealed(bytes(raw)))
-        self.did += f" number {place} = {value}"
+        header, described, body = _manifest_parts(path)
+        self.json(described["about"])
+        path.write_bytes(_manifest(header, described, body))
 
     def _sieve(self, path: Path) -> None:
-        raw = path.read_bytes()
-        if path.suffix == ".snapshot":
-            head, listed, fixed, ledger, sieve = _snapshot_parts(raw)
-            path.write_bytes(_snapshot(head, listed, fixed, ledger, self._other_sections(sieve)))
-            return
-        magic, version, header, behind = _manifest_parts(raw)
-        path.write_bytes(_headed(magic, version, header) + self._other_sections(behind))
+        header, described, body = _manifest_parts(path)
+        ledger, sieve = _ledger_and_sieve(described, body)
+        path.write_bytes(_manifest(header, described, ledger + self._other_sections(sieve)))
 
     def _manifest(self, path: Path) -> None:
-        magic, version, header, behind = _manifest_parts(path.read_bytes())
-        path.write_bytes(_headed(magic, version, self.json(header)) + behind)
+        header, described, body = _manifest_parts(path)
+        path.write_bytes(_manifest(header, self.json(described), body))
 
     _progress = _manifest
 
@@ -425,12 +382,12 @@ class Forger:
         field = self.dice.choice(entries.dtype.names or ())
         entries[field] = self._values(field, entries[field])
         path.write_bytes(entries.tobytes())
-        magic, version, header, behind = _manifest_parts((self.folder / "state").read_bytes())
+        header, described, body = _manifest_parts(self.folder / "state")
         number = int(path.stem.partition("-")[2])
-        for mark in header["leaders"]:
+        for mark in described["about"]["leaders"]:
             if mark[0] == number:
                 mark[2] = zlib.crc32(entries.tobytes())
-        (self.folder / "state").write_bytes(_headed(magic, version, header) + behind)
+        (self.folder / "state").write_bytes(_manifest(header, described, body))
 
     def _rows(self, path: Path) -> None:
         other = path.with_suffix(".entries")
@@ -447,11 +404,11 @@ class Forger:
         entries["sum"] = [zlib.crc32(row) for row in rows]
         path.write_bytes(b"".join(rows))
         other.write_bytes(entries.tobytes())
-        magic, version, header, behind = _manifest_parts((self.folder / "state").read_bytes())
-        for mark in header["leaders"]:
+        header, described, body = _manifest_parts(self.folder / "state")
+        for mark in described["about"]["leaders"]:
             if mark[0] == int(path.stem.partition("-")[2]):
                 mark[2] = zlib.crc32(entries.tobytes())
-        (self.folder / "state").write_bytes(_headed(magic, version, header) + behind)
+        (self.folder / "state").write_bytes(_manifest(header, described, body))
         self.did = self.did[:200]
 
 
@@ -489,44 +446,31 @@ def _page_filled(head: dict[str, Any], raw: bytes) -> bytes:
         except (TypeError, KeyError, IndexError):
             continue
     written: list[bytes] = []
-    mapped_file._HEADER.write(written.append, json.dumps(head).encode())
+    ARRAYS.write(written.append, json.dumps(head).encode())
     made = b"".join(written)
     room = 4096 * (-(-len(made) // 4096))
     return made + raw[len(made) :] if len(made) <= room else made
 
 
-def _snapshot_parts(raw: bytes) -> tuple[list[Any], list[Any], bytes, bytes, bytes]:
-    """(numbers of the header, list of files, settings, ledger, sieve)"""
-    head = list(SNAPSHOT.unpack_from(raw))
-    files_size, ledger_size, sieve_size, fixed_size = head[_LENGTHS]
-    at = SNAPSHOT.size
-    parts = []
-    for size in (fixed_size, files_size, ledger_size, sieve_size):
-        parts.append(raw[at : at + size])
-        at += size
-    fixed, files, ledger, sieve = parts
-    return head, orjson.loads(files), fixed, ledger, sieve
+def _manifest_parts(path: Path) -> tuple[StateHeader, dict[str, Any], bytes]:
+    """(format, what its head says, body)"""
+    stream = io.BytesIO(path.read_bytes())
+    header = next(each for each in (SNAPSHOT, RUN, SIEVE) if stream.getvalue().startswith(each.magic))
+    described = json.loads(header.read(stream))
+    return header, described, stream.read()[:-32]
 
 
-def _snapshot(head: list[Any], listed: Any, fixed: bytes, ledger: bytes, sieve: bytes) -> bytes:
-    files = json.dumps(listed).encode()
-    numbers = [*head]
-    numbers[_LENGTHS] = [len(files), len(ledger), len(sieve), len(fixed)]
-    return _sealed(SNAPSHOT.pack(*numbers) + fixed + files + ledger + sieve)
+def _ledger_and_sieve(described: dict[str, Any], body: bytes) -> tuple[bytes, bytes]:
+    size = described["about"].get("ledger", 0)
+    return body[:size], body[size:]
 
 
-def _sealed(body: bytes) -> bytes:
-    return body + hashlib.blake2b(body, digest_size=32).digest()
+def _manifest(header: StateHeader, described: Any, body: bytes) -> bytes:
+    whole = _headed(header, described) + body
+    return whole + hashlib.blake2b(whole, digest_size=32).digest()
 
 
-def _manifest_parts(raw: bytes) -> tuple[bytes, int, dict[str, Any], bytes]:
-    magic = raw[: raw.index(b"\n") + 1]
-    version, size, _ = struct.unpack_from("<HII", raw, len(magic))
-    begin = len(magic) + 10
-    return magic, version, json.loads(raw[begin : begin + size]), raw[begin + size :]
-
-
-def _headed(magic: bytes, version: int, header: Any) -> bytes:
+def _headed(header: StateHeader, described: Any) -> bytes:
     written: list[bytes] = []
-    StateHeader(magic, (version,), "", "").write(written.append, json.dumps(header).encode())
+    header.write(written.append, json.dumps(described).encode())
     return b"".join(written)

@@ -46,9 +46,9 @@ KINDS = {
     "index": ("segment", "piece", "bloom", "keys", "ledger", "files", "header", "sieve"),
     "index of a trie": ("tier", "head", "sieve"),
     "dedup": ("manifest", "piece", "entries", "rows", "sieve", "bloom"),
-    "Sieve.save": ("image", "manifest", "sieve", "ids"),
-    "Sieve.save of hamming": ("image", "sieve"),
-    "Sieve.save of signatures": ("image",),
+    "Sieve.save": ("near", "manifest", "sieve", "ids"),
+    "Sieve.save of hamming": ("near", "sieve"),
+    "Sieve.save of signatures": ("near",),
 }
 """Kinds of files by place."""
 

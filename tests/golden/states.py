@@ -8,10 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.property.streams import PARTS, batch_of
+from tests.whole_state import to_bytes
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.formats import SECTIONS
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.judge.state import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
 METHODS = ("text", "hamming", "signatures")
@@ -24,12 +25,12 @@ _LAYOUT = BandLayout(24, 4, tables=6, grams="chars")
 
 def state_file(method: str) -> Path:
     """Where the state of a method is, in the format version that is read."""
-    return FOLDER / f"state_version_{FORMAT_VERSION}_{method}.bin"
+    return FOLDER / f"state_version_{SECTIONS.versions[-1]}_{method}.bin"
 
 
-def config_of(method: str, window: int) -> SieveConfig:
-    """The configuration that the state was saved under, with another window."""
-    near = NearConfig(method=method, window=Window(window), parts=PARTS, share=2)  # type: ignore[arg-type]
+def config_of(method: str) -> SieveConfig:
+    """The configuration that the state was saved under."""
+    near = NearConfig(method=method, window=Window(_WINDOW), parts=PARTS, share=2)  # type: ignore[arg-type]
     return SieveConfig(near=near, exact=ExactConfig(window=Window(500)), layout=_LAYOUT, scheme_id="golden")
 
 
@@ -41,9 +42,9 @@ def posts() -> Batch:
 def main() -> None:
     """Write the files."""
     for method in METHODS:
-        sieve = BatchSieve(config_of(method, _WINDOW))
+        sieve = BatchSieve(config_of(method))
         sieve.judge(posts().slice(0, JUDGED))
-        state_file(method).write_bytes(sieve.to_bytes())
+        state_file(method).write_bytes(to_bytes(sieve))
 
 
 if __name__ == "__main__":

@@ -341,16 +341,11 @@ def test_a_snapshot_of_another_configuration_is_named_and_the_log_does(
 
 
 def test_no_byte_of_a_snapshot_may_differ(store: SnapshotStore) -> None:
-    """Its sieve is read before the checksum is known; whoever asks for its ledger learns of it."""
     path = Path(store.write(snapshot(1)).name)
     whole = path.read_bytes()
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        for found in store.read(LOG_ID):
-            if isinstance(found, SnapshotReader):
-                found.sieve().read(3)
-                with pytest.raises(UnreadableError, match="damaged"):
-                    found.ledger()
+        assert all(isinstance(found, UnreadableError) for found in store.read(LOG_ID))
     path.write_bytes(whole)
     (found,) = [found.ledger() for found in store.read(LOG_ID) if isinstance(found, SnapshotReader)]
     assert found.books == {}

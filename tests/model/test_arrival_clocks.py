@@ -9,6 +9,7 @@ from tests.model.test_hidden_topics import block
 from tests.model.test_hidden_topics import recorded as as_restored
 from tests.model.test_mixed_versions import recorded
 from tests.twins import ruled
+from tests.whole_state import to_bytes
 from twinsieve.pipeline.index.state import IndexState
 from twinsieve.pipeline.wire.block import BlockFlag, decode_block, encode_block
 from twinsieve.pipeline.wire.ruling import Ruling
@@ -27,7 +28,7 @@ def state() -> IndexState:
 
 def saved(index: IndexState) -> bytes:
     assert isinstance(index.sieve, BatchSieve)
-    return index.sieve.to_bytes()
+    return to_bytes(index.sieve)
 
 
 AHEAD = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,19 +18,10 @@ from hypothesis import strategies as st
 from tests.pieces.small_runs import small_runs
 from tests.property.streams import Rows, batch_of, table
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces import (
-    Moved,
-    UnreadableError,
-    journal,
-    merging,
-    piece_bytes,
-    saved_files,
-    storage,
-)
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering, decode_files, encode_files
+from twinsieve.pipeline.pieces import UnreadableError, journal, piece_bytes, storage
+from twinsieve.pipeline.pieces.journal import Journal, MissingError
+from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
@@ -54,10 +44,9 @@ def posts() -> Batch:
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records of some messages, pieces of some records, three pieces make one."""
+    """Records of some messages, pieces of some records, four pieces make one."""
     monkeypatch.setattr(journal, "RECORD_MESSAGES", 7)
     monkeypatch.setattr(piece_bytes, "SMALLEST_PIECE", 25)
-    monkeypatch.setattr(merging, "FAN_IN", 4)
     small_runs(monkeypatch)
 
 
@@ -70,7 +59,7 @@ class Life:
         self.sieve = BatchSieve(config)
         self.journal = self._journal(())
         self.at = 0
-        self.manifest: tuple[int, bytes, bytes] | None = None
+        self.manifest: tuple[int, bytes, list[StateFile]] | None = None
 
     def _journal(self, files: tuple[StateFile, ...]) -> Journal:
         window = self.config.near.window.messages
@@ -87,20 +76,18 @@ class Life:
 
     def save(self, *, announce: bool = True) -> list[StateFile]:
         """Save; without `announce`, everything but the manifest is written."""
-        cut = self.journal.cut(self.sieve.freeze(self.journal.parts), self.sieve.image)
+        cut = self.journal.cut(self.sieve.freeze(self.journal.parts))
         files = self.journal.write(cut)
         if announce:
             small = io.BytesIO()
             cut.frozen.write(small)
-            self.manifest = self.at, small.getvalue(), encode_files(files)
+            self.manifest = self.at, small.getvalue(), files
             self.journal.announced(files, {file.name for file in files})
         return files
 
     def lose(self) -> None:
         """What was kept so far, and is in no segment, is in no file."""
-        self.journal._hand_over()
-        self.journal._writer.submit(int).result()
-        self.journal._lose(self.sieve.stats().kept, StateError("lost"))
+        lose(self.journal, self.sieve.stats().kept)
 
     def restore(self, *, killed: bool = True) -> None:
         """Begin again from the last manifest; the old sieve ends or is killed."""
@@ -115,11 +102,18 @@ class Life:
         if self.manifest is None:
             self.at, files, self.sieve = 0, [], BatchSieve(self.config)
         else:
-            self.at, small, listed = self.manifest
-            files = decode_files(listed)
+            self.at, small, files = self.manifest
             with SavedFiles(self.storage, files, "") as parts:
                 self.sieve = BatchSieve.load(io.BytesIO(small), self.config, parts=parts)
         self.journal = self._journal(tuple(files))
+
+
+def lose(journal: Journal, kept: int) -> None:
+    """Of the messages that this journal has taken, lose those before this number that are in no segment."""
+    journal._hand_over()
+    journal._writer.submit(journal._discard_open).result()
+    journal._files = [file for file in journal._files if file.holds is Holds.SEGMENT]
+    journal._lose(kept, StateError("lost"))
 
 
 def _config(method: Any, exact: Any, near: int, exact_window: int, segment: int = 16_000_000) -> SieveConfig:
@@ -164,10 +158,12 @@ def test_saves_and_deaths_at_any_time_change_no_verdict(
             assert life.judge(posts, event) == expected[at : life.at]
         elif event == "save":
             life.journal.segments.thread.submit(int).result()
-            files = life.save()
-            assert (
-                covering([file for file in files if file.holds is not Holds.PART], *_needed(life)) is not None
-            )
+            try:
+                files = life.save()
+            except MissingError:
+                # The window has not passed what was lost.
+                continue
+            assert covering_files(files, *_needed(life)) is not None
             there = {path.name for path in (folder / "app").glob("*")}
             # A segment that the state cannot use yet, because the one before it is in pieces, waits for the next.
             waiting = {name for name in there if name.startswith("segment-")}
@@ -179,6 +175,8 @@ def test_saves_and_deaths_at_any_time_change_no_verdict(
             life.lose()
         else:
             life.restore(killed=event == "kill")
+    life.restore()
+    life.judge(posts, len(posts))
     life.save()
     segments = [name for name in os.listdir(folder / "app") if name.startswith("segment-")]
     near = config.near
@@ -256,7 +254,7 @@ class _Proxy:
 
 
 @pytest.mark.parametrize("when", ["in the midst", "at the save"])
-def test_after_a_full_disk_the_next_save_is_whole(
+def test_after_a_full_disk_a_restore_from_the_last_save_mends_what_is_missing(
     when: str, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = _Disk(monkeypatch)
@@ -272,119 +270,52 @@ def test_after_a_full_disk_the_next_save_is_whole(
     if when == "in the midst":
         life.judge(posts, 100)
     for _ in range(2):
-        with pytest.raises(StateError, match=r"cannot be written \(No space left on device\); free space"):
+        full = r"cannot be written \(No space left on device\); free space"
+        with pytest.raises(MissingError, match=full) as missing:
             life.save()
+        assert not missing.value.is_over
         life.judge(posts, 10)
     assert old <= {path.name for path in (tmp_path / "app").iterdir()}, "the state of the manifest is whole"
     disk.full = False
     life.judge(posts, 30)
+    with pytest.raises(MissingError, match="No space left on device") as missing:
+        life.save()
+    assert missing.value.is_over
+    assert missing.value.in_state
+    life.restore(killed=False)
+    assert life.at == 200
+    assert life.judge(posts, 150) == expected[200:350]
     files = life.save()
     assert {path.name for path in (tmp_path / "app").iterdir()} == {file.name for file in files}
     life.restore()
-    life.judge(posts, 30)
+    assert life.judge(posts, len(posts)) == expected[350:]
+
+
+def test_after_a_full_disk_saves_go_on_when_the_window_has_passed_what_is_missing(
+    posts: Batch, tmp_path: Path
+) -> None:
+    config = _config("text", "bloom", 100, 400)
+    expected = table(BatchSieve(config).judge(posts))
+    life = Life(storage_at(str(tmp_path)), config)
+    life.judge(posts, 200)
+    life.lose()
+    lost = life.sieve.stats().kept
+    while life.sieve.freeze().oldest < lost:
+        life.judge(posts, 5)
+        if life.sieve.freeze().oldest < lost:
+            with pytest.raises(MissingError, match="lost"):
+                life.save()
     life.save()
-    life.restore(killed=False)
+    life.restore()
     at = life.at
     assert life.judge(posts, len(posts)) == expected[at:]
 
 
-class _Scratch:
-    """Scratch space where an image takes some time, by a clock that only it and the test turn."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, takes_s: float) -> None:
-        self.now_s = 0.0
-        self.images = 0
-        self._takes_s = takes_s
-        self._plain = journal.scratch_file
-        monkeypatch.setattr(journal, "scratch_file", self._made)
-
-    def _made(self, folder: str) -> Any:
-        self.images += 1
-        self.now_s += self._takes_s
-        return self._plain(folder)
-
-
-@pytest.mark.parametrize("takes_s", [0.01, 2.0, 25.0])
-def test_a_store_that_refuses_images_stops_judging_for_little_of_the_time(
-    takes_s: float, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    disk, scratch = _Disk(monkeypatch), _Scratch(monkeypatch, takes_s)
-    life = Life(storage_at(str(tmp_path)), _config("text", "bloom", 400, 400))
-    life.journal._limit_s = 5.0
-    life.journal._now_s = lambda: scratch.now_s
-    life.judge(posts, 100)
-    life.lose()
-    disk.full = True
-    for _ in range(200):
-        with pytest.raises(StateError, match="cannot be written"):
-            life.save()
-        scratch.now_s += 30.0
-    assert scratch.images > 3
-    assert scratch.images * takes_s <= 0.06 * scratch.now_s
-    disk.full = False
-    scratch.now_s += 600.0
-    assert any(file.holds is Holds.IMAGE for file in life.save())
-
-
-def test_an_image_fills_no_memory_and_no_scratch_space(
-    posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = storage_at(str(tmp_path))
-    place.is_mapped = False
-    life = Life(place, _config("text", "bloom", 400, 400))
-    life.journal._limit_s = 5.0
-    life.judge(posts, 100)
-    life.lose()
-    free = shutil.disk_usage(tmp_path)._replace(free=10)
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda _: free)
-        with pytest.raises(StateError, match=r"10 bytes are free, \d+ are needed; set state.scratch"):
-            life.save()
-    life.journal._image_from_s = 0.0
-    monkeypatch.setattr(journal, "is_in_memory", lambda _: True)
-    with monkeypatch.context() as patch:
-        patch.setattr(journal, "_IN_MEMORY", 10)
-        with pytest.raises(StateError, match=r"takes memory.*; set state.scratch"):
-            life.save()
-        life.journal._image_from_s = 0.0
-        life.journal._scratch = str(tmp_path)
-        assert any(file.holds is Holds.IMAGE for file in life.save()), "somebody has chosen this folder"
-
-
-@pytest.mark.parametrize("key", ["", "k" * 32])
-def test_the_copy_of_an_image_and_each_look_at_a_file_are_progress(
-    key: str, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (journal, saved_files):
-        monkeypatch.setattr(module, "_COPIED_AT_ONCE", 1_000)
-    place = storage_at(str(tmp_path))
-    place.signing = Signing([key] if key else [])
-    life = Life(place, _config("text", "bloom", 400, 400))
-    life.journal._limit_s = 5.0
-    life.judge(posts, 100)
-    life.lose()
-    cut = life.journal.cut(life.sieve.freeze(life.journal.parts), life.sieve.image)
-    assert cut.image is not None
-    moved: list[Moved] = []
-    files = life.journal.write(cut, watch=moved.append)
-    image = next(file for file in files if file.holds is Holds.IMAGE)
-    copied = [each.done for each in moved if each.size == image.size]
-    assert copied[-1] == image.size
-    assert len(copied) == -(-image.size // 1_000)
-    moved.clear()
-    with SavedFiles(place, [image], "", moved.append) as saved:
-        assert saved.image()
-    before = [each for each in moved if not each.done]
-    assert len(before) >= (image.size // 1_000 if key else 0)
-
-
 @pytest.mark.parametrize("harm", ["missing", "cut", "one bit", "another run", "another scheme", "empty"])
-@pytest.mark.parametrize("holds", ["kept", "image", "bloom", "keys"])
+@pytest.mark.parametrize("holds", ["kept", "bloom", "keys"])
 def test_a_file_that_is_damaged_is_named(harm: str, holds: str, posts: Batch, tmp_path: Path) -> None:
     life = Life(storage_at(str(tmp_path)), _config("text", "bloom", 400, 100))
     life.judge(posts, 150)
-    if holds == "image":
-        life.journal._lose(life.sieve.stats().kept, StateError("lost"))
     life.save()
     life.judge(posts, 150)
     life.save()
@@ -397,8 +328,6 @@ def test_a_file_that_is_damaged_is_named(harm: str, holds: str, posts: Batch, tm
     elif harm == "another run":
         other = Life(storage_at(str(tmp_path / "other")), _config("text", "bloom", 400, 100))
         other.judge(posts.slice(300, 600), 150)
-        if holds == "image":
-            other.journal._lose(other.sieve.stats().kept, StateError("lost"))
         other.save()
         found = sorted((tmp_path / "other" / "app").glob(f"{holds}-*"))[0].read_bytes()
         path.write_bytes(found[: len(content)].ljust(len(content), b"\0"))
@@ -437,14 +366,13 @@ def test_files_that_another_process_deleted_are_replaced(posts: Batch, tmp_path:
         standby.judge(posts, 25)
     assert leader.manifest is not None
     standby.judge(posts, 40)
-    cut = standby.journal.cut(standby.sieve.freeze(standby.journal.parts), standby.sieve.image)
-    newest = decode_files(leader.manifest[2])
+    cut = standby.journal.cut(standby.sieve.freeze(standby.journal.parts))
+    newest = leader.manifest[2]
     files = standby.journal.write(cut, newest)
-    assert not any(file.holds is Holds.IMAGE for file in files)
     assert {file.name for file in files} & {file.name for file in newest}
     small = io.BytesIO()
     cut.frozen.write(small)
-    standby.manifest = standby.at, small.getvalue(), encode_files(files)
+    standby.manifest = standby.at, small.getvalue(), files
     standby.journal.announced(files, {file.name for file in [*files, *newest]})
     standby.restore()
     at = standby.at
@@ -458,7 +386,7 @@ def test_two_processes_in_one_folder_leave_each_other_alone(posts: Batch, tmp_pa
         for life in (one, other):
             life.judge(posts, 40)
             life.save(announce=False)
-    cut = one.journal.cut(one.sieve.freeze(one.journal.parts), one.sieve.image)
+    cut = one.journal.cut(one.sieve.freeze(one.journal.parts))
     files = one.journal.write(cut)
     one.journal.announced(files, {file.name for file in files})
     assert other.save(), "its files are still there: it has their locks"

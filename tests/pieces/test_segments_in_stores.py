@@ -17,7 +17,7 @@ from tests.pieces.test_segment_files import CONFIG, drained, judged
 from tests.property.streams import table
 from tests.stored import storage_at
 from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.manifest import Holds, decode_files
+from twinsieve.pipeline.pieces.manifest import Holds
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.contract import Batch
@@ -182,7 +182,7 @@ def test_a_folder_for_copies_that_cannot_be_used_is_named(posts: Batch, tmp_path
     _, small, listed = life.manifest
     missing = str(tmp_path / "none")
     with (
-        SavedFiles(store, decode_files(listed), "", scratch=missing) as parts,
+        SavedFiles(store, listed, "", scratch=missing) as parts,
         pytest.raises(
             UnreadableError,
             match=r"cannot be copied there \(No such file or directory\); free space, or"

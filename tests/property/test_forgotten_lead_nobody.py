@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import PARTS, Row, Rows, as_row, batch_of, table
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import Batch, ExactConfig, Kind, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 
@@ -73,9 +72,9 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
         tags = np.array([tag_of(batch, position - 100) for position in gone], np.uint64)
         for each in (sieve, follower):
             each.forget(positions, tags)
-        sieve = BatchSieve.load(io.BytesIO(sieve.to_bytes()), config)
+        sieve = from_bytes(to_bytes(sieve), config)
         low = high
-    assert follower.to_bytes() == sieve.to_bytes()
+    assert to_bytes(follower) == to_bytes(sieve)
     return found, wanted
 
 

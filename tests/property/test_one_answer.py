@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.property.streams import DIFFERENCES, PARTS, ROWS, Rows, batch_of, judged, table
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import (
     NO_TIME,
     BandLayout,
@@ -83,7 +84,7 @@ def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveC
     first, rest = _parts(rows, config, cut)
     sieve = BatchSieve(config)
     said = table(sieve.judge(first))
-    loaded = BatchSieve.from_bytes(sieve.to_bytes(), config)
+    loaded = from_bytes(to_bytes(sieve), config)
     assert loaded.stats() == sieve.stats()
     said += table(loaded.judge(rest))
     assert said == judged(config, Batch.concat([first, rest]), 1000)
@@ -120,7 +121,7 @@ def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, c
     first, rest = _parts(rows, config, cut)
     judge, follow = BatchSieve(config), BatchSieve(config)
     follow.apply(first, judge.judge(first))
-    assert follow.to_bytes() == judge.to_bytes()
+    assert to_bytes(follow) == to_bytes(judge)
     assert table(follow.judge(rest)) == table(judge.judge(rest))
 
 
@@ -153,7 +154,7 @@ def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
     for each in (judge, follow):
         each.forget(first.positions[gone], tags[gone])
     follow.apply(rest, judge.judge(rest))
-    assert follow.to_bytes() == judge.to_bytes()
+    assert to_bytes(follow) == to_bytes(judge)
 
 
 @settings(max_examples=30)
@@ -171,7 +172,7 @@ def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
     changed = replace(config, near=near, time=other.time)
     judge, follow = BatchSieve(config), BatchSieve(changed)
     follow.apply(first, judge.judge(first))
-    loaded = BatchSieve.from_bytes(judge.to_bytes(), changed)
+    loaded = from_bytes(to_bytes(judge), changed)
     assert table(loaded.judge(rest)) == table(follow.judge(rest))
 
 
@@ -199,12 +200,10 @@ def test_a_query_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
     sieve, twin = BatchSieve(config), BatchSieve(config)
     for each in (sieve, twin):
         each.judge(batch.slice(0, min(size, len(batch))))
-    saved = io.BytesIO()
-    sieve.save(saved)
+    saved = to_bytes(sieve)
     expected = []
     for row in range(len(batch)):
-        saved.seek(0)
-        copy = BatchSieve.load(saved, config)
+        copy = from_bytes(saved, config)
         expected += table(copy.judge(untimed.slice(row, row + 1)))
     assert table(sieve.query(batch)) == expected
     later = batch.slice(min(size, len(batch)), len(batch))

@@ -7,7 +7,6 @@ buckets do is compared where none overflows.
 
 from __future__ import annotations
 
-import io
 import random
 from dataclasses import replace
 from unittest.mock import patch
@@ -18,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.property.streams import DIFFERENCES, ROWS, Row, Rows, batch_of, judged, table, told_by_oracle
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import (
     FULL,
@@ -122,8 +122,8 @@ def test_segments_forget_load_and_follow_like_one_ring(
         gone = np.array([kept[-1 - pick] for pick in picks if pick < len(kept)], np.int64)
         for each in (cut, follower, ring):
             each.forget(batch.positions[gone], tags[gone])
-        assert follower.to_bytes() == cut.to_bytes()
-        cut = BatchSieve.load(io.BytesIO(cut.to_bytes()), config)
+        assert to_bytes(follower) == to_bytes(cut)
+        cut = from_bytes(to_bytes(cut), config)
         assert replace(cut.stats(), bytes_used=0, segments=1) == replace(ring.stats(), bytes_used=0)
 
 
@@ -212,9 +212,9 @@ def test_crowded_buckets_of_segments_give_one_answer(
         verdicts = sieve.judge(part)
         follower.apply(part, verdicts)
         rows += table(verdicts)
-        saved = sieve.to_bytes()
-        assert follower.to_bytes() == saved
-        sieve = BatchSieve.from_bytes(saved, config)
+        saved = to_bytes(sieve)
+        assert to_bytes(follower) == saved
+        sieve = from_bytes(saved, config)
     assert rows == expected[0]
 
 
@@ -336,4 +336,4 @@ def test_a_state_of_another_segment_size_is_refused_with_what_to_do() -> None:
     with pytest.raises(
         StateError, match=r"near\.segment=20, the configuration says near\.segment=10; set it"
     ):
-        BatchSieve.from_bytes(saved, SieveConfig(near=replace(near, segment=10)))
+        from_bytes(saved, SieveConfig(near=replace(near, segment=10)))

@@ -242,7 +242,7 @@ def test_merges_write_as_many_bytes_as_is_said(tmp_path: Path) -> None:
             if kept < 1_000 * (saves + 1):
                 continue
             saves += 1
-            files = held.write(held.cut(sieve.freeze(), sieve.image))
+            files = held.write(held.cut(sieve.freeze()))
             held.announced(files, {file.name for file in files})
         if saves >= 80:
             break

@@ -1,12 +1,9 @@
 """The folder of `Sieve.save`: the settings, the number of texts judged, the ids, and the engine's state.
 
-The manifest holds settings, number, names of the files, and what is small of the engine:
-    head: `stages/header.py`, magic "twinsieve sieve\\n"
-    header: JSON {"settings", "rows", "seeded", "version", "ids", "files"}
-    a state of `stages/judge/state.py`
 The files have checksums and are written once (`pipeline/pieces/`): kept texts, full generations of the exact
-stage, and blocks of leaders' ids. A save gets its name with the manifest, when all files are on disk. Only
-the owner can read them, because they hold texts.
+stage, and blocks of leaders' ids. The first save, and one after very many texts, has the memory of the near
+stage in place of the texts kept before. A save gets its name with the manifest, when all files are on disk.
+Only the owner can read them, because they hold texts.
 """
 
 from __future__ import annotations
@@ -17,9 +14,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import orjson
 from pydantic import ValidationError
 
 from twinsieve.api.leader_ids import LeaderIds
@@ -30,7 +26,7 @@ from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.pieces import UnreadableError
 from twinsieve.pipeline.pieces.held_messages import HeldMessages
 from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
-from twinsieve.pipeline.pieces.manifest import StateFile, decode_files, encode_files
+from twinsieve.pipeline.pieces.manifest import ManifestReader, StateFile, write_manifest
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.segment_files import ScratchSegments
 from twinsieve.pipeline.pieces.state_folder import StateFolder
@@ -39,20 +35,18 @@ from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, UsageError
-from twinsieve.stages.header import StateHeader
-from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes
+from twinsieve.stages.formats import SIEVE
+from twinsieve.stages.judge.batch_sieve import BatchSieve, memory_in, most_bytes
 from twinsieve.stages.judge.scheme import Scheme
 
 _log = logging.getLogger("twinsieve")
 
-_HEADER = StateHeader(b"twinsieve sieve\n", (2,), "what Sieve.save wrote", "start with a new Sieve")
-"""Version 1 was a single file."""
 _SECTIONS = ("profile", "text", "features", "digest", "exact", "near", "time")
 """Sections of the settings that change verdicts on a column of texts."""
 
 
 _HELD = 1 << 17
-"""Most kept texts that wait in memory for the next save; with more, that save writes an image."""
+"""Most kept texts that wait in memory for the next save; with more, that save writes the near stage."""
 
 
 class LastSave:
@@ -93,19 +87,19 @@ def write(
 
     raises: FileError, then what was saved there is unchanged; StateError if the folder holds something else
     """
-    folder = StateFolder(name, _HEADER)
+    folder = StateFolder(name, SIEVE)
     with folder.locked():
-        # Without the last save the journal has no kept texts, so it writes an image of all.
-        held, files = None, []
+        memory_at: int | None = engine.stats().kept
+        held, files, since = [], [], engine.stats().kept
         if last is not None and last.goes_on_in(folder):
-            held, files = last.held, last.files
-        kept = engine.stats().kept if held is None else held.since
+            held, files, since = last.held.runs, last.files, last.held.since
+            memory_at = memory_in(file.part for file in files)
         scheme_id, window = engine.config.scheme_id, engine.config.near.window.messages
-        with closing(Journal(folder.storage, scheme_id, window, kept, files, "the sieve")) as journal:
-            for first, messages in [] if held is None else held.runs:
+        with closing(Journal(folder.storage, scheme_id, window, since, files, "the sieve")) as journal:
+            for first, messages in held:
                 journal.take(first, messages)
             try:
-                return _write(folder, journal, settings, rows, ids, engine)
+                return _write(folder, journal, settings, rows, ids, engine, memory_at)
             except StateError as error:
                 raise FileError(str(error)) from error
 
@@ -117,26 +111,21 @@ def _write(
     rows: int,
     ids: LeaderIds,
     engine: BatchSieve,
+    memory_at: int | None,
 ) -> LastSave:
     blocks = ids.blocks()
-    frozen = engine.freeze(journal.parts)
+    frozen = engine.freeze(journal.parts, memory_at)
     frozen = replace(frozen, parts={**frozen.parts, **blocks[0], **blocks[1]})
-    cut = journal.cut(frozen, engine.image)
-    files = journal.write(cut)
-    header = orjson.dumps(
-        {
-            "settings": _plain(settings),
-            "rows": rows,
-            "seeded": settings.digest.seed != 0,
-            "version": program_version(),
-            "ids": [list(generation) for generation in blocks],
-            "files": orjson.Fragment(encode_files(files)),
-        },
-        option=orjson.OPT_NON_STR_KEYS,
-    )
+    files = journal.write(journal.cut(frozen))
+    about = {
+        "settings": _plain(settings),
+        "rows": rows,
+        "seeded": settings.digest.seed != 0,
+        "version": program_version(),
+        "ids": [list(generation) for generation in blocks],
+    }
     with folder.output() as output:
-        _HEADER.write(output.write, header)
-        frozen.write(output.stream())
+        write_manifest(output.stream(), SIEVE, about, files, frozen.write, folder.storage)
         output.sync()
         folder.placing()
         output.place()
@@ -153,28 +142,26 @@ def read(name: str, seed: int | None) -> Saved:
     raises: StateError if a file is damaged or missing, has another format or was saved under another
         fingerprint scheme; UsageError if the seed is missing; FileError if the folder cannot be read
     """
-    folder = StateFolder(name, _HEADER)
+    folder = StateFolder(name, SIEVE)
     while True:
         folder.check()
-        try:
-            with folder.open() as stream:
-                opened = os.fstat(stream.fileno())
-                return _read(folder, stream, seed)
-        except UnreadableError as error:
-            # A save that ended meanwhile may have deleted files of the save before.
-            with suppress(OSError):
-                if not os.path.samestat(opened, os.stat(folder.manifest)):
-                    continue
-            raise StateError(f"{error}, or start with a new Sieve") from error
-        except StateError as error:
-            raise StateError(f"{folder.manifest}: {error}") from error
-        except UsageError as error:
-            raise UsageError(f"{name}: {error}") from error
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise StateError(
-                f"{folder.manifest}: is damaged ({type(error).__name__}); restore it from a copy, or start "
-                "with a new Sieve"
-            ) from error
+        with folder.open() as stream:
+            opened = os.fstat(stream.fileno())
+            manifest = ManifestReader(stream, SIEVE, folder.manifest, folder.storage)
+            try:
+                return _read(folder, manifest, seed)
+            except UnreadableError as error:
+                # A save that ended meanwhile may have deleted files of the save before.
+                with suppress(OSError):
+                    if not os.path.samestat(opened, os.stat(folder.manifest)):
+                        continue
+                raise StateError(f"{error}, or start with a new Sieve") from error
+            except StateError as error:
+                raise StateError(f"{folder.manifest}: {error}") from error
+            except UsageError as error:
+                raise UsageError(f"{name}: {error}") from error
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                raise manifest.damaged(type(error).__name__) from error
 
 
 def leader_window(config: SieveConfig) -> int:
@@ -183,20 +170,19 @@ def leader_window(config: SieveConfig) -> int:
     return max(config.near.window.messages, exact)
 
 
-def _read(folder: StateFolder, stream: BinaryIO, seed: int | None) -> Saved:
-    header: dict[str, Any] = orjson.loads(_HEADER.read(stream))
+def _read(folder: StateFolder, manifest: ManifestReader, seed: int | None) -> Saved:
+    header, files = manifest.about, manifest.files
     if header["seeded"] and seed is None and header["settings"]["digest"].get("seed_file") is None:
         raise UsageError("was saved with a secret seed; give it, as in Sieve.load(path, seed=…)")
     settings = _settings_of(header, seed)
     scheme = judging_scheme_of(settings)
     config = engine_config(settings, scheme.scheme_id)
-    files = decode_files(orjson.dumps(header["files"]))
     most = most_bytes(config)
     with SavedFiles(folder.storage, files, scheme.scheme_id, most=most) as saved, ExitStack() as undo:
         undo.enter_context(saved.blamed(folder.manifest))
         scratch = scratch_segments(settings, scheme)
         undo.callback(scratch.close)
-        engine = BatchSieve.load(stream, config, parts=saved, seal_into=scratch.write)
+        engine = BatchSieve.load(manifest.body(), config, parts=saved, seal_into=scratch.write)
         ids = LeaderIds.from_blocks(
             [[saved.sections(block) for block in generation] for generation in header["ids"]],
             leader_window(config),

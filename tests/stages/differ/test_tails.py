@@ -13,6 +13,7 @@ from tests import oracle
 from tests.stages.differ import plain_differences as plain
 from tests.stages.differ.test_differences import pieces
 from tests.twins import batch_of
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import (
     OFF,
     STORED_LENGTH,
@@ -120,7 +121,7 @@ def test_a_tally_is_kept_in_the_ring_and_in_its_state(letter: str) -> None:
     batch = batch_of(*SCHEME.read(texts))
     sieve = BatchSieve(CONFIG)
     sieve.judge(batch.slice(0, 2))
-    again = BatchSieve.from_bytes(sieve.to_bytes(), CONFIG)
+    again = from_bytes(to_bytes(sieve), CONFIG)
     for one in (sieve, again):
         said = one.judge(batch.slice(2, 4))
         assert said.kinds.tolist() == [Kind.UNIQUE, Kind.EXACT]

@@ -313,7 +313,7 @@ def test_the_parts_of_a_trie_are_not_copied_while_it_is_frozen() -> None:
     assert bytes_of(frozen.sections) < 1_000
 
 
-def test_covering_takes_the_fewest_runs_and_none_that_begins_earlier_or_ends_later() -> None:
+def test_covering_takes_the_fewest_runs_and_none_that_ends_later() -> None:
     names = [
         "keys-0-5",
         "keys-5-7",
@@ -329,7 +329,8 @@ def test_covering_takes_the_fewest_runs_and_none_that_begins_earlier_or_ends_lat
     assert covering(found, 0, 9) == [Run(0, 7), Run(7, 9)]
     assert covering(found, 0, 12) == [Run(0, 7), Run(7, 12)]
     assert covering(found, 5, 12) == [Run(5, 7), Run(7, 12)]
-    assert covering(found, 1, 12) == []
+    assert covering(found, 1, 12) == [Run(0, 7), Run(7, 12)]
+    assert covering(runs_in(names, "keys", 1), 1, 12) == []
 
 
 def test_only_neighbours_of_similar_length_are_joined() -> None:

@@ -60,9 +60,6 @@ class Shelf:
     def sections(self, name: str) -> Sections:
         return self.parts[name]
 
-    def image(self) -> Sections | None:
-        return None
-
     def segments(self) -> tuple[SealedSegment, ...]:
         return ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +12,12 @@ from hypothesis import strategies as st
 
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import PARTS, ROWS, Row, Rows, as_row, batch_of, table
+from tests.stages.judge.test_frozen import Shelf
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.window.buckets import INDEX_BITS, INDEX_MASK, WAYS
 
 
 def _windowed(config: SieveConfig, messages: int) -> SieveConfig:
@@ -39,11 +40,13 @@ def _told(config: SieveConfig, rows: Rows, windows: list[int]) -> list[Row]:
 
 
 def _judged(config: SieveConfig, rows: Rows, windows: list[int]) -> list[Row]:
-    batch = batch_of(rows)
+    batch, shelf = batch_of(rows), Shelf()
     sieve = BatchSieve(_windowed(config, windows[0]))
+    sieve.on_kept = shelf.take
     said: list[Row] = []
     for part, window in enumerate(windows):
-        sieve = BatchSieve.from_bytes(sieve.to_bytes(), _windowed(config, window))
+        shelf.save(sieve)
+        sieve = shelf.restored(_windowed(config, window))
         ends = (len(batch) * part // len(windows), len(batch) * (part + 1) // len(windows))
         said += table(sieve.judge(batch.slice(*ends)))
     return said
@@ -86,37 +89,14 @@ def _posts(count: int, seed: int) -> Rows:
     return [(post["text"], None, 0, 0) for post in generate(count, seed)]
 
 
-def _live(sieve: BatchSieve) -> list[list[tuple[int, int]]]:
-    """Of each bucket, (kept index, entry without it) of the entries that are still in the ring."""
-    ring, entries = sieve.near.ring, sieve.near.segments.open.table.entries()
-    ages = (ring.kept - 1 - (entries & np.uint64(INDEX_MASK)).astype(np.int64)) & INDEX_MASK
-    rows = zip(ages.tolist(), (entries >> np.uint64(INDEX_BITS)).tolist(), strict=True)
-    held = [(ring.kept - 1 - age, entry) if entry and age < ring.size else None for age, entry in rows]
-    return [[pair for pair in held[at : at + WAYS] if pair] for at in range(0, len(held), WAYS)]
-
-
-@pytest.mark.parametrize("method", ["scan", "index"])
-def test_a_halved_window_is_what_a_sieve_of_that_window_would_hold(method: str) -> None:
-    # 200 and 100 buckets, so that two become one.
-    config = SieveConfig(near=NearConfig(candidates=method, bucket_load=8.4))  # type: ignore[arg-type]
-    batch = batch_of(_posts(4_000, 3))
-    large, small = BatchSieve(_windowed(config, 1_680)), BatchSieve(_windowed(config, 840))
-    verdicts = large.judge(batch)
-    small.apply(batch, verdicts)
-    halved = BatchSieve.from_bytes(large.to_bytes(), _windowed(config, 840))
-    assert _live(halved) == _live(small)
-    assert halved.stats().held == 840
-    assert halved.stats().bytes_used <= large.stats().bytes_used
-    more = batch_of(_posts(1_000, 3))
-    assert table(halved.judge(more)) == table(small.judge(more))
-
-
 def test_an_enlarged_window_finds_what_it_found_and_holds_more() -> None:
     config = SieveConfig()
     first, again = _posts(3_000, 5), _posts(3_000, 5)[2_000:]
-    plain = BatchSieve(_windowed(config, 1_000))
+    plain, shelf = BatchSieve(_windowed(config, 1_000)), Shelf()
+    plain.on_kept = shelf.take
     plain.judge(batch_of(first))
-    enlarged = BatchSieve.from_bytes(plain.to_bytes(), _windowed(config, 2_777))
+    shelf.save(plain)
+    enlarged = shelf.restored(_windowed(config, 2_777))
     assert enlarged.stats().held == plain.stats().held == 1_000
     edits = [(text + "啊", *rest) for text, *rest in again]
     before, after = plain.judge(batch_of(edits)), enlarged.judge(batch_of(edits))
@@ -124,7 +104,7 @@ def test_an_enlarged_window_finds_what_it_found_and_holds_more() -> None:
     assert not missed.any()
     enlarged.judge(batch_of(_posts(2_000, 6)))
     assert enlarged.stats().held > 1_000
-    assert table(BatchSieve.from_bytes(enlarged.to_bytes(), enlarged.config).judge(batch_of(first))) == table(
+    assert table(from_bytes(to_bytes(enlarged), enlarged.config).judge(batch_of(first))) == table(
         enlarged.judge(batch_of(first))
     )
 
@@ -137,9 +117,20 @@ def test_the_exact_stage_may_be_forgotten_and_the_near_stage_goes_on() -> None:
     sieve.judge(batch_of(texts))
     for method in ("bloom", "trie", "none"):
         config = replace(saved, exact=ExactConfig(method, window=Window(9_000)))  # type: ignore[arg-type]
-        went_on = BatchSieve.load(io.BytesIO(sieve.to_bytes()), config, forget_exact=True)
+        went_on = from_bytes(to_bytes(sieve), config, forget_exact=True)
         dropped = np.count_nonzero(went_on.judge(edited).kinds)
         assert dropped > 0.8 * np.count_nonzero(sieve.judge(edited).kinds)
-        assert table(BatchSieve.from_bytes(went_on.to_bytes(), config).judge(batch_of(texts))) == table(
+        assert table(from_bytes(to_bytes(went_on), config).judge(batch_of(texts))) == table(
             went_on.judge(batch_of(texts))
         )
+
+
+def test_the_memory_of_a_window_of_another_size_is_refused_with_what_to_do() -> None:
+    saved = to_bytes(_judged_once(BatchSieve(_windowed(SieveConfig(), 50))))
+    with pytest.raises(StateError, match=r"near window of 50 messages, the configuration says 60; set near"):
+        from_bytes(saved, _windowed(SieveConfig(), 60))
+
+
+def _judged_once(sieve: BatchSieve) -> BatchSieve:
+    sieve.judge(batch_of(_posts(9, 1)))
+    return sieve

@@ -8,6 +8,7 @@ import pytest
 
 from tests.golden.states import config_of, posts
 from tests.stages.differ.test_words import LISTS
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import FULL, GUARDS, OFF, Differences, NearConfig, Window
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.word_lists import phrases_from
@@ -93,9 +94,9 @@ def test_a_state_says_whose_rules_judged_last_until_others_have_judged() -> None
     sieve.judge(batch.slice(0, 20))
     other = replace(config, near=replace(config.near, similarity=6_000))
     for judged in (20, 0):
-        loaded = BatchSieve.from_bytes(sieve.to_bytes(), other)
+        loaded = from_bytes(to_bytes(sieve), other)
         assert loaded.other_rules == loaded.judged_by == sieve.rules
-        sieve_of_both = BatchSieve.from_bytes(loaded.to_bytes(), other)
+        sieve_of_both = from_bytes(to_bytes(loaded), other)
         assert sieve_of_both.judged_by == sieve.rules, "it was saved again, and has judged nothing"
         loaded.judge(batch.slice(20, 20 + judged))
     loaded.judge(batch.slice(20, 40))

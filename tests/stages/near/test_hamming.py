@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import (
     MAX_SCAN_DISTANCE,
     NO_TIME,
@@ -78,7 +79,7 @@ def _said(words: np.ndarray, near: NearConfig, size: int) -> list[tuple[int, int
     batch, sieve = _batch(words), BatchSieve(config)
     said = []
     for low in range(0, len(batch), size):
-        sieve = BatchSieve.from_bytes(sieve.to_bytes(), config)
+        sieve = from_bytes(to_bytes(sieve), config)
         verdicts = sieve.judge(batch.slice(low, min(low + size, len(batch))))
         leaders = np.where(verdicts.kinds == Kind.NEAR, verdicts.leaders, -1)
         said += list(zip(leaders.tolist(), verdicts.distances.tolist(), strict=True))

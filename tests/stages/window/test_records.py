@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.property.streams import PARTS, batch_of
+from tests.whole_state import from_bytes, to_bytes
 from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -28,7 +29,7 @@ def test_records_lie_in_whole_cache_lines_and_kernels_see_one_type_of_column(win
     config = SieveConfig(near=NearConfig(window=Window(window)))
     sieve = BatchSieve(config)
     sieve.judge(batch_of([(post["text"], None, 0, 0) for post in generate(30, 1)]))
-    loaded = BatchSieve.from_bytes(sieve.to_bytes(), config)
+    loaded = from_bytes(to_bytes(sieve), config)
     for ring in (sieve.near.ring, loaded.near.ring):
         assert ring.records.itemsize == RECORD.itemsize == CACHE_LINE
         assert ring.records.ctypes.data % CACHE_LINE == 0
