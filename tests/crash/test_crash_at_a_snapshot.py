@@ -13,6 +13,7 @@ from tests.memory.broker import CrashError
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import deployment, posts
 from twinsieve.stages.contract import Kind
+from twinsieve.stages.exact import runs
 from twinsieve.stages.judge.scheme import Scheme
 
 _LATER = {SnapshotStep.MERGED: 2, SnapshotStep.SEGMENT: 3, SnapshotStep.JOINED: 2}
@@ -41,6 +42,8 @@ def test_a_kill_at_a_step_of_a_snapshot_changes_nothing(
     segment = 16_000_000 if step is SnapshotStep.MERGED else 25
     # A Bloom generation of an exact window of 80 is full before there are runs to join.
     exact = 800 if step is SnapshotStep.JOINED else 80
+    if step is SnapshotStep.JOINED:
+        monkeypatch.setattr(runs, "FAN_IN", 3)
     settings = settings_at(str(tmp_path), segment=segment, exact=exact)
     if exact != 80:
         undisturbed = settings_at(str(tmp_path / "undisturbed"), segment=segment, exact=exact)
