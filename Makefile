@@ -25,7 +25,7 @@ demo:
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory lint tests VENV=$(VENV)
 
-# All there is but what takes minutes of a core (`make long`): brokers, pages, packages and images, and whether tests notice known defects.
+# All there is but what takes minutes of a core (`make long`): types, brokers, pages, packages and images too, and whether tests notice known defects.
 test-all: test
 	@$(MAKE) --no-print-directory heavy VENV=$(VENV)
 	@$(BIN)/python -m tests.mutants --at-once

@@ -56,7 +56,7 @@ def root() -> Path:
 def pytest_configure(config: pytest.Config) -> None:
     for mark in (
         "needs(name, ...): what this test takes besides Python; see tests/needs.py",
-        "heavy: needs a broker or a browser, or builds something; set by tests/needs.py",
+        "heavy: left out of `make test`, most of them by tests/needs.py",
         "minutes: takes minutes of a core; `make long` runs it",
     ):
         config.addinivalue_line("markers", mark)

@@ -55,7 +55,7 @@ APP, SEEDED = "app", "seeded"
 GROUP, INDEX_GROUP, SEED_GROUP = Names(APP).workers, Names(APP).index, Names(APP).seed
 SCHEME = scheme_hash(TinyScheme.scheme_id)
 
-_STUCK_ROUNDS, _STUCK_S, _MOST_ROUNDS = 600, 300.0, 30_000
+_STUCK_ROUNDS, _STUCK_S, _MOST_ROUNDS = 600, 300.0, 3_000
 """Longer than any pause: a session that ends, a role that steps aside."""
 
 WORKER = worker_config(

@@ -2,7 +2,8 @@
 
 A test asks for a need by one of its fixtures, or by the mark `needs` where a fixture or the test itself asks only
 while it runs. A test whose need is not met is skipped with the reason; TWINSIEVE_REQUIRE_ALL=1 makes it fail.
-Tests that need a broker or a browser, or that build something, get the mark `heavy`: `make test` deselects them.
+Tests that need a broker, a browser or real posts, or that build something, get the mark `heavy`: `make test`
+deselects them.
 Tests on real posts are deselected where nobody has named a folder with posts.
 """
 
@@ -100,7 +101,7 @@ class Need:
 
 NEEDS = {
     "ipv6": Need(_ipv6),
-    "posts": Need(_posts, frozenset({"data_dir"})),
+    "posts": Need(_posts, frozenset({"data_dir"}), heavy=True),
     "root": Need(_root, frozenset({"stranger"})),
     "broker": Need(_broker, frozenset({"bootstrap"}), heavy=True),
     "console tools": Need(_console_tools, frozenset({"console_tools"}), heavy=True),

@@ -55,6 +55,7 @@ def _stdout_to(name: str | None) -> Iterator[None]:
             sys.stdout = ran_in
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", [name for name in _NAMES if name not in _ON_KAFKA])
 def test_the_examples_run(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     posts = list(generate(60, seed=1))

@@ -45,6 +45,7 @@ def test_modules_and_options_that_a_page_names_exist(root: Path, page: Path) -> 
                 assert f'"{option}"' in source.read_text("utf-8"), code
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "page",
     # Those of the tour are run by test_tour.py.

@@ -14,6 +14,8 @@ import pytest
 from tests.docs.documents import ROOT
 from twinsieve.pipeline.commands.cli import main
 
+pytestmark = pytest.mark.heavy
+
 _STEP = re.compile(r"^```sh\n(?P<commands>.*?)^```\n\n```\n(?P<printed>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

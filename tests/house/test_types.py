@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.heavy
 def test_types_are_right(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy"], cwd=root, capture_output=True, text=True, timeout=600, check=False
