@@ -497,10 +497,10 @@ class Sieve:
         path: the folder of `save`. A file that an earlier version saved is refused
         seed: the secret seed that the sieve was made with, if it has one
         raises: StateError if a file is damaged or missing, has another format, or was saved under another
-            fingerprint scheme (by another version of twinsieve, or with another dictionary): then load it with
-            the version that saved it, or start with a new Sieve; UsageError, FileError
+            fingerprint scheme (by another version of twinsieve, or with another dictionary): then load it
+            with the version that saved it, or start with a new Sieve; UsageError, FileError
 
-        If this version has other rules of differences, it logs a warning, and later texts are judged by those.
+        If this version has other rules of differences, it logs a warning and judges later texts by those.
         """
         name = _path(path)
         compile_kernels()
