@@ -1,9 +1,9 @@
 """Finds out whether a snapshot belongs to the history that its log has now.
 
 A cluster that is restored from a backup has the topic ids of the log that a newer snapshot was made of, but
-continues with other blocks and decisions. So does a broker that lost its last seconds. A snapshot of what is no
-more would make the index drop messages for leaders that were never emitted, or take new messages for judged
-ones. What tells is the content: the links of the decisions around the end of the snapshot
+continues with other blocks and decisions. So does a broker that lost its last seconds. A snapshot of a lost
+history would make the index drop messages for leaders that were never emitted, or take new messages for
+judged ones. What tells is the content: the links of the decisions around the end of the snapshot
 (`pipeline/wire/chain.py`).
 """
 
