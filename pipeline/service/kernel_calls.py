@@ -10,19 +10,24 @@ import numpy as np
 
 from twinsieve.pipeline.messages.reader import load_kernels
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.exact.bloom import BloomGenerations
+from twinsieve.stages.exact.bloom_kernel import add_batch, contains_batch
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.inspect import inspect_pair
 from twinsieve.stages.judge.kept_messages import KeptMessages
+from twinsieve.stages.judge.near_window import NearWindow
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.pairs.all_pairs import all_pairs
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.window.chunk import whole_batch
 from twinsieve.stages.window.segments import SealedSegment
 
 _TEXTS = [
+    "今日新增确诊12例，无新增死亡病例，请大家继续做好个人防护，不要聚集，勤洗手，多通风",
     "武汉加油，中国加油！" * 8,
     "武汉加油，中国加油！" * 8 + "。",
     "加油",
@@ -50,7 +55,7 @@ def _read_texts() -> None:
 
 def _judge_texts() -> None:
     _judge(SieveConfig())
-    _judge(SieveConfig(near=NearConfig(segment=32, details=True)))
+    _judge(SieveConfig(near=NearConfig(segment=3, details=True)))
 
 
 def _judge_hamming() -> None:
@@ -61,11 +66,31 @@ def _judge_signatures() -> None:
     _judge(SieveConfig(ExactConfig("none"), NearConfig("signatures", parts=2)))
 
 
+def _fill_filters() -> None:
+    generations, keys, rows = (
+        BloomGenerations(_SMALL, 1e-6),
+        np.zeros((3, 2), np.uint64),
+        np.zeros(3, np.int64),
+    )
+    add_batch(generations.bloom, keys, rows, rows)
+    contains_batch(generations.bloom, keys, np.zeros(3, np.bool_))
+    generations.note(0, keys)
+    BloomGenerations.from_sections(generations.freeze().whole(), _SMALL, 1e-6)
+
+
 def _search_pairs() -> None:
     all_pairs(np.array([3, 3, 2], np.uint64), 1, 9)
 
 
-CALLS = (_read_rows, _read_texts, _judge_texts, _judge_hamming, _judge_signatures, _search_pairs)
+CALLS = (
+    _read_rows,
+    _read_texts,
+    _judge_texts,
+    _judge_hamming,
+    _judge_signatures,
+    _fill_filters,
+    _search_pairs,
+)
 
 
 class _Parts:
@@ -93,7 +118,14 @@ def _judge(config: SieveConfig) -> None:
     config = replace(config, exact=exact, near=near)
     sieve = BatchSieve(config)
     verdicts = sieve.judge(batch)
-    sieve.pushed_out(9)
+    # Similar to sealed messages, and kept apart from them.
+    others, other_prints = Scheme(SchemeConfig(signature=signature)).read(
+        [text.replace("1", "2") for text in _TEXTS]
+    )
+    sieve.judge(replace(Batch.blank(len(others)), bodies=others, fingerprints=other_prints))
+    sieve.pushed_out(config.layout.bands)
+    sieve.forget(np.zeros(1, np.int64), np.zeros(1, np.uint64))
+    NearWindow(config).keep_again([whole_batch(batch, config.layout, scoped=False)])
     BatchSieve(config).apply(batch, verdicts)
     frozen, stream = sieve.freeze((), sieve.stats().kept), io.BytesIO()
     frozen.write(stream)
