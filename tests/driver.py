@@ -568,5 +568,6 @@ class Process:
             self.worker.close(leaves=True)
         if self.index is not None:
             # As the loop around it: the next start follows the log from the snapshot before.
-            with suppress(AbortableError):
+            # An error of the last step ends the process as well.
+            with suppress(AbortableError, FatalError):
                 self.index.close()

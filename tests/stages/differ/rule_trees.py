@@ -24,6 +24,7 @@ import numpy as np
 
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
+from twinsieve.stages.differ.difference import _any_marked_apart
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
@@ -31,7 +32,6 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.tails import tails_differ
 from twinsieve.stages.differ.tokens import other_reference
-from twinsieve.stages.differ.word_marks import any_marked_apart
 from twinsieve.stages.judge.decide import _better
 from twinsieve.stages.near.hamming import compare_bits
 from twinsieve.stages.near.one_number import differ_in_a_number
@@ -45,7 +45,7 @@ CODE: dict[tuple[Rule, ...], tuple[Callable[..., Any], ...]] = {
     (Rule.SAME_ID,): (same_id,),
     (Rule.NUMBER, Rule.NUMERAL, Rule.NUMBER_ADDED): (number_rules, differ_in_a_number),
     (Rule.CALENDAR, Rule.OPPOSITE): (sense_rules, may_exclude),
-    (Rule.OPPOSITE,): (negation_of, any_marked_apart),
+    (Rule.OPPOSITE,): (negation_of, _any_marked_apart),
     (Rule.EXCHANGED,): (is_exchanged,),
     (Rule.CORRECTION,): (corrects,),
     (Rule.LINK, Rule.MENTION, Rule.TAG): (other_reference,),

@@ -50,7 +50,7 @@ def test_a_method_has_thresholds_of_its_own(method: str) -> None:
 def test_what_decides_nothing_has_no_part_in_it() -> None:
     others = [
         replace(_NEAR, window=Window(5)),
-        replace(_NEAR, details=True, shards=7, memory=1 << 30, bucket_load=2.0),
+        replace(_NEAR, details=True, threads=7, memory=1 << 30, bucket_load=2.0),
         replace(_NEAR, words="# a comment alone"),
     ]
     assert {rules_digest(other) for other in others} == {rules_digest(_NEAR)}
@@ -88,7 +88,7 @@ def test_a_raised_version_counts_where_the_rule_is_used(monkeypatch: pytest.Monk
 
 
 def test_a_state_says_whose_rules_judged_last_until_others_have_judged() -> None:
-    config, batch = config_of("text", 1_000), posts()
+    config, batch = config_of("text"), posts()
     sieve = BatchSieve(config)
     assert sieve.judged_by == sieve.other_rules == ""
     sieve.judge(batch.slice(0, 20))
