@@ -85,7 +85,7 @@ def test_a_standby_of_the_older_rules_follows_and_takes_over(scheme: Scheme, tmp
         theirs.numbering,
     )
     assert ours.sieve.judged_by == theirs.sieve.judged_by == ours.sieve.rules != theirs.sieve.rules
-    sections = [state.sieve.image() for state in (ours, theirs)]
+    sections = [state.sieve.near.to_sections() for state in (ours, theirs)]
     assert {name: array.tobytes() for name, array in sections[0].items()} == {
         name: array.tobytes() for name, array in sections[1].items()
     }

@@ -13,6 +13,7 @@ over the last file is killed.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import random
@@ -27,6 +28,7 @@ from time import perf_counter, sleep
 from tests.calling import SMALL
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.tools.generate.stream import generate
+from twinsieve.stages.formats import RUN
 
 _ROOT = Path(__file__).resolve().parents[2]
 _DAYS, _ROWS = 4, 6000
@@ -148,11 +150,10 @@ def _half_done(content: dict[str, bytes], expected: dict[str, bytes]) -> list[st
 
 def _unnamed(state: Path) -> list[str]:
     """What lies in the folder of a state after a run that came to its end, and what is missing there."""
-    content = (state / "state").read_bytes()
-    begin = content.index(b'{"fields"')
-    header = json.JSONDecoder().raw_decode(content[begin:].decode("latin-1"))[0]
-    wanted = {"state", *(file[0] for file in header["files"])}
-    wanted |= {f"leaders-{mark[0]}.{kind}" for mark in header["leaders"] for kind in ("rows", "entries")}
+    described = json.loads(RUN.read(io.BytesIO((state / "state").read_bytes())))
+    wanted = {"state", *(file[0] for file in described["files"])}
+    leaders = described["about"]["leaders"]
+    wanted |= {f"leaders-{mark[0]}.{kind}" for mark in leaders for kind in ("rows", "entries")}
     there = {path.name for path in state.iterdir()}
     return [f"state/{name}: was left behind" for name in there - wanted] + [
         f"state/{name}: is missing" for name in wanted - there
