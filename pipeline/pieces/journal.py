@@ -42,6 +42,7 @@ RECORD_MESSAGES = 4096
 """Messages of a record."""
 _CLOSING_S = 5.0
 
+_TOO_SLOW = "the disk is too slow for what is kept"
 
 class MissingError(StateError):
     """Kept messages that a restore needs are in no file.
@@ -168,7 +169,7 @@ class Journal:
         if self._room.take():
             self._writer.submit(self._append, gathered)
         else:
-            self._lose(self._next, StateError("the disk is too slow for what is kept"))
+            self._lose(self._next, StateError(_TOO_SLOW))
 
     def _append(self, gathered: list[tuple[int, KeptMessages]]) -> None:
         first = gathered[0][0]
@@ -265,8 +266,13 @@ class Journal:
         return frozenset(part for part, file in self._parts.items() if file.name in there)
 
     def cut(self, frozen: Frozen) -> Cut:
-        """Begin a save of this state; call it in the thread that judges, before the next `judge`."""
+        """Begin a save of this state; call it in the thread that judges, before the next `judge`.
+
+        raises: StateError if the disk is so slow that the thread which writes would keep the save waiting
+        """
         self._hand_over()
+        if self._room.is_stuck:
+            raise self._failed(StateError(_TOO_SLOW))
         self._saving_from = frozen.oldest
         closed = self._writer.submit(self._close_piece)
         if self._limit_s is None:

@@ -303,7 +303,8 @@ def test_a_disk_that_hangs_stops_nothing_and_the_next_snapshot_is_whole(
     world.clock.sleep(60.0)
     run(world, member)
     member.end()
-    assert not told(world)
+    (restoring,) = told(world)
+    assert "restoring from" in restoring
     assert world.judged() == unbroken
     check_folder(member)
 
