@@ -44,6 +44,7 @@ _CLOSING_S = 5.0
 
 _TOO_SLOW = "the disk is too slow for what is kept"
 
+
 class MissingError(StateError):
     """Kept messages that a restore needs are in no file.
 

@@ -395,20 +395,3 @@ def test_a_piece_that_is_damaged_while_its_process_runs_is_replaced(
     assert last.index.state.next_offset > 0
     assert world.judged() == unbroken
     check_folder(last)
-
-
-def test_the_files_of_another_numbering_are_not_used(scheme: Scheme, tmp_path: Path) -> None:
-    """Decisions were made again, so that the same number may be another message."""
-    settings = settings_at(str(tmp_path))
-    world = stopped(settings, scheme)
-    member = Member(world, settings, "one")
-    before = member.index.state.numbering
-    member.index.state.miss(0, 1)
-    assert member.index.state.numbering != before
-    names = {path.name for path in (tmp_path / "t").glob("kept-*")}
-    assert member.index._journal is not None
-    member.index._journal._files.clear()
-    run(world, member)
-    member.end()
-    assert not names & check_folder(member), "it was restored from the log"
-    assert any("some of its files were deleted" in notice for notice in world.notices)

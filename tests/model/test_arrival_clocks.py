@@ -52,6 +52,7 @@ def test_a_restore_takes_the_arrival_that_counted_from_the_record() -> None:
     one, other = state(), state()
     for each, ruling in zip(AHEAD, all_ruled(one), strict=True):
         other.follow([(decode_block(encode_block(each, SCHEME), SCHEME, ""), as_restored(ruling))])
+    one.sieve.judged_by = other.sieve.judged_by = ""  # the record of this test names no rules
     assert saved(other) == saved(one)
 
 
