@@ -352,14 +352,16 @@ class World:
 
     def quiet(self) -> bool:
         """Everything read, answered, emitted and reported."""
-        offsets = self.cluster.group(GROUP).offsets
+        # The record as well: a foreign consumer may have committed the end of what never came out.
+        groups = [self.cluster.group(name).offsets for name in (GROUP, Names.emitted(GROUP))]
         for name in self.topic_ids:
             for number, log in enumerate(
                 self.cluster.topics[name].logs if name in self.cluster.topics else []
             ):
-                committed = offsets.get(Partition(name, number))
-                if committed is None or committed.offset < log.end:
-                    return False
+                for offsets in groups:
+                    committed = offsets.get(Partition(name, number))
+                    if committed is None or committed.offset < log.end:
+                        return False
         running = [process for process in self.processes if process.running]
         if any(process.job == "seed" for process in running):
             return False  # it ends where its app is live
@@ -567,5 +569,6 @@ class Process:
             self.worker.close(leaves=True)
         if self.index is not None:
             # As the loop around it: the next start follows the log from the snapshot before.
-            with suppress(AbortableError):
+            # An error of the last step ends the process as well.
+            with suppress(AbortableError, FatalError):
                 self.index.close()

@@ -50,10 +50,8 @@ class Chaos:
             self.start(slot)
 
     def start(self, slot: str) -> Process:
-        static = self.random.random() < 0.7
         return self.world.start(
             slot,
-            static=static,
             snapshots=self.kept,
             sieve=lambda: HashSieve(self.window),
             hook=self.random_hook(),

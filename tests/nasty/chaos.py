@@ -135,7 +135,6 @@ class NastyChaos(Chaos):
         process = Seeding(
             self.world,
             self.random.choice(["s", "t"]),
-            static=self.random.random() < 0.7,
             snapshots=self.kept,
             sieve=lambda: HashSieve(self.window),
         )
@@ -163,7 +162,6 @@ class NastyChaos(Chaos):
             sieve = slow_sieve(self.world.clock, self.random.choice(_JUDGING_S))
         process = self.world.start(
             slot,
-            static=draw() < 0.7,
             snapshots=self.kept,
             background=AtOnce if quick else Later,
             sieve=lambda: sieve(self.window, caseless=caseless),
