@@ -81,8 +81,8 @@ def test_figures_of_a_service_are_its_metrics(
     running.tells(lag_messages={("0", "posts"): 0, ("1", "posts"): 0}, window_messages=7, index_lag_blocks=0)
     changing = ("memory.", "process.")
 
-    def differing() -> dict[str, object]:
-        """Figures that are not their metrics; the two are asked for one after the other, and may change between."""
+    def agree() -> bool:
+        """Whether figures equal metrics. Both are fetched one after the other, and a value may change between."""
         scraped, found = running.metrics(), leaves(status_json(port))
         figures = shown(port).figures
         wanted = {
@@ -90,13 +90,11 @@ def test_figures_of_a_service_are_its_metrics(
             for name, value in EQUAL.items()
             if name in found and not name.startswith(changing)
         }
-        return {
-            name: (wanted[name], found[name], figures.get(name))
-            for name in wanted
-            if found[name] != wanted[name] or figures.get(name, wanted[name]) != wanted[name]
-        }
+        return all(
+            found[name] == value and figures.get(name, value) == value for name, value in wanted.items()
+        )
 
-    wait_for(lambda: not differing(), "figures that are the metrics")
+    wait_for(agree, "figures that equal the metrics")
     found = leaves(status_json(port))
     assert found["messages.by_verdict.near.total"] == 1
     assert found["messages.by_verdict.exact.total"] == 2

@@ -73,7 +73,8 @@ def _log(full: _Pipe, first: int, end: int) -> None:
 
 
 def test_who_logs_does_not_wait_and_a_reader_that_returns_finds_all_in_order(full: _Pipe) -> None:
-    end, before = 3 * MAX_LINES, dropped_lines()  # other tests of this process may have handlers, too
+    # Handlers that other tests left behind have dropped lines, too.
+    end, before = 3 * MAX_LINES, dropped_lines()
     _in_time(threading.Thread(target=_log, args=(full, 0, end)))
     dropped = full.handler.dropped
     assert dropped_lines() - before == dropped > 0
