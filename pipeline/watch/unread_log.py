@@ -65,7 +65,7 @@ class StreamLog(logging.Handler):
         self._lines.put(_Line(self.format(record)))
 
     def _drop(self, line: _Line | None = None) -> None:
-        """Count a record that is not written. If `line` is about dropped records, these count as untold again."""
+        """Count a record that is not written; what it would have told of dropped records is untold again."""
         tells = line.tells if line is not None else 0
         with self._counting:
             self.dropped += 0 if tells else 1
