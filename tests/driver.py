@@ -352,7 +352,7 @@ class World:
 
     def quiet(self) -> bool:
         """Everything read, answered, emitted and reported."""
-        # The record as well: a foreign consumer may have committed the end of what never came out.
+        # The record too, because a foreign consumer may have committed offsets of messages that never came out.
         groups = [self.cluster.group(name).offsets for name in (GROUP, Names.emitted(GROUP))]
         for name in self.topic_ids:
             for number, log in enumerate(
@@ -386,7 +386,7 @@ class World:
                 return
             tend()
             if not any(process.running for process in self.processes):
-                break  # nobody is left who moves the clock
+                break  # the clock stands still, because only running processes move it
             self.run(1)
             left -= 1
             # One that judges slowly, or whose outputs take little at a time, is not stuck.
@@ -569,7 +569,7 @@ class Process:
                     self._step_index(0.1)
             self.worker.close(leaves=True)
         if self.index is not None:
-            # As the loop around it: the next start follows the log from the snapshot before.
-            # An error of the last step ends the process as well.
+            # As the loop around it: an error in the last step ends the process too, and the next start follows the
+            # log from the snapshot before.
             with suppress(AbortableError, FatalError):
                 self.index.close()

@@ -12,7 +12,7 @@ import re
 import select
 import threading
 from queue import SimpleQueue
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from twinsieve.stages.errors import without_secrets
 
@@ -36,6 +36,13 @@ class Raw(Protocol):
         """The number of bytes that were written; None if the stream does not block and is full."""
 
 
+class _Line(NamedTuple):
+    """A line that waits. tells: the number of dropped records that it is about; 0 for a record"""
+
+    text: str
+    tells: int = 0
+
+
 class StreamLog(logging.Handler):
     """Writes records to a stream, in their order, without making the caller wait.
 
@@ -47,7 +54,7 @@ class StreamLog(logging.Handler):
         super().__init__()
         self._raw = raw
         self._encoding = encoding
-        self._lines: SimpleQueue[str | threading.Event] = SimpleQueue()
+        self._lines: SimpleQueue[_Line | threading.Event] = SimpleQueue()
         self._counting = threading.Lock()
         self._untold = 0
         """Dropped records of which no line tells yet."""
@@ -60,12 +67,14 @@ class StreamLog(logging.Handler):
             self._drop()
             return
         self._tell()
-        self._lines.put(self.format(record))
+        self._lines.put(_Line(self.format(record)))
 
-    def _drop(self) -> None:
+    def _drop(self, line: _Line | None = None) -> None:
+        """Count a record that is not written; what it would have told of dropped records is untold again."""
+        tells = line.tells if line is not None else 0
         with self._counting:
-            self.dropped += 1
-            self._untold += 1
+            self.dropped += 0 if tells else 1
+            self._untold += tells or 1
 
     def _tell(self) -> None:
         """Append a line about the records that were dropped since the last such line."""
@@ -74,15 +83,15 @@ class StreamLog(logging.Handler):
         if count:
             text = "log: %d lines were dropped, because stderr was not read or failed"
             told = logging.LogRecord("twinsieve", logging.WARNING, "", 0, text, (count,), None)
-            self._lines.put(self.format(told))
+            self._lines.put(_Line(self.format(told), count))
 
     def _write_all(self) -> None:
         while True:
             line = self._lines.get()
             if isinstance(line, threading.Event):
                 line.set()
-            elif not self._write(f"{line}\n".encode(self._encoding, "backslashreplace")):
-                self._drop()
+            elif not self._write(f"{line.text}\n".encode(self._encoding, "backslashreplace")):
+                self._drop(line)
             elif self._lines.empty():
                 self._tell()
 

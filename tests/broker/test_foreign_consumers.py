@@ -113,7 +113,7 @@ def test_offsets_that_a_tool_moves_or_deletes_in_the_empty_group_do_not_count(sc
     scene.deployment.kill("a")
     admin = KafkaAdminClient(bootstrap_servers=scene.bootstrap)
     until(lambda: not admin.describe_groups([scene.group])[scene.group]["members"])
-    # A copy: another thread goes on writing into it.
+    # A copy, because the thread of the load still adds to it.
     sent = list(scene.load.sent_s)
     ends = [sum(place[0] == number for place in sent) for number in range(PARTITIONS)]
     moved = {0: 0, 1: ends[1], 2: ends[2] + 10_000}

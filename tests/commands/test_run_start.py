@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.server import free_ports
 from tests.calling import Run, setting
 from tests.full_pipe import full_pipe
 from tests.logfmt import last_words, read_line
@@ -47,17 +48,12 @@ def _broker(kind: str) -> Iterator[str]:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
-def _port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
-
-
 @pytest.mark.parametrize("kind", ["silent", "closed"])
 @pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
     tmp_path: Path, client: str, kind: str
 ) -> None:
-    port = _port()
+    (port,) = free_ports(1)
     with _broker(kind) as bootstrap, open(tmp_path / "log", "wb") as log:
         options = setting(
             f"kafka.client={client}",
@@ -99,7 +95,7 @@ def test_a_process_without_a_broker_tells_so_and_ends_by_sigterm(
 
 @pytest.mark.parametrize("stderr", ["full", "closed"])
 def test_a_log_that_nobody_reads_hinders_neither_a_start_nor_a_stop(tmp_path: Path, stderr: str) -> None:
-    port = _port()
+    (port,) = free_ports(1)
     with full_pipe() as writes, _broker("closed") as bootstrap:
         options = setting(
             f"kafka.bootstrap={bootstrap}", f"http.listen=127.0.0.1:{port}", f"state.dir={tmp_path}/state"

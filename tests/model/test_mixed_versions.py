@@ -44,13 +44,12 @@ def newer_decision(ruling: Ruling, scheme: bytes) -> tuple[bytes, bytes]:
     return resealed(decision, NEWER), answer
 
 
-def own_decision(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
-    """What a newer program reads of its own."""
-    newer = int.from_bytes(data[4:6], "little") == NEWER
-    return decode_ruling(what, resealed(data, VERSION) if newer else data, scheme, where)
+def read_by_newer(what: What, data: bytes, scheme: bytes, where: str) -> Ruling:
+    """What a newer program reads in a decision of its own version."""
+    return decode_ruling(what, resealed(data, VERSION), scheme, where)
 
 
-def writes(
+def uses(
     process: Process, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, encode: object
 ) -> Callable[[], None]:
     """Let one process have another function of that name in a module; returns what ends that."""
@@ -89,7 +88,7 @@ def test_a_newer_worker_beside_this_index_waits_and_ends_nobody(monkeypatch: pyt
     world.produce("in", 1, texts(5, 10))
     world.settle()
     newer = world.start("b", roles="worker")
-    upgraded = writes(newer, monkeypatch, worker_asks, "encode_block", newer_block)
+    upgraded = uses(newer, monkeypatch, worker_asks, "encode_block", newer_block)
     world.run(30)
     world.produce("in", 0, texts(10, 15))
     world.produce("in", 1, texts(15, 20))
@@ -140,9 +139,9 @@ def test_a_standby_that_cannot_follow_newer_decisions_ends_itself_alone(
     world = World(partitions=1)
     newer = world.start("a")
     world.run(20)
-    writes(newer, monkeypatch, index_record, "encode_ruling", newer_decision)
-    # The standby's end moves the group on, and the other one reads its last decision again.
-    writes(newer, monkeypatch, follower, "decode_ruling", own_decision)
+    uses(newer, monkeypatch, index_record, "encode_ruling", newer_decision)
+    # When the standby ends, it leaves the group. The index joins again, and reads its own decisions.
+    uses(newer, monkeypatch, follower, "decode_ruling", read_by_newer)
     standby = world.start("b", roles="index")
     world.run(10)
     world.produce("in", 0, texts(0, 10))

@@ -75,18 +75,23 @@ def test_figures_of_a_service_are_its_metrics(
     wait_for(lambda: came_out(cluster, *OUTPUTS) == 10, "all of it")
     running.clock.sleep(5.0)
     running.tells(lag_messages={("0", "posts"): 0, ("1", "posts"): 0}, window_messages=7, index_lag_blocks=0)
-    scraped, found = running.metrics(), leaves(status_json(port))
     changing = ("memory.", "process.")
-    wanted = {
-        name: value(scraped)
-        for name, value in EQUAL.items()
-        if name in found and not name.startswith(changing)
-    }
-    assert {name: found[name] for name in wanted} == wanted
-    figures = shown(port).figures
-    assert {name: figures[name] for name in wanted if name in figures} == {
-        name: value for name, value in wanted.items() if name in figures
-    }
+
+    def agree() -> bool:
+        """Whether figures equal metrics. Both are fetched one after the other, and a value may change between."""
+        scraped, found = running.metrics(), leaves(status_json(port))
+        figures = shown(port).figures
+        wanted = {
+            name: value(scraped)
+            for name, value in EQUAL.items()
+            if name in found and not name.startswith(changing)
+        }
+        return all(
+            found[name] == value and figures.get(name, value) == value for name, value in wanted.items()
+        )
+
+    wait_for(agree, "figures that equal the metrics")
+    found = leaves(status_json(port))
     assert found["messages.by_verdict.near.total"] == 1
     assert found["messages.by_verdict.exact.total"] == 2
     assert (found["app"], found["member"], found["process.ready"]) == ("t", "one", True)
