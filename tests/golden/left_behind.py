@@ -27,9 +27,9 @@ FOLDER = Path(__file__).parent
 COUNT = 60
 
 
-def file_of(version: int) -> Path:
-    """Where the file of a format version is."""
-    return FOLDER / f"version_{version}" / "left_behind.zst"
+def file_of(version: int, name: str = "left_behind") -> Path:
+    """Where the file of a format version is. name: "older_snapshots": its snapshots have format 4"""
+    return FOLDER / f"version_{version}" / f"{name}.zst"
 
 
 def golden_scheme() -> Scheme:
@@ -76,9 +76,9 @@ def _dump(world: Deployment, folder: Path) -> bytes:
     return zstandard.compress(orjson.dumps(left), 19)
 
 
-def restored(version: int, folder: Path, scheme: Scheme) -> Deployment:
+def restored(version: int, folder: Path, scheme: Scheme, name: str = "left_behind") -> Deployment:
     """The deployment as a program of a format version left it, a while later; its snapshots lie in `folder`."""
-    left: dict[str, Any] = orjson.loads(zstandard.decompress(file_of(version).read_bytes()))
+    left: dict[str, Any] = orjson.loads(zstandard.decompress(file_of(version, name).read_bytes()))
     clock = ManualClock(left["now_ms"] + 60_000)
     cluster = MemoryCluster(clock, session_timeout_s=6.0, transaction_timeout_s=8.0)
     for name, logs in left["topics"].items():

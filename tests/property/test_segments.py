@@ -110,6 +110,7 @@ def test_segments_forget_load_and_follow_like_one_ring(
     batch = batch_of(rows * 2, scoped=config.scoped)
     tags = batch.fingerprints.digests[:, 0] ^ batch.scopes
     cut, follower, ring = BatchSieve(config), BatchSieve(config), BatchSieve(_one_ring(config))
+    follower.judged_by = follower.rules
     kept: list[int] = []
     ends = [*sorted(min(each, len(batch)) for each in cuts), len(batch)]
     for low, high in zip([0, *ends[:-1]], ends, strict=True):
@@ -206,6 +207,7 @@ def test_crowded_buckets_of_segments_give_one_answer(
         with patch.object(stage, "MATCHES_PER_ROW", room), patch.object(stage, "_WORTH_THREADS", 1):
             assert _told(threaded, batch, size) == expected
     sieve, follower = BatchSieve(config), BatchSieve(config)
+    follower.judged_by = follower.rules
     rows: list[Row] = []
     for low in range(0, len(batch), 37):
         part = batch.slice(low, min(low + 37, len(batch)))
@@ -332,7 +334,7 @@ def test_the_worst_memory_has_the_hot_arrays_that_fit_into_the_setting() -> None
 
 def test_a_state_of_another_segment_size_is_refused_with_what_to_do() -> None:
     near = NearConfig(window=Window(50), segment=20)
-    saved = BatchSieve(SieveConfig(near=near)).to_bytes()
+    saved = to_bytes(BatchSieve(SieveConfig(near=near)))
     with pytest.raises(
         StateError, match=r"near\.segment=20, the configuration says near\.segment=10; set it"
     ):
