@@ -74,17 +74,18 @@ def try_out(python: Path, archives: Sequence[Path], folder: Path) -> None:
         print(f"Python {version_of(python)} ({python}): {archive.name} works, {seconds:.0f} s", flush=True)
 
 
-def run(bin_folder: Path, folder: Path) -> None:
+def run(bin_folder: Path, folder: Path, *, compiles: bool = True) -> None:
     """Judge the posts by `dedup` and by the API of an environment; ends the program if another answer comes.
 
-    The kernels are not optimised: that takes minutes for each Python, and says nothing about what was
-    installed.
+    compiles: let the environment compile its own kernels, or let it use the user's. They are not optimised:
+        that takes minutes for each Python, and says nothing about what was installed.
     """
     posts, kept = folder / "posts.jsonl", folder / "kept.jsonl"
     posts.write_text("".join(json.dumps({"id": n, "text": text}) + "\n" for n, text in enumerate(POSTS)))
     environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
-    environment |= {"NUMBA_OPT": "0", "PYTHONWARNINGS": "ignore"}
-    environment |= {"XDG_CACHE_HOME": str(folder / "cache")}
+    environment["PYTHONWARNINGS"] = "ignore"
+    if compiles:
+        environment |= {"NUMBA_OPT": "0", "XDG_CACHE_HOME": str(folder / "cache")}
 
     def printed(*command: str | Path) -> str:
         done = subprocess.run(

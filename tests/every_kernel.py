@@ -31,12 +31,14 @@ from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair
+from twinsieve.stages.judge.near_window import NearWindow
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 from twinsieve.stages.kernel.kept import KeptKernel
 from twinsieve.stages.pairs.all_pairs import all_pairs
 from twinsieve.stages.rows.record_batch import encode_batches
 from twinsieve.stages.rows.times import read_times
 from twinsieve.stages.text.rules import TextConfig
+from twinsieve.stages.window.chunk import whole_batch
 
 TEXTS = [
     "武汉加油，中国加油！" * 8,
@@ -106,6 +108,7 @@ def every_sieve() -> None:
     _use(SieveConfig(near=NearConfig(window=_SMALL, candidates="scan"), scoped=True), _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig("hamming", window=_SMALL, candidates="scan")), _batch(bodies, prints))
     _use(SieveConfig(near=NearConfig(window=_SMALL, threads=2, same_id="pass")), _batch(bodies, prints))
+    _use(SieveConfig(near=NearConfig(window=_SMALL, segment=3, details=True)), _batch(bodies, prints))
     for earlier, later in ((0, 1), (4, 5), (6, 7)):
         for near in ("text", "hamming", "signatures"):
             inspect_pair(bodies, prints, SieveConfig(near=NearConfig(method=near, parts=2)), earlier, later)
@@ -128,6 +131,11 @@ def filters() -> None:
 def _use(config: SieveConfig, batch: Batch) -> None:
     sieve = BatchSieve(config)
     verdicts = sieve.judge(batch)
+    # Numbers that differ from those of sealed messages, from the end so that none is next to its twin.
+    for row in reversed(range(len(batch))):
+        sieve.judge(batch.slice(row, row + 1))
+    sieve.forget(batch.positions[:1], batch.fingerprints.digests[:1, 0])
+    NearWindow(config).keep_again([whole_batch(batch, config.layout, scoped=config.scoped)])
     sieve.freeze()
     sieve.pushed_out(99)
     BatchSieve(config).apply(batch, verdicts)

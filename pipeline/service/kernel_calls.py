@@ -47,6 +47,7 @@ def _read_texts() -> None:
     for config in (
         SchemeConfig(text=TextConfig(compare=("links", "mentions", "tags"))),
         SchemeConfig(features=FeatureConfig("shingles", weights="tfidf", idf=(("a", 1.0),))),
+        SchemeConfig(features=FeatureConfig("keywords")),
     ):
         Scheme(config).read(_TEXTS)
     Scheme(SchemeConfig()).seen(_TEXTS[0])

@@ -35,7 +35,6 @@ _SOURCES = Path(__file__).resolve().parents[1]
 _FOLDER = re.compile(r"kernels-[0-9a-f]{32}")
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _UNUSED_S = 30 * 86_400
-_COMPLETE = "complete"
 _SETTINGS = ("BOUNDSCHECK", "OPT")
 """Numba's settings that change machine code, besides those that name a CPU."""
 _target: Any = registry.cpu_target
@@ -103,13 +102,17 @@ def warn_not_kept(reason: str) -> None:
     )
 
 
-def is_complete() -> bool:
-    """Whether the folder holds all kernels that the program calls."""
-    return is_usable() and (path() / _COMPLETE).exists()
+def is_complete(calls: bytes) -> bool:
+    """Whether the folder holds what `calls` compile. calls: source of the calls of all kernels"""
+    return is_usable() and _complete(calls).exists()
 
 
-def mark_as_complete() -> bool:
-    """Record that the folder holds all kernels: a file with the names of all files in it.
+def _complete(calls: bytes) -> Path:
+    return path() / f"complete-{blake2b(calls, digest_size=4).hexdigest()}"
+
+
+def mark_as_complete(calls: bytes) -> bool:
+    """Record that the folder holds what `calls` compile: a file with the names of all files in it.
 
     returns: whether that succeeded; a warning says why not
     """
@@ -117,7 +120,7 @@ def mark_as_complete() -> bool:
         return False
     try:
         names = sorted(os.listdir(path()))
-        (path() / _COMPLETE).write_text("\n".join(names))
+        _complete(calls).write_text("\n".join(names))
     except OSError as error:
         warn_not_kept(error.strerror)
         return False

@@ -41,6 +41,10 @@ def _name_functions_of_the_runtime() -> None:
 class _Place:
     """What Numba asks a locator of its cache: the folder, and what tells whether a file in it is outdated."""
 
+    def __init__(self, source: str) -> None:
+        # Numba's warning about a kernel that it cannot keep, as with NUMBA_OPT=0, names it.
+        self._py_file = source
+
     def get_cache_path(self) -> str:
         """The folder for compiled kernels."""
         return str(folder.path())
@@ -59,7 +63,7 @@ class KernelFiles(_Files):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         # Not by Numba's constructor, which lets NUMBA_CACHE_LOCATOR_CLASSES name a folder.
         self._lineno = function.__code__.co_firstlineno
-        self._locator = _Place()
+        self._locator = _Place(function.__code__.co_filename)
         self._filename_base = f"{function.__module__}.{function.__qualname__}"
 
 

@@ -52,7 +52,7 @@ def test_what_became_of_messages_is_told(service: Service, monkeypatch: pytest.M
             ("exact", POSTS[0]),
             ("near", near),
         ]
-    led = drops.listed(list(drops.read()))
+    led = drops.told(list(drops.read()))
     assert [drop.leader.text for drop in led if drop.leader is not None] == [POSTS[0], POSTS[1]]
     assert (drops.foreign, drops.left_out) == (0, 0)
     drops.close()

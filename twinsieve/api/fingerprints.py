@@ -53,7 +53,7 @@ def simhash(
     >>> found = simhash(["The ferry leaves at nine.", "The ferry leaves at nine!", "ok"])
     >>> found.dtype, bool(found[0] == found[1]), found.mask.tolist()
     (dtype('uint64'), True, [False, False, True])
-    >>> shingles = {"features": {"kind": "shingles", "width": 99}}
+    >>> shingles = {"features": {"kind": "shingles", "width": 40}}
     >>> simhash(["The ferry leaves at nine."], settings=shingles).mask.tolist()
     [True]
     """

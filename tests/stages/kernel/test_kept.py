@@ -164,7 +164,7 @@ def test_a_home_that_cannot_be_used_costs_one_line_and_no_error(
     else:
         path.mkdir(mode=0)
     marked = "from twinsieve.stages.kernel.folder import is_complete, mark_as_complete\n"
-    marked += "print(int(mark_as_complete()), int(is_complete()))"
+    marked += "print(int(mark_as_complete(b'')), int(is_complete(b'')))"
     try:
         numbers, said = run(_SMALL + marked, HOME=str(tmp_path / "home"))
     finally:
@@ -254,7 +254,7 @@ def test_a_folder_that_somebody_else_may_have_written_is_not_used(
     change(own.path())
     own.is_usable.cache_clear()
     assert not own.is_usable()
-    assert not own.is_complete()
+    assert not own.is_complete(b"")
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert str(own.path()) in record.message
@@ -295,3 +295,11 @@ def test_a_folder_in_use_does_not_grow_old(own: ModuleType) -> None:
     own.is_usable.cache_clear()
     assert own.is_usable()
     assert time.time() - own.path().stat().st_mtime < 86_400
+
+
+def test_a_kernel_that_numba_cannot_keep_is_compiled_at_each_start(run: Run, cache: Path) -> None:
+    """Without optimisation, Numba keeps no kernel that has addresses of constants in it."""
+    code = _SMALL + "from twinsieve.pipeline.messages.reader import load_kernels; load_kernels()"
+    numbers, said = run(code, NUMBA_CACHE_DIR=str(cache), NUMBA_OPT="0")
+    assert numbers == [3, 1]
+    assert "Cannot cache compiled function" in said
