@@ -25,9 +25,12 @@ demo:
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory lint tests VENV=$(VENV)
 
-# All there is but what takes minutes of a core (`make long`): types, brokers, pages, packages and images too, and whether tests notice known defects.
-test-all: test
-	@$(MAKE) --no-print-directory heavy VENV=$(VENV)
+# All there is but what takes minutes of a core (`make long`): what `make test` runs, and in the same run types, brokers, pages, packages and
+# images; then whether tests notice known defects.
+test-all: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory lint VENV=$(VENV)
+	@$(BIN)/twinsieve warm-up || true
+	$(BIN)/pytest -m "not minutes" $(HEAVY_ARGS)
 	@$(BIN)/python -m tests.mutants --at-once
 
 check: lint types

@@ -144,7 +144,8 @@ def test_who_is_alone_stays(stranger: bool, tmp_path: Path, scheme: Scheme) -> N
     if stranger:
         alone.world.cluster.group(GROUP).join(("nothing",), None, 1e9)
     alone.world.produce(posts(1, 20))
-    alone.run(120.0)
+    run((alone,), 120.0, each_s=0.5)
+    assert fault.met > 10
     assert asides(alone) == 0
     fault.on = False
     alone.run_until(alone.world.done, 20.0)
