@@ -13,7 +13,7 @@ HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test test-all nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist lock screenshots clean
+.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -25,13 +25,15 @@ demo:
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory lint tests VENV=$(VENV)
 
-# All there is but what takes minutes of a core (`make long`): what `make test` runs, and in the same run types, brokers, pages, packages and
-# images; then whether tests notice known defects.
-test-all: $(VENV)/.installed-dev
+# All there is but what takes minutes of a core (`make long`): every test, then whether tests notice known defects.
+test-all: every-test
+	@$(BIN)/python -m tests.mutants --at-once
+
+# What `make test` runs, and in the same run types, brokers, pages, packages and images.
+every-test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory lint VENV=$(VENV)
 	@$(BIN)/twinsieve warm-up || true
 	$(BIN)/pytest -m "not minutes" $(HEAVY_ARGS)
-	@$(BIN)/python -m tests.mutants --at-once
 
 check: lint types
 
