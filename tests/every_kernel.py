@@ -131,7 +131,7 @@ def filters() -> None:
 def _use(config: SieveConfig, batch: Batch) -> None:
     sieve = BatchSieve(config)
     verdicts = sieve.judge(batch)
-    # Numbers that differ from those of sealed messages, from the end so that none is next to its twin.
+    # Each row alone: messages in sealed segments are like it, and some of them give other numbers.
     for row in reversed(range(len(batch))):
         sieve.judge(batch.slice(row, row + 1))
     sieve.forget(batch.positions[:1], batch.fingerprints.digests[:1, 0])

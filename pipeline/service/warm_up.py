@@ -17,6 +17,9 @@ from twinsieve.stages.kernel import folder
 
 _log = logging.getLogger("twinsieve")
 
+CALLS_SOURCE = Path(__file__).with_name("kernel_calls.py")
+"""Not imported to read it: most starts compile nothing."""
+
 ABOUT = "compiling kernels, once for each version and kind of CPU"
 COSTS = f"{ABOUT}: one to three minutes (`twinsieve warm-up` does it beforehand)"
 """What a user is told who has to wait for kernels."""
@@ -39,10 +42,9 @@ def warm_up(
         tested = ".".join(map(str, kernel.TESTED[1]))
         _log.info("twinsieve: Numba %s is newer than the tested %s", numba.__version__, tested)
     # The folder's name is a digest of the kernels, not of the calls that compile them.
-    calls = Path(__file__).with_name("kernel_calls.py").read_bytes()
+    calls = CALLS_SOURCE.read_bytes()
     if folder.is_complete(calls):
         return True
-    # Only now, because most starts compile nothing.
     from twinsieve.pipeline.service.kernel_calls import CALLS
 
     for done, call in enumerate(CALLS):

@@ -104,10 +104,11 @@ def warn_not_kept(reason: str) -> None:
 
 def is_complete(calls: bytes) -> bool:
     """Whether the folder holds what `calls` compile. calls: source of the calls of all kernels"""
-    return is_usable() and _complete(calls).exists()
+    return is_usable() and mark_of(calls).exists()
 
 
-def _complete(calls: bytes) -> Path:
+def mark_of(calls: bytes) -> Path:
+    """The file that says that the folder is complete. calls: as for `is_complete`"""
     return path() / f"complete-{blake2b(calls, digest_size=4).hexdigest()}"
 
 
@@ -120,7 +121,7 @@ def mark_as_complete(calls: bytes) -> bool:
         return False
     try:
         names = sorted(os.listdir(path()))
-        _complete(calls).write_text("\n".join(names))
+        mark_of(calls).write_text("\n".join(names))
     except OSError as error:
         warn_not_kept(error.strerror)
         return False

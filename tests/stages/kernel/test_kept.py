@@ -303,3 +303,9 @@ def test_a_kernel_that_numba_cannot_keep_is_compiled_at_each_start(run: Run, cac
     numbers, said = run(code, NUMBA_CACHE_DIR=str(cache), NUMBA_OPT="0")
     assert numbers == [3, 1]
     assert "Cannot cache compiled function" in said
+
+
+def test_a_folder_that_older_calls_filled_is_not_complete(own: ModuleType) -> None:
+    assert own.mark_as_complete(b"older calls")
+    assert own.is_complete(b"older calls")
+    assert not own.is_complete(b"these calls")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from twinsieve.pipeline.service.warm_up import CALLS_SOURCE
 from twinsieve.stages.kernel import folder
 
 
@@ -22,8 +23,7 @@ def cache(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = folder.path()
     cache = tmp_path_factory.mktemp("cache") / kept.name
     cache.mkdir(mode=0o700)
-    newest = max(kept.glob("complete-*"), key=lambda path: path.stat().st_mtime)
-    for name in newest.read_text().split():
+    for name in folder.mark_of(CALLS_SOURCE.read_bytes()).read_text().split():
         shutil.copy(kept / name, cache)
     return cache
 
