@@ -69,9 +69,11 @@ class StreamLog(logging.Handler):
         self._tell()
         self._lines.put(_Line(self.format(record)))
 
-    def _drop(self, line: _Line | None = None) -> None:
-        """Count a record that is not written; what it would have told of dropped records is untold again."""
-        tells = line.tells if line is not None else 0
+    def _drop(self, tells: int = 0) -> None:
+        """Count a line that is not written.
+
+        tells: as in `_Line`. Another line will tell of these records.
+        """
         with self._counting:
             self.dropped += 0 if tells else 1
             self._untold += tells or 1
@@ -91,7 +93,7 @@ class StreamLog(logging.Handler):
             if isinstance(line, threading.Event):
                 line.set()
             elif not self._write(f"{line.text}\n".encode(self._encoding, "backslashreplace")):
-                self._drop(line)
+                self._drop(line.tells)
             elif self._lines.empty():
                 self._tell()
 

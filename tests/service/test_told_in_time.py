@@ -125,6 +125,14 @@ def test_snapshots_that_fail_for_hours_are_told_again_now_and_then(tmp_path: Pat
     assert len(notices) == 3, "in half an hour"
     assert "the last 41 tries failed" in notices[-1]
     assert writer.failures == 60
+    disk.full = False
+    for is_first in (True, False):
+        writer.judged()
+        clock.sleep(EVERY_S)
+        writer.begin(state, 0)
+        stored = writer.finished()
+        assert stored is not None
+        assert ("failed_before=60" in stored.log_line) == is_first
 
 
 def test_a_failed_snapshot_is_tried_again_though_nothing_arrives_any_more(

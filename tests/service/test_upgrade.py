@@ -33,7 +33,7 @@ def test_a_snapshot_of_an_older_format_is_named_and_the_log_does(scheme: Scheme,
     world = restored(VERSION, tmp_path, scheme, "older_snapshots")
     old = world.judged()
     assert world.run(base(str(tmp_path)), 1_000)
-    expected = "has format version 4, this program reads 7; use the program that wrote it"
+    expected = "has format version 4, this program reads 7; use the program that wrote it, or delete it if"
     assert any(expected in notice for notice in world.notices), world.notices
     world.check_whole(old, COUNT)
 
