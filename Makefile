@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 MESSAGES ?= 20000
+# The tests that `make test` runs.
+MARKS ?= not heavy and not minutes
 # As many processes as there are cores; whole files are handed out (tests/processes.py).
 PYTEST_ARGS ?= -n auto --no-loadscope-reorder
 # Twice as many where brokers and browsers are waited for.
@@ -29,11 +31,9 @@ test: $(VENV)/.installed-dev
 test-all: every-test
 	@$(BIN)/python -m tests.mutants --at-once
 
-# What `make test` runs, and in the same run types, brokers, pages, packages and images.
-every-test: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory lint VENV=$(VENV)
-	@$(BIN)/twinsieve warm-up || true
-	$(BIN)/pytest -m "not minutes" $(HEAVY_ARGS)
+# `make test` with the tests of types, brokers, pages, packages and images in the same run.
+every-test:
+	@$(MAKE) --no-print-directory test MARKS="not minutes" PYTEST_ARGS="$(HEAVY_ARGS)"
 
 check: lint types
 
@@ -46,7 +46,7 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up || true
-	$(BIN)/pytest -m "not heavy and not minutes" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "$(MARKS)" $(PYTEST_ARGS)
 
 heavy: $(VENV)/.installed-dev
 	$(BIN)/pytest -m "heavy and not minutes" $(HEAVY_ARGS)
