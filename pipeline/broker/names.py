@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.broker.same_hash import with_same_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Names:
     @staticmethod
     def emitted(group: str) -> str:
         """The group that records what the workers of a group have emitted. It has no members; see
-        `mark.on_record`."""
-        return f"{group}.emitted"
+        `mark.on_record`. Each transaction commits offsets in both groups, so they have the same hash."""
+        return with_same_hash(group, f"{group}.emitted-")
 
     @property
     def run_groups(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tests.memory.cluster import MemoryCluster
 from tests.memory.log import Entry
 from twinsieve.pipeline.broker.admin import DEFAULT_MESSAGE_BYTES
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.records import Committed, Partition
 
 Place = tuple[bytes, int, int]
@@ -65,7 +66,7 @@ class History:
         held = self._cluster.group(self._group).offsets.get(at)
         if held is not None and held.metadata:
             return held
-        return self._cluster.group(f"{self._group}.emitted").offsets.get(at)
+        return self._cluster.group(Names.emitted(self._group)).offsets.get(at)
 
     def is_calm(self) -> None:
         """Nothing is left to do at this moment."""

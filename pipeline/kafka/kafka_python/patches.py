@@ -10,7 +10,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -270,24 +269,6 @@ def first_error(producer: KafkaProducer) -> Exception | None:
     """
     error: Exception | None = producer._transaction_manager.last_error
     return error
-
-
-@contextmanager
-def coordinator_of(producer: KafkaProducer, group: str, known: dict[str, Any]) -> Iterator[None]:
-    """Inside this context a producer sends offsets to the coordinator of this group.
-
-    kafka-python remembers one coordinator for all groups. With two groups in each transaction every request
-    would go to the coordinator of the other one, which refuses it, and the search takes tens of
-    milliseconds. Upstream issue: none found.
-
-    known: the coordinators by group, as the producer knows them; changed here
-    """
-    manager = producer._transaction_manager
-    manager._consumer_group_coordinator = known.get(group)
-    try:
-        yield
-    finally:
-        known[group] = manager._consumer_group_coordinator
 
 
 def never_split(producer: KafkaProducer) -> None:

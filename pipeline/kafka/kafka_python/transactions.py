@@ -24,7 +24,6 @@ from twinsieve.pipeline.kafka.errors import Meaning
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import (
     append_batches,
-    coordinator_of,
     cut_off,
     first_error,
     require_partition,
@@ -57,7 +56,6 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
         self._unsent: list[tuple[TopicPartition, EncodedBatch]] = []
         """Batches of the open transaction that are queued together, once all of them are known."""
         self._futures: list[Any] = []
-        self._coordinators: dict[str, Any] = {}
         self._sent_last: tuple[Any, float] | None = None
         """The last message of the open transaction, and when it was sent."""
         try:
@@ -144,8 +142,7 @@ class PythonTransactionalProducer(KafkaTransactionalProducer):
             TopicPartition(*part): offset_and_metadata(committed) for part, committed in offsets.items()
         }
         send = partial(self._producer.send_offsets_to_transaction, targets, metadata)
-        with coordinator_of(self._producer, metadata.group_id, self._coordinators):
-            self._call("offsets", send, self._life_s)
+        self._call("offsets", send, self._life_s)
 
     def _outside(self, group: str) -> ConsumerGroupMetadata:
         return ConsumerGroupMetadata(group)
