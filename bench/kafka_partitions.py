@@ -21,6 +21,7 @@ from tests.broker.load import Load
 from tests.broker.server import free_ports
 
 _LIMIT_S = 180.0
+_GATHERS_MS = 250
 
 
 def is_ready(port: int) -> bool:
@@ -46,7 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     program = [str(options.program.absolute())] if options.program else [sys.executable, "-m", "twinsieve"]
     print(machine_line())
-    with Cluster().start() as cluster:
+    with Cluster(lives_long=True).start() as cluster:
         app = "many"
         deployment = Deployment(
             cluster.bootstrap,
@@ -56,7 +57,7 @@ def main() -> None:
             partitions=options.partitions,
             program=program,
         )
-        watcher = Watcher(cluster.bootstrap, deployment.outputs, options.partitions)
+        watcher = Watcher(cluster.bootstrap, deployment.outputs, options.partitions, gathers_ms=_GATHERS_MS)
         ports = dict(zip("ab", free_ports(2), strict=True))
 
         def load(seconds: float, seed: int) -> Load:

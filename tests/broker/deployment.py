@@ -174,11 +174,16 @@ class Seen:
 
 @dataclass
 class Watcher:
-    """Reads every output topic, committed messages alone, in a thread."""
+    """Reads every output topic, committed messages alone, in a thread.
+
+    gathers_ms: how long a broker gathers messages before it answers. Each answer costs it some time for every
+        partition, so a reader of hundreds that is in a hurry would take more of the machine than the app does
+    """
 
     bootstrap: str
     topics: list[str]
     partitions: int = PARTITIONS
+    gathers_ms: int = 0
     seen: dict[Place, list[Seen]] = field(default_factory=dict)
     disorder: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -193,7 +198,8 @@ class Watcher:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "fetch.wait.max.ms": 5,
+                "fetch.wait.max.ms": max(5, self.gathers_ms),
+                "fetch.min.bytes": 1 << 20 if self.gathers_ms else 1,
                 "fetch.queue.backoff.ms": 5,
                 "fetch.error.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 100,
