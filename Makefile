@@ -15,7 +15,7 @@ HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 # `bench` is a folder, too.
-.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop more-partitions latency throughput classics interpreters oldest dist lock screenshots clean
+.PHONY: bench map demo test test-all every-test nightly long check lint types tests heavy coverage checked nasty forged kills mutants soak retention outage failover redrive crash-loop disturbed more-partitions latency throughput classics interpreters oldest dist lock screenshots clean
 
 demo:
 	@test -e $(VENV)/.installed || echo "installs the packages of requirements.lock into $(VENV), which needs a network, and compiles: 0.6 GB, some 100 seconds of CPU time"
@@ -119,6 +119,10 @@ redrive: $(VENV)/.installed-dev
 # One of two processes ends again and again, in three ways, with either client.
 crash-loop: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.kafka_crash_loop --seconds 600
+
+# Other people's consumers, batches, deletions, collectors and folders: who says it, and how late messages get, with either client.
+disturbed: $(VENV)/.installed-dev
+	$(BIN)/python -m bench.kafka_disturbed
 
 # Topics get twice as many partitions under load, in each order, with either client.
 more-partitions: $(VENV)/.installed-dev

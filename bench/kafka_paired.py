@@ -1,10 +1,11 @@
 """Kafka throughput and latency of two checkouts, measured in turn: five pairs, every ratio printed.
 
-    python -m bench.kafka_paired OLD NEW [--client confluent] [--pairs 5]
+    python -m bench.kafka_paired OLD NEW [--client confluent] [--pairs 5] [--messages N]
 
 OLD, NEW: folders of checkouts, each with its installation in `.venv`. Each is measured by its own
-`bench.kafka_throughput` and `bench.kafka_latency`, with their defaults. One uncounted throughput run of each
-compiles the kernels. The machine's speed drifts, so quote the median ratio; above 1 the new one is better.
+`bench.kafka_throughput` (of N messages) and `bench.kafka_latency`, with their defaults. One uncounted
+throughput run of each compiles the kernels. The machine's speed drifts, so quote the median ratio; above 1
+the new one is better.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _LATENCY = re.compile(r"p50 (\d+) ms, p99 (\d+) ms")
 _SOUND = re.compile(r"\b0 lost, 0 extra\b")
 
 
-def run(checkout: Path, bench: str, client: str) -> str:
+def run(checkout: Path, bench: str, client: str, *more: str) -> str:
     """What a bench of a checkout prints; ends the program where it fails."""
-    command = [checkout / ".venv/bin/python", "-m", f"bench.{bench}", "--client", client]
+    command = [checkout / ".venv/bin/python", "-m", f"bench.{bench}", "--client", client, *more]
     done: subprocess.CompletedProcess[str] = subprocess.run(
         command, cwd=checkout, capture_output=True, text=True, check=False
     )
@@ -50,9 +51,11 @@ def main() -> None:
     parser.add_argument("new", type=Path)
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--messages", type=int, default=200_000)
     given = parser.parse_args()
     checkouts = {"old": given.old.absolute(), "new": given.new.absolute()}
-    print(f"{machine_line()}\n{given.client}", flush=True)
+    size = "--messages", str(given.messages)
+    print(f"{machine_line()}\n{given.client}, {given.messages:,} messages", flush=True)
     for checkout in checkouts.values():
         run(checkout, "kafka_throughput", given.client)
     ratios: dict[str, list[float]] = {"throughput": [], "p50": [], "p99": []}
@@ -60,7 +63,8 @@ def main() -> None:
         order = ("old", "new") if pair % 2 else ("new", "old")
         rates, times = {}, {}
         for label in order:
-            rates[label] = measured(_RATE, run(checkouts[label], "kafka_throughput", given.client))[0]
+            said = run(checkouts[label], "kafka_throughput", given.client, *size)
+            rates[label] = measured(_RATE, said)[0]
         for label in order:
             said = run(checkouts[label], "kafka_latency", given.client)
             if not _SOUND.search(said):
