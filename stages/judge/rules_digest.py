@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -41,7 +42,7 @@ def rules_digest(near: NearConfig) -> str:
     if level == FULL:
         named["limits"] = near.differences._asdict()
     if level != OFF:
-        named["words"] = words_digest(phrases_of(near.words))
+        named["words"] = _digest_of_lists(near.words)
     written = json.dumps(named, sort_keys=True, separators=(",", ":"))
     return blake2b(written.encode(), digest_size=RULES_BYTES, person=b"twinsieve-rules").hexdigest()
 
@@ -52,12 +53,19 @@ def _is_used(rule: Rule, level: int) -> bool:
     return level == FULL or (level != OFF and rule.category is not Category.AMOUNT)
 
 
+@lru_cache(maxsize=8)
+def _digest_of_lists(words: str) -> str:
+    """`words_digest` of the built-in lists and a user's. An index that fails makes a new sieve each time, and
+    the lists have tens of thousands of words."""
+    return words_digest(phrases_of(words))
+
+
 def words_digest(phrases: Phrases) -> str:
     """A digest of the lists of words, whatever the order of their files and of the opposites in them."""
     opposites = defaultdict(list)
-    starts = phrases.sense_starts.tolist()
+    starts, senses = phrases.sense_starts.tolist(), phrases.senses.tolist()
     for key, first, end in zip(phrases.keys.tolist(), starts, starts[1:], strict=False):
-        for sense in phrases.senses[first:end].tolist():
+        for sense in senses[first:end]:
             opposites[sense >> 8].append((sense & 255, key))
     ordered = sorted(
         (kind if kind < CALENDAR_KINDS else CALENDAR_KINDS, sorted(sides))
