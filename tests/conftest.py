@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -35,6 +36,13 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture(autouse=True)
+def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests kill processes, not the machine, so nothing that this process writes has to reach the disk. A test
+    of what is synced, and when, replaces `os.fsync` itself."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
 @pytest.fixture
 def log_as_before() -> Iterator[None]:
     """Commands that connect send what is logged to stderr; not so the tests behind the one that asks for this."""
@@ -63,6 +71,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(needs)
     config.pluginmanager.register(processes.Plugin())
     _let_programs_hear_signals()
+
+
+def pytest_collection_finish() -> None:
+    """Whoever collects garbage later leaves out the modules and tables that stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def _let_programs_hear_signals() -> None:
