@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 MESSAGES ?= 20000
 # The tests that `make test` runs.
 MARKS ?= not heavy and not minutes
-# A few more processes than cores; whole files are handed out (tests/processes.py).
+# As many processes as there are cores; whole files are handed out (tests/processes.py).
 PYTEST_ARGS ?= -n auto --no-loadscope-reorder
 # Twice as many where brokers and browsers are waited for.
 HEAVY_ARGS ?= -n 4 --no-loadscope-reorder

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from twinsieve.pipeline.basics.processors import cores
-
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
@@ -70,11 +68,6 @@ class Plugin:
             return _PLACES.get(group_of(file), len(_PLACES)), _cluster_of(file)
 
         items.sort(key=place)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_auto_num_workers(self) -> int:
-        """Three for two cores: many tests wait for a thread or a process."""
-        return max(1, cores() * 3 // 2)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling:
