@@ -10,8 +10,9 @@ deleted     the output topic is deleted, and made again 20 seconds later
 log         nobody reads stderr, and the pipe is full from the start
 folder      the state folder hangs for --seconds; alone, and beside a standby whose own folder is well
 
-Printed: seconds until the pages of each process say it, the slowest message before and meanwhile (in
-`unreadable`: of the other partitions), and what was lost or came out twice; exit code 1 if anything was.
+Each run prints after how many seconds the metrics of each process show it, how long the slowest message took
+before and during it, and how many messages were lost or came out twice. `unreadable` leaves out the messages
+of the partition with the batch. The exit code is 1 if a message was lost, came out twice or out of order.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.machine import machine_line
 from tests.broker.cluster import Cluster
 from tests.broker.deployment import Deployment, poll_until
 from tests.broker.growth import Growth
-from tests.broker.load import PARTITIONS
+from tests.broker.load import PARTITIONS, Place
 from tests.broker.server import free_ports
 from tests.broker.stranger import Stranger
 from tests.full_pipe import full_pipe
@@ -43,11 +44,15 @@ _SAID_S = 60.0
 _BAD = 2
 _BAD_BYTES = 48 << 20
 _GONE_S = 20.0
+_UNREAD_S = 1.0
 Metrics = dict[str, Series]
 
 
 class _App:
-    """An app under load, its processes and their pages."""
+    """An app under load, its processes and their pages.
+
+    lines: what a case found; good: whether all came out once and in order, False until `end` has judged
+    """
 
     def __init__(self, deployment: Deployment, bootstrap: str) -> None:
         self.deployment, self.bootstrap = deployment, bootstrap
@@ -55,54 +60,85 @@ class _App:
         self.source = f"{deployment.app}.in"
         self.growth = Growth(bootstrap, self.source, deployment.outputs, PARTITIONS)
         self.pages: dict[str, Pages] = {}
+        self.lines: list[str] = []
+        self.good = False
 
-    def start(self, name: str) -> subprocess.Popen[bytes]:
+    def start(self, name: str, program: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         (port,) = free_ports(1)
         self.pages[name] = Pages(port)
-        return self.deployment.start(name, listen=f"127.0.0.1:{port}")
+        return self.deployment.start(name, listen=f"127.0.0.1:{port}", program=program)
 
-    def settle(self) -> tuple[float, float]:
-        """Wait until all processes are ready, then for `_BEFORE_S`: when that began and ended."""
-        ready = lambda: all(page.status("/readyz") == 200 for page in self.pages.values())  # noqa: E731
+    def until_ready(self) -> None:
+        def ready() -> bool:
+            return all(page.status("/readyz") == 200 for page in self.pages.values())
+
         assert poll_until(ready, 120.0), "not ready"
+
+    def settle(self, but: int | None = None) -> None:
+        """Wait until all processes are ready, and report the slowest message of the next `_BEFORE_S`."""
+        self.until_ready()
         assert poll_until(lambda: len(self.growth.come_out()) == PARTITIONS, 60.0), "nothing comes out"
         time.sleep(3.0)
         began_s = time.monotonic()
         time.sleep(_BEFORE_S)
-        return began_s, time.monotonic()
+        self.lines.append(f"slowest before {self.slowest(began_s, time.monotonic(), but):.2f} s")
 
     def said(self, true: Callable[[Metrics], bool], names: Sequence[str] = ()) -> str:
-        """After how many seconds from now the pages of each of these processes (default: all) say it."""
+        """After how many seconds from now the metrics of each of these processes (default: all) show it."""
+        wanted = names or list(self.pages)
         began_s, found = time.monotonic(), dict[str, float]()
 
         def look() -> bool:
-            for name in names or self.pages:
+            for name in wanted:
                 if name not in found and true(self.pages[name].metrics()):
                     found[name] = time.monotonic() - began_s
-            return len(found) == len(names or self.pages)
+            return len(found) == len(wanted)
 
         poll_until(look, _SAID_S)
-        wanted = names or self.pages
         every = (f"{name} {found[name]:.1f} s" if name in found else f"{name} never" for name in wanted)
         return "said by " + ", ".join(every)
+
+    def total(self, name: str) -> float:
+        """The sum of a metric over all processes."""
+        return sum(_sum_of(name, page.metrics()) for page in self.pages.values())
 
     def slowest(self, since_s: float, until_s: float, but: int | None = None) -> float:
         found = self.growth.slowest(since_s, until_s)
         return max(slowest for partition, (_, _, slowest) in found.items() if partition != but)
 
-    def end(self, held: int | None = None) -> tuple[str, bool]:
-        """End the load and judge: what to print, and whether it is good. held: a partition that waits"""
+    def end(self, is_owed: Callable[[Place, float], bool] = lambda *_: True) -> str:
+        """End the load and judge; returns what to print.
+
+        is_owed: whether a message must come out, by its place and the time when it was sent
+        """
         growth = self.growth
         growth.stop_load()
-        wanted = {place for place in growth.sent_s if place[0] != held}
+        wanted = {place for place, sent_s in growth.sent_s.items() if is_owed(place, sent_s)}
         poll_until(lambda: wanted <= growth.seen_s.keys(), 90.0)
         lost = len(wanted - growth.seen_s.keys())
-        good = not (lost or growth.extra or growth.disorder)
-        return f"{lost} lost, {growth.extra} extra, {growth.disorder} out of order", good
+        self.good = not (lost or growth.extra or growth.disorder)
+        return f"{lost} lost, {growth.extra} extra, {growth.disorder} out of order"
 
-    def close(self, *, keep_logs: bool) -> None:
-        self.growth.stop()
-        self.deployment.close(keep_logs=keep_logs)
+
+def _sum_of(name: str, page: Metrics) -> float:
+    return sum(page.get(name, {}).values())
+
+
+def _waits_long(page: Metrics) -> bool:
+    return max(page.get("oldest_waiting_seconds", {}).values(), default=0.0) > 1.0
+
+
+@contextmanager
+def _running(deployment: Deployment, bootstrap: str, names: Sequence[str] = ()) -> Iterator[_App]:
+    """The app with these processes, started; at the end all is stopped, and logs stay if it was not good."""
+    app = _App(deployment, bootstrap)
+    try:
+        for name in names:
+            app.start(name)
+        yield app
+    finally:
+        app.growth.stop()
+        deployment.close(keep_logs=not app.good)
 
 
 class _Unread(Deployment):
@@ -122,50 +158,34 @@ Found = tuple[list[str], bool]
 
 
 def foreign(bootstrap: str, client: str, _: float) -> Found:
-    app = _App(Deployment(bootstrap, client, f"foreign-{client[:2]}"), bootstrap)
-    lines, good = [], False
-    try:
-        app.start("a")
-        app.start("b")
-        began_s, ended_s = app.settle()
-        lines.append(f"slowest before {app.slowest(began_s, ended_s):.2f} s")
+    with _running(Deployment(bootstrap, client, f"foreign-{client[:2]}"), bootstrap, "ab") as app:
+        app.settle()
         for stays_s in (1.0, 5.0, 30.0):
             joined_s = time.monotonic()
             stranger = Stranger(bootstrap, f"{app.deployment.app}.workers", app.source)
             said = ""
             if stays_s > 1.0:
-                said = "; " + app.said(lambda page: sum(page.get("foreign_members", {}).values()) > 0)
+                said = "; " + app.said(lambda page: _sum_of("foreign_members", page) > 0)
             time.sleep(max(0.0, joined_s + stays_s - time.monotonic()))
             stranger.leave()
             left_s = time.monotonic()
             poll_until(lambda: app.growth.worst_s() < float("inf"), 5.0)
             time.sleep(_AFTER_S)
-            count = sum(
-                sum(page.metrics().get("foreign_offsets_total", {}).values()) for page in app.pages.values()
-            )
-            lines.append(
+            app.lines.append(
                 f"for {left_s - joined_s:.0f} s, it read {stranger.read}{said}; "
                 f"slowest from its leave on {app.slowest(left_s, left_s + _AFTER_S - 2.0):.1f} s, "
-                f"{count:.0f} offsets replaced so far"
+                f"{app.total('foreign_offsets_total'):.0f} offsets replaced so far"
             )
-        judged, good = app.end()
-        lines.append(judged)
-    finally:
-        app.close(keep_logs=not good)
-    return lines, good
+        app.lines.append(app.end())
+    return app.lines, app.good
 
 
 def unreadable(bootstrap: str, client: str, _: float) -> Found:
     deployment = Deployment(
         bootstrap, client, f"unreadable-{client[:2]}", max_unpacked_bytes="8MiB", message_bytes="1MiB"
     )
-    app = _App(deployment, bootstrap)
-    lines, good = [], False
-    try:
-        for name in "abc":
-            app.start(name)
-        began_s, ended_s = app.settle()
-        lines.append(f"slowest before {app.slowest(began_s, ended_s, _BAD):.2f} s")
+    with _running(deployment, bootstrap, "abc") as app:
+        app.settle(_BAD)
         packer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -177,130 +197,107 @@ def unreadable(bootstrap: str, client: str, _: float) -> Found:
         packer.produce(app.source, bytes(_BAD_BYTES), partition=_BAD)
         assert packer.flush(60) == 0
         came_s = time.monotonic()
-
-        def waits(page: Metrics) -> bool:
-            return page.get("waiting_partitions", {}).get(("unreadable_batch",), 0.0) > 0
-
-        holder = [""]
+        holders: list[str] = []
 
         def is_held() -> bool:
-            holder[0] = next((name for name, each in app.pages.items() if waits(each.metrics())), "")
-            return bool(holder[0])
+            for name, pages in app.pages.items():
+                if pages.metrics().get("waiting_partitions", {}).get(("unreadable_batch",), 0.0) > 0:
+                    holders.append(name)
+            return bool(holders)
 
-        poll_until(is_held, _SAID_S)
+        assert poll_until(is_held, _SAID_S), "no process holds the partition"
         held_s = time.monotonic() - came_s
-        oldest = app.said(
-            lambda page: max(page.get("oldest_waiting_seconds", {("", ""): 0.0}).values()) > 1.0,
-            [holder[0] or "a"],
-        )
+        oldest = app.said(_waits_long, holders[:1])
         time.sleep(max(0.0, came_s + _AFTER_S - time.monotonic()))
         slowest_s = app.slowest(came_s - 1.0, came_s + _AFTER_S - 2.0, _BAD)
-        judged, good = app.end(held=_BAD)
-        lines.append(
-            f"held by {holder[0]} after {held_s:.1f} s, oldest waiting message {oldest}; slowest of other "
-            f"partitions {slowest_s:.2f} s; other partitions: {judged}"
+        app.lines.append(
+            f"held by {holders[0]} after {held_s:.1f} s, oldest waiting message {oldest}; slowest of other "
+            f"partitions {slowest_s:.2f} s; other partitions: {app.end(lambda place, _: place[0] != _BAD)}"
         )
-    finally:
-        app.close(keep_logs=not good)
-    return lines, good
+    return app.lines, app.good
 
 
 def deleted(bootstrap: str, client: str, _: float) -> Found:
-    app = _App(Deployment(bootstrap, client, f"deleted-{client[:2]}"), bootstrap)
-    lines, good = [], False
-    try:
-        app.start("a")
-        app.start("b")
-        began_s, ended_s = app.settle()
-        lines.append(f"slowest before {app.slowest(began_s, ended_s):.2f} s")
-        operator, output = (
-            AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}),
-            app.deployment.outputs[0],
-        )
+    with _running(Deployment(bootstrap, client, f"deleted-{client[:2]}"), bootstrap, "ab") as app:
+        app.settle()
+        operator = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        output = app.deployment.outputs[0]
         operator.delete_topics([output])[output].result()
         gone_s = time.monotonic()
-        said = app.said(lambda page: max(page.get("oldest_waiting_seconds", {("", ""): 0.0}).values()) > 1.0)
+        said = app.said(_waits_long)
         time.sleep(max(0.0, gone_s + _GONE_S - time.monotonic()))
 
         def is_made() -> bool:
-            with suppress(Exception):
+            # The broker refuses the name while it still deletes the topic.
+            with suppress(KafkaException):
                 operator.create_topics([NewTopic(output, PARTITIONS, 1)])[output].result()
                 return True
             return False
 
         assert poll_until(is_made, 60.0)
         back_s = time.monotonic()
-        sent = {place for place, at_s in app.growth.sent_s.copy().items() if at_s < back_s}
-        poll_until(lambda: sent <= app.growth.seen_s.keys(), 120.0)
+
+        # What came out in the last moments may have gone with the topic before it was read.
+        def is_owed(_: Place, sent_s: float) -> bool:
+            return not gone_s - _UNREAD_S < sent_s < gone_s + _UNREAD_S
+
+        sent_s = app.growth.sent_s.copy()
+        wanted = {place for place, at_s in sent_s.items() if at_s < back_s and is_owed(place, at_s)}
+        poll_until(lambda: wanted <= app.growth.seen_s.keys(), 120.0)
         out_s = time.monotonic() - back_s
-        judged, good = app.end()
-        lines.append(f"oldest waiting message {said}; all out {out_s:.1f} s after it was back; {judged}")
-    finally:
-        app.close(keep_logs=not good)
-    return lines, good
+        judged = app.end(is_owed)
+        unread = sorted(at_s - gone_s for place, at_s in sent_s.items() if place not in app.growth.seen_s)
+        app.lines.append(
+            f"oldest waiting message {said}; all out {out_s:.1f} s after it was back; {judged}; not read, by "
+            f"seconds from the deletion to their send: {[round(each_s, 2) for each_s in unread]}"
+        )
+    return app.lines, app.good
 
 
 def log(bootstrap: str, client: str, _: float) -> Found:
-    lines, good = [], False
     with full_pipe() as pipe:
         deployment = _Unread(bootstrap, client, f"log-{client[:2]}")
         deployment.pipe = pipe
-        app = _App(deployment, bootstrap)
-        try:
-            processes = [app.start("a"), app.start("b")]
-            began_s, ended_s = app.settle()
-            slowest_s = app.slowest(began_s, ended_s)
-            dropped = [
-                sum(page.metrics().get("dropped_log_lines_total", {}).values()) for page in app.pages.values()
-            ]
-            judged, good = app.end()
+        with _running(deployment, bootstrap, "ab") as app:
+            app.settle()
+            dropped, judged = app.total("dropped_log_lines_total"), app.end()
             asked_s = time.monotonic()
-            for process in processes:
-                process.send_signal(signal.SIGTERM)
-            codes = [process.wait(60) for process in processes]
-            lines.append(
-                f"slowest {slowest_s:.2f} s, lines dropped {dropped}; {judged}; SIGTERM ended both after "
+            for name in app.pages:
+                deployment.signal(name, signal.SIGTERM)
+            codes = [process.wait(60) for process in deployment.processes.values()]
+            app.lines.append(
+                f"{dropped:.0f} lines dropped; {judged}; SIGTERM ended both after "
                 f"{time.monotonic() - asked_s:.1f} s, codes {codes}"
             )
-        finally:
-            app.close(keep_logs=False)
-    return lines, good
+    return app.lines, app.good
 
 
 def folder(bootstrap: str, client: str, seconds: float) -> Found:
-    lines, good = [], True
-    for has_standby in (False, True):
-        deployment = Deployment(
-            bootstrap, client, f"folder-{client[:2]}-{has_standby:d}", snapshot_every="5s"
+    found = [_hanging(bootstrap, client, seconds, has_standby=each) for each in (False, True)]
+    return [line for lines, _ in found for line in lines], all(good for _, good in found)
+
+
+def _hanging(bootstrap: str, client: str, seconds: float, *, has_standby: bool) -> Found:
+    deployment = Deployment(bootstrap, client, f"folder-{client[:2]}-{has_standby:d}", snapshot_every="5s")
+    flag, state = deployment.folder / "HANG", deployment.folder / "state"
+    with _running(deployment, bootstrap) as app:
+        app.start("a", [sys.executable, "-m", "tests.broker.hung_program", str(state), str(flag)])
+        app.until_ready()
+        if has_standby:
+            deployment.set("state", dir=str(deployment.folder / "own"))
+            app.start("b")
+        app.settle()
+        flag.touch()
+        began_s = time.monotonic()
+        said = app.said(lambda page: _sum_of("state_hung_seconds", page) > 0, ["a"])
+        time.sleep(max(0.0, began_s + seconds - time.monotonic()))
+        slowest_s = app.slowest(began_s, time.monotonic() - 1.0)
+        flag.unlink()
+        app.lines.append(
+            f"{'with a standby' if has_standby else 'alone'}: slowest while the folder hangs for "
+            f"{seconds:.0f} s {slowest_s:.2f} s ({said}); {app.end()}"
         )
-        flag, state = deployment.folder / "HANG", deployment.folder / "state"
-        hanging = [sys.executable, "-m", "tests.broker.hung_program", str(state), str(flag)]
-        well, deployment._program = deployment._program, hanging
-        app, is_good = _App(deployment, bootstrap), False
-        try:
-            app.start("a")
-            assert poll_until(lambda page=app.pages["a"]: page.status("/readyz") == 200, 120.0)  # type: ignore[misc]
-            if has_standby:
-                deployment._program = well
-                deployment.set("state", dir=str(deployment.folder / "own"))
-                app.start("b")
-            began_s, ended_s = app.settle()
-            flag.touch()
-            said = app.said(lambda page: max(page.get("state_hung_seconds", {(): 0.0}).values()) > 0.0, ["a"])
-            time.sleep(max(0.0, ended_s + seconds - time.monotonic()))
-            hung_s = time.monotonic()
-            flag.unlink()
-            slowest_s = app.slowest(ended_s, hung_s - 1.0)
-            judged, is_good = app.end()
-            lines.append(
-                f"{'with a standby' if has_standby else 'alone'}: slowest before "
-                f"{app.slowest(began_s, ended_s):.2f} s, while the folder hangs for {seconds:.0f} s "
-                f"{slowest_s:.2f} s ({said}); {judged}"
-            )
-        finally:
-            app.close(keep_logs=not is_good)
-        good = good and is_good
-    return lines, good
+    return app.lines, app.good
 
 
 _CASES = {each.__name__: each for each in (foreign, unreadable, deleted, log, folder)}

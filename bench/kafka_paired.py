@@ -3,9 +3,9 @@
     python -m bench.kafka_paired OLD NEW [--client confluent] [--pairs 5] [--messages N]
 
 OLD, NEW: folders of checkouts, each with its installation in `.venv`. Each is measured by its own
-`bench.kafka_throughput` (of N messages) and `bench.kafka_latency`, with their defaults. One uncounted
-throughput run of each compiles the kernels. The machine's speed drifts, so quote the median ratio; above 1
-the new one is better.
+`bench.kafka_throughput` and `bench.kafka_latency`, with their defaults; `--messages`: of the throughput runs
+that count. One uncounted throughput run of each compiles the kernels. The machine's speed drifts, so quote
+the median ratio; above 1 the new one is better.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def main() -> None:
     parser.add_argument("new", type=Path)
     parser.add_argument("--client", default="kafka-python", choices=["kafka-python", "confluent"])
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--messages", type=int, default=200_000)
+    parser.add_argument("--messages", help="default: that of bench.kafka_throughput")
     given = parser.parse_args()
     checkouts = {"old": given.old.absolute(), "new": given.new.absolute()}
-    size = "--messages", str(given.messages)
-    print(f"{machine_line()}\n{given.client}, {given.messages:,} messages", flush=True)
+    size = ["--messages", given.messages] if given.messages else []
+    print(f"{machine_line()}\n{' '.join([given.client, *size])}", flush=True)
     for checkout in checkouts.values():
         run(checkout, "kafka_throughput", given.client)
     ratios: dict[str, list[float]] = {"throughput": [], "p50": [], "p99": []}

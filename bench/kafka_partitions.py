@@ -2,7 +2,8 @@
 
 A broker, two processes with both roles, generated posts at a steady rate, to each partition in turn. Prints
 seconds until both are ready, seconds from the send of a message to its read-committed arrival, how far the
-outputs are behind when the load ends, and CPU of each process. Then one process is killed with -9 under
+outputs are behind when the load ends, and CPU of each process. The reader lets the broker gather messages for
+a quarter of a second, so times are up to that much too long. Then one process is killed with -9 under
 load: seconds until its partitions emit again. --program measures another checkout.
 """
 

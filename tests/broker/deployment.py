@@ -101,15 +101,20 @@ class Deployment:
         limit_topics(self._bootstrap, self.outputs, batch_bytes)
 
     def start(
-        self, member: str, role: str = "both", tag: str = "", listen: str = "none"
+        self,
+        member: str,
+        role: str = "both",
+        tag: str = "",
+        listen: str = "none",
+        program: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
         """Start a process in a slot; `tag` keeps it apart from another one in the same slot.
 
-        listen: address of its metrics
+        listen: address of its metrics; program: in place of the deployment's
         """
         wrong = [str(number) for number in self._clocks.get(member, ())]
         clock = [sys.executable, "-m", "tests.broker.wrong_clock", *wrong]
-        command = clock if wrong else list(self._program)
+        command = clock if wrong else list(program or self._program)
         command += ["run", "-c", str(self.file), "--member", member, "--role", role]
         for pair in (f"http.listen={listen}", *self._sets):
             command += ["--set", pair]
