@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from functools import lru_cache
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -53,7 +53,7 @@ def _is_used(rule: Rule, level: int) -> bool:
     return level == FULL or (level != OFF and rule.category is not Category.AMOUNT)
 
 
-@lru_cache(maxsize=8)
+@cache
 def _digest_of_lists(words: str) -> str:
     """`words_digest` of the built-in lists and a user's. An index that fails makes a new sieve each time, and
     the lists have tens of thousands of words."""
