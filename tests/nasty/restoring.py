@@ -23,6 +23,7 @@ def put_back(chaos: NastyChaos) -> None:
         chaos.random.choice(undone)()
     chaos.all_down()
     backup.restore(chaos.world.cluster)
+    chaos.seeds.clear()  # those of the while that is undone: what they finished is undone too
     chaos.world.clock.sleep(20.0)
     chaos.world.cluster.tick()
     chaos.revive()
