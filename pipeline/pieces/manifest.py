@@ -10,6 +10,7 @@ end: 32 bytes, BLAKE2b of all before, keyed if the state is signed (`signing.py`
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from hmac import compare_digest
@@ -28,6 +29,10 @@ from twinsieve.stages.formats import StateHeader, VersionError
 from twinsieve.stages.window.soundness import MOST_KEPT
 
 _CHUNK_BYTES = 1 << 20
+
+FILE_NAME = r"[a-z]{1,20}-[0-9-]{1,80}-[0-9a-f]{8}\.(piece|part|segment)"
+"""Names that a journal gives to files. A stranger may have written a manifest, so it may name no others."""
+_FILE_NAME = re.compile(FILE_NAME)
 
 
 class Holds(StrEnum):
@@ -195,8 +200,8 @@ def _decoded(name: str, holds: str, size: int, digest: str, part: str, first: in
     # Not `isinstance`, for which True is a number.
     if {type(text) for text in texts} != {str} or {type(number) for number in numbers} != {int}:
         raise ValueError(f"an entry has other types: {file!r:.200}")
-    if "/" in name or "\0" in name or name.startswith("."):
-        raise ValueError(f"{name!r:.200} is not a file name")
+    if not _FILE_NAME.fullmatch(name):
+        raise ValueError(f"{name!r:.200} is no name of such a file")
     # A run without messages would be followed by itself for ever (`covering`).
     is_run = file.holds is Holds.PART or 0 <= first < end < MOST_KEPT
     if not is_run or not 0 <= size < MOST_KEPT:

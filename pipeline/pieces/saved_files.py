@@ -127,7 +127,9 @@ class SavedFiles:
         """The sections of a part. raises: StateError"""
         file = next((file for file in self._files if file.holds is Holds.PART and file.part == name), None)
         if file is None:
-            raise UnreadableError(f"{self._storage.address}: the state names no file for its part {name}")
+            raise UnreadableError(
+                f"{self._storage.address}: the state names no file for its part {printable(name)}"
+            )
         shown = self._storage.shown(file.name)
         hashes = self._storage.signing.hashes_of(file.digest, shown)
         with self._named(file), self._stream_of(file) as stream:

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from twinsieve.pipeline.files import FileError, refused_output
 from twinsieve.pipeline.files.write import Output, followed
+from twinsieve.pipeline.pieces.manifest import FILE_NAME
 from twinsieve.pipeline.pieces.storage import Storage
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.formats import StateHeader
@@ -24,9 +25,9 @@ from twinsieve.stages.formats import StateHeader
 MANIFEST = "state"
 _LOCK = "lock"
 _OWN_NAME = re.compile(
-    r"""  [a-z]{1,20}-[0-9-]{1,80}-[0-9a-f]{8} \. (piece|part|segment) (\.[0-9a-f]{16}\.partial)?
-        | leaders-[0-9]{1,20} \. (rows|entries)
-        | \.state \. [0-9a-f]{8} \. part
+    rf"""  {FILE_NAME} (\.[0-9a-f]{{16}}\.partial)?
+        | leaders-[0-9]{{1,20}} \. (rows|entries)
+        | \.state \. [0-9a-f]{{8}} \. part
     """,
     re.VERBOSE,
 )

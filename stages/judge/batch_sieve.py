@@ -434,7 +434,10 @@ class BatchSieve:
         oldest, kept = sections["near.range"].tolist()
         counters, forgotten = sections["near.counters"], sections["near.forgotten"]
         # States that were saved before there was such a digest have none.
-        self.judged_by = sections.get("near.rules", np.empty(0, np.uint8))[:RULES_BYTES].tobytes().hex()
+        rules = sections.get("near.rules", np.empty(0, np.uint8))
+        if rules.dtype != np.uint8 or rules.shape not in ((0,), (RULES_BYTES,)):
+            raise DamagedError(f"near.rules is {rules.dtype}{list(rules.shape)}")
+        self.judged_by = rules.tobytes().hex()
         check_numbers(oldest, kept, counters)
         if forgotten.ndim != 1 or forgotten.dtype.kind not in "iu":
             raise DamagedError(f"near.forgotten is {forgotten.dtype}{list(forgotten.shape)}")

@@ -185,7 +185,9 @@ class Forger:
         if what < 0.2 and not array.dtype.names:
             kind = self.dice.choice(["<i8", "<f8", "<u2", "|u1", "<i4", "?"])
             self.did += f" {name}: as {kind}"
-            return array.astype(kind)
+            return (
+                np.frombuffer(array.tobytes(), np.uint8) if array.dtype.kind in "SUV" else array.astype(kind)
+            )
         if what < 0.24:
             self.did += f" {name}: another shape"
             return array.reshape(-1, 1) if self.dice.random() < 0.5 else array.reshape(1, -1)

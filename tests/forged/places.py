@@ -104,6 +104,9 @@ class Place:
         for path, content in manifests.items() if alone else ():
             path.write_bytes(content)
         how, said = _in_a_process(lambda: self.go_on())
+        if forger.did.startswith(" near.rules"):
+            # A digest of the right size is believed: it decides about nothing but this line.
+            said = [line for line in said if "judged by other rules" not in line]
         if how == "" and said:
             how = "refused" if any(name in line or _names(line) for line in said) else "wrong"
             if any(line.startswith("WRONG") for line in said):

@@ -96,7 +96,7 @@ def test_who_lacks_a_key_deletes_nothing_that_others_can_read(
 ) -> None:
     """In a rolling update some processes have the new key, and some do not have it yet."""
     signing, stranger = store_with(tmp_path, *keys), store_with(tmp_path, *other, unsigned=unsigned)
-    name = "kept-1.piece"
+    name = "kept-1-0a1b2c3d.piece"
     made = signing.storage.create(name)
     made.finish()
     made.release()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.golden.states import FOLDER, JUDGED, METHODS, config_of, posts, state_file
 from tests.property.streams import table
 from tests.whole_state import from_bytes, to_bytes
-from twinsieve.stages.errors import StateError
+from twinsieve.stages.errors import DamagedError, StateError
 from twinsieve.stages.formats import SECTIONS
-from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.batch_sieve import BatchSieve, state_parameters
+from twinsieve.stages.judge.state import read_state, write_state
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -31,3 +36,15 @@ def test_a_state_of_an_older_format_is_refused_with_what_to_do() -> None:
     expected = rf"format version 4, this program reads {SECTIONS.versions[-1]}.*begin with a new state"
     with pytest.raises(StateError, match=expected):
         from_bytes(saved, config_of("text"))
+
+
+@pytest.mark.parametrize("rules", [np.zeros(9, np.uint8), np.zeros(8, np.int64), np.zeros((8, 1), np.uint8)])
+def test_a_digest_of_the_rules_has_its_size_and_type(rules: NDArray[np.generic]) -> None:
+    """A longer one was cut off, and its first bytes were called the rules that judged before."""
+    config = config_of("text")
+    scheme, parameters = config.scheme_id, state_parameters(config)
+    sections = read_state(io.BytesIO(to_bytes(BatchSieve(config))), scheme, parameters)
+    stream = io.BytesIO()
+    write_state(stream, scheme, parameters, sections | {"near.rules": rules})
+    with pytest.raises(DamagedError, match=r"near\.rules is "):
+        from_bytes(stream.getvalue(), config)
