@@ -23,8 +23,8 @@ _RESET = "set the offset to begin at with `twinsieve reset`"
 _REFUSALS = {
     Result.OFFSETS_MISSING: "the consumer group has no offset that twinsieve committed, but the app has "
     f"already read it; {_RESET}",
-    Result.LEFT_OUT: "its offset leaves out messages that were judged and never emitted, although no "
-    f"`twinsieve reset` asked for that; {_RESET}",
+    Result.LEFT_OUT: "its offset leaves out messages that were judged and never emitted, and no `twinsieve "
+    f"reset` on record asked for that; {_RESET}",
     Result.RECREATED: f"the topic was deleted and created again since the app read it; {_RESET}",
     Result.SHORTENED: "it ends before what was judged: it lost messages, and new ones would take their "
     "offsets; restore it, or start a new app",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 from tests.memory.batches import Batches
 from tests.memory.clocks import Clocks
@@ -20,6 +21,7 @@ from twinsieve.pipeline.broker.records import (
     AbortableError,
     BrokerError,
     Committed,
+    FatalError,
     GroupMember,
     Membership,
     Messages,
@@ -260,7 +262,8 @@ class MemoryTransactionalProducer:
 
     def close(self) -> None:
         if self._cluster.slots[self._id].epoch == self._epoch:
-            self.abort()
+            with suppress(FatalError):  # another process took over while this one was about to
+                self.abort()
 
 
 @one_at_a_time
