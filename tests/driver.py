@@ -483,8 +483,7 @@ class Process:
             if self.index is None:
                 self.index = self._make_index()
             self.index.step(timeout_s)
-            if self.index is not None:  # it was ended while it stalled
-                self.gaps = max(self.gaps, self.index.follower.gaps)
+            self.gaps = max(self.gaps, self.index.follower.gaps)
         except AbortableError:
             return
         except FatalError as error:

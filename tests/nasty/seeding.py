@@ -49,11 +49,20 @@ class Seeding(Process):
 
     def step(self, timeout_s: float = 0.1) -> None:
         """As `Process.step`, and now and then the look whether it is done."""
+        if self._inside:
+            return
         super().step(timeout_s)
         now_s = self.world.clock.monotonic_s()
         if not self.running or now_s < self.stop_s or now_s - self._looked_s < CHECK_S:
             return
         self._looked_s = now_s
+        self._inside = True
+        try:
+            self._look()
+        finally:
+            self._inside = False
+
+    def _look(self) -> None:
         try:
             done = self._watch.done()
         except CrashError:
