@@ -28,6 +28,8 @@ MAX_CONNECTIONS = 16
 TEXT, HTML = "text/plain; charset=utf-8", "text/html; charset=utf-8"
 _MAKE_ROOM_S = 1.0
 _MAX_REASON = 500
+_LOOKS_S = 0.05
+"""How soon the server notices that it is to end."""
 _PAGES = {
     "/healthz": "whether this process makes progress",
     "/readyz": "whether it does its work",
@@ -179,7 +181,7 @@ class PageServer:
             raise UsageError(
                 f"{setting} is {shown!r}; the service cannot listen there ({error.strerror})"
             ) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, name=setting, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_LOOKS_S,), name=setting, daemon=True)
         self._thread.start()
 
     @property
