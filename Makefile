@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 MESSAGES ?= 20000
 # The tests that `make test` runs.
 MARKS ?= not heavy and not minutes
+# How many examples of property tests, and cases of matrices: `quick` is a part (tests/examples.py), `fixed` is all.
+EXAMPLES ?= quick
 # As many processes as there are cores; whole files are handed out (tests/processes.py).
 PYTEST_ARGS ?= -n auto --no-loadscope-reorder
 # Twice as many where brokers and browsers are waited for.
@@ -33,7 +35,7 @@ test-all: every-test
 
 # `make test` with the tests of types, brokers, pages, packages and images in the same run.
 every-test:
-	@$(MAKE) --no-print-directory test MARKS="not minutes" PYTEST_ARGS="$(HEAVY_ARGS)"
+	@$(MAKE) --no-print-directory test MARKS="not minutes" EXAMPLES=fixed PYTEST_ARGS="$(HEAVY_ARGS)"
 
 check: lint types
 
@@ -46,7 +48,7 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	@$(BIN)/twinsieve warm-up || true
-	$(BIN)/pytest -m "$(MARKS)" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "$(MARKS)" --hypothesis-profile $(EXAMPLES) $(PYTEST_ARGS)
 
 heavy: $(VENV)/.installed-dev
 	$(BIN)/pytest -m "heavy and not minutes" $(HEAVY_ARGS)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import needs, processes
+from tests import examples, needs, processes
 from tests.accuracy import data_sets
 from tests.calling import piped as piped
 from tests.calling import run as run
@@ -25,6 +25,8 @@ settings.register_profile(
 )
 # Examples follow from the test: what passes here passes everywhere. `make nightly` draws others.
 settings.register_profile("fixed", parent=settings.get_profile("nightly"), derandomize=True)
+# `make test` draws a part of them, `make test-all` all (tests/examples.py).
+settings.register_profile("quick", parent=settings.get_profile("fixed"), max_examples=30)
 settings.load_profile("fixed")
 
 
@@ -65,10 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark in (
         "needs(name, ...): what this test takes besides Python; see tests/needs.py",
         "heavy: left out of `make test`, most of them by tests/needs.py",
+        "matrix: `make test` runs a part of its cases; see tests/examples.py",
         "minutes: takes minutes of a core; `make long` runs it",
     ):
         config.addinivalue_line("markers", mark)
     config.pluginmanager.register(needs)
+    config.pluginmanager.register(examples.Plugin())
     config.pluginmanager.register(processes.Plugin())
     _let_programs_hear_signals()
 

@@ -12,8 +12,8 @@ from tests.accuracy.data_sets import VARIABLE
 from tests.accuracy.label_counts import Counts, whole_run_counts
 from tests.accuracy.whole_runs import Drop, near_drops, still_dropped, write_sheet
 from tests.calling import Run
+from tests.generated_posts import generate
 from twinsieve.pipeline.tools.evaluate.judged import read_judged
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.errors import UsageError
 
 NAME = "weibo_dev"

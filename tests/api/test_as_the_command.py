@@ -12,10 +12,10 @@ import pytest
 from rapidfuzz.distance import LCSseq
 
 from tests.calling import Run
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve import Sieve
 from twinsieve.api.verdicts import Verdict
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _POSTS = [
     {key: post[key] for key in ("id", "text")} if number % 50 else {"id": f"none{number}", "text": None}

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.generated_posts import generate
 from twinsieve import Sieve, simhash
 from twinsieve.pipeline.settings.load import load_settings
 from twinsieve.pipeline.settings.stage_config import scheme_of
-from twinsieve.pipeline.tools.generate.stream import generate
+
+pytestmark = pytest.mark.matrix
 
 K = 3
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run
+from tests.examples import examples
 from twinsieve import Sieve, UsageError, simhash
 from twinsieve.stages.judge.scheme import FieldLines, Scheme, SchemeConfig, join_fields
 from twinsieve.stages.text.rules import TextConfig
@@ -102,7 +103,7 @@ _LIMITS = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_posts(), _LIMITS, st.sampled_from(["index", "scan"]), st.sampled_from([1, 7, 1000]))
 def test_the_sieve_says_what_the_plain_loop_says(
     posts: list[dict[str, str | None]], limits: dict[str, int], candidates: str, size: int

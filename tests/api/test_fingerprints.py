@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.examples import examples
+from tests.generated_posts import generate
 from twinsieve import ConfigError, UsageError, find_all, simhash
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.judge.scheme import DigestConfig, FeatureConfig, Scheme, SchemeConfig
 from twinsieve.stages.pairs import found as pairs_found
@@ -42,7 +43,7 @@ def _scan(fingerprints: list[int], k: int) -> list[list[int]]:
     return [[i, j] for i, j in rows if (fingerprints[i] ^ fingerprints[j]).bit_count() <= k]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(_crowds(), st.integers(0, MAX_DISTANCE))
 def test_all_pairs_are_those_of_a_full_scan(fingerprints: list[int], k: int) -> None:
     assert find_all(np.array(fingerprints, dtype=np.uint64), k).tolist() == _scan(fingerprints, k)

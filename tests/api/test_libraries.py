@@ -13,9 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from tests.generated_posts import generate
 from twinsieve import Sieve, UsageError
 from twinsieve.api import frames
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _POSTS = [
     {"n": number, "text": None if number % 100 == 7 else post["text"], "forum": "ab"[number % 2]}

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.api.windows import default_window
+from tests.generated_posts import generate
 from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
 from twinsieve import Sieve
@@ -23,7 +24,6 @@ from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.messages.fields import to_json
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import HttpSettings, Settings, StateSettings, TopicSettings
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _ROWS = 30_000
 
@@ -122,7 +122,7 @@ def test_each_window_that_is_set_stays_and_the_other_holds_the_first_call(
 _GROWS = """
 import re
 from twinsieve import Sieve
-from twinsieve.pipeline.tools.generate.stream import generate
+from tests.generated_posts import generate
 def held():
     return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 texts = [post["text"] for post in generate(1_000, seed=1)]

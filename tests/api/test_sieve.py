@@ -23,6 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api.windows import default_window
+from tests.examples import examples
+from tests.generated_posts import generate
 from tests.property.streams import ROWS, Rows, batch_of, told_by_oracle
 from twinsieve import ConfigError, FileError, Sieve, StateError, UsageError
 from twinsieve.api import saved_sieve
@@ -32,7 +34,6 @@ from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.fields import to_json
 from twinsieve.pipeline.pieces.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.formats import SIEVE
@@ -153,7 +154,7 @@ def test_a_sieve_that_a_version_with_other_rules_saved_goes_on_and_that_is_logge
     assert loaded.judge(["The ferry leaves at nine from the old harbour"]).kept.tolist() == [False]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS, st.integers(1, 40), st.booleans())
 def test_verdicts_are_those_of_the_plain_loop(rows: Rows, window: int, pass_same_id: bool) -> None:
     sieve = Sieve(
@@ -180,7 +181,7 @@ def test_verdicts_are_those_of_the_plain_loop(rows: Rows, window: int, pass_same
     assert verdicts.leader.tolist() == [-1 if one[2] == NO_LEADER else one[2] for one in expected]
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.data())
 def test_calls_chunks_and_files_change_nothing(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -700,7 +701,7 @@ def test_a_load_during_a_save_reads_one_of_both(tmp_path: Path, monkeypatch: pyt
     assert not saves
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.floats(0, 1, exclude_max=True), st.floats(0, 1, exclude_max=True), st.booleans(), st.integers(0, 7))
 def test_a_damaged_file_is_refused(
     tmp_path_factory: pytest.TempPathFactory, which: float, where: float, cut: bool, bit: int
@@ -747,7 +748,7 @@ def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path, kind: str) -> N
     assert _content(name) == before
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     st.lists(
         st.text(st.characters(), max_size=4) | st.integers(-(2**128) + 1, 2**128 - 1) | st.none(), max_size=12

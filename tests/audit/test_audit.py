@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.calling import SMALL, Ran, Run, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.tools.generate.stream import generate
 
 HOSTILE = "\x1b[2J<script>alert(1)</script>\u202eevil\r\n " + "word" * 300
 FERRY = "The ferry to the island leaves the old harbour at nine today, take a coat"

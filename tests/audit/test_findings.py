@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Run, setting
+from tests.examples import examples
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.tools.audit.store import drop_table
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.pipeline.why.drops import Drop, Place
 from twinsieve.stages.differ.rules import Rule
 
@@ -100,7 +101,7 @@ def test_similarity_belongs_to_its_own_hundredth(run: Run, tmp_path: Path) -> No
 
 
 @given(st.lists(st.integers(0, 20), min_size=1), st.integers(1, 30))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_leaders_are_counted_as_a_counter_does(positions: list[int], wanted: int) -> None:
     drops = [replace(drop(n), leader=Place(at, None, None, None, None)) for n, at in enumerate(positions)]
     plain = Counter(positions)
@@ -112,7 +113,7 @@ def test_leaders_are_counted_as_a_counter_does(positions: list[int], wanted: int
 
 
 @given(st.sets(st.integers(1, 400), min_size=1), st.integers(2, 12))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_parts_of_the_run_hold_each_row_once(positions: set[int], parts: int) -> None:
     ordered = sorted(positions)
     with drop_table(drop(position) for position in ordered) as table:
@@ -134,7 +135,7 @@ def test_no_share_is_claimed_where_positions_do_not_ascend(
 
 
 @given(st.lists(st.integers(-10 * HOUR_MS, 10_000 * HOUR_MS), min_size=1, max_size=60), st.integers(3, 20))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_parts_of_the_time_hold_each_drop_once(times: list[int], parts: int) -> None:
     with drop_table(drop(1, time_ms) for time_ms in times) as table:
         found = table.times(parts)
@@ -155,7 +156,7 @@ def test_few_wrong_years_do_not_make_all_others_one_part() -> None:
 
 
 @given(st.integers(0, 300), st.integers(0, 40))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_sample_is_evenly_spread(total: int, wanted: int) -> None:
     with drop_table(drop(n) for n in range(total)) as table:
         positions = [one.message.position or 0 for one in table.spread(wanted, 10)]

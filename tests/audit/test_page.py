@@ -14,12 +14,12 @@ import pytest
 
 from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Run
+from tests.generated_posts import generate
 from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.tools.audit import page as pages
-from twinsieve.pipeline.tools.generate.stream import generate
 
 
 class Page(HTMLParser):

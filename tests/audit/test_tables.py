@@ -17,12 +17,12 @@ from pyarrow import parquet
 
 from tests.audit.dropped_rows import row
 from tests.calling import SMALL, Piped, Run
+from tests.generated_posts import generate
 from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.basics.printable import acts, printable
 from twinsieve.pipeline.pages import extra
 from twinsieve.pipeline.tools.audit.tables import COLUMNS, _cell
-from twinsieve.pipeline.tools.generate.stream import generate
 
 NUMBERS = ("position", "line", "distance", "shared", "duplicate_of", "leader_line")
 SAME = [name for name in COLUMNS if name not in ("time", "flags")]

@@ -18,6 +18,7 @@ from kafka import TopicPartition
 from kafka.record.memory_records import MemoryRecords
 
 from tests.broker.bombs import CODECS, bomb
+from tests.examples import examples
 from twinsieve.pipeline.broker.records import UnreadableError
 from twinsieve.pipeline.kafka.kafka_python.patches import decode_safely
 from twinsieve.pipeline.kafka.kafka_python.unpack import (
@@ -122,7 +123,7 @@ def test_a_zstd_window_is_memory_and_is_bounded_too() -> None:
 
 @pytest.mark.parametrize("codec", _PACK)
 @given(content=st.binary(max_size=300), more=st.integers(-2, 2))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_what_fits_is_unpacked_and_what_does_not_is_refused(codec: int, content: bytes, more: int) -> None:
     limit = max(0, len(content) + more)
     packed = _PACK[codec](content)
@@ -135,7 +136,7 @@ def test_what_fits_is_unpacked_and_what_does_not_is_refused(codec: int, content:
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 @given(content=st.binary(min_size=1, max_size=300), cut=st.integers(1, 20))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_a_batch_that_is_cut_off_is_an_error_and_never_a_part(codec: int, content: bytes, cut: int) -> None:
     try:
         unpacked = unpack(codec, _PACK[codec](content)[:-cut], 1 << 20)

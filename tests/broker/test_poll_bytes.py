@@ -14,6 +14,7 @@ from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
+from tests.examples import examples
 from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
 from twinsieve.pipeline.kafka.kafka_python import patches
 from twinsieve.pipeline.kafka.kafka_python.patches import bound_polls, decode_safely, free_paused_fetches
@@ -167,7 +168,7 @@ def test_what_a_batch_held_is_forgotten_when_its_last_message_is_out() -> None:
     limit=st.integers(1, 900),
     first=st.integers(0, 8),
 )
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_all_messages_come_in_order_whatever_a_poll_may_take(
     sizes: list[list[int]], codec: int, asked: list[int], limit: int, first: int
 ) -> None:

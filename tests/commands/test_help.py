@@ -14,10 +14,10 @@ import click
 import pytest
 
 from tests.calling import Run
+from tests.generated_posts import generate
 from twinsieve.pipeline.commands.cli import cli, main
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.examples import example_bytes
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _ON_KAFKA = ("run", "seed", "reset", "status", "topics")
 _NAMES = list(cli.list_commands(click.Context(cli)))

@@ -20,6 +20,8 @@ from tests.calling import Run, setting
 from tests.full_pipe import full_pipe
 from tests.logfmt import last_words, read_line
 
+pytestmark = pytest.mark.heavy
+
 _DEADLINE_S = 120.0
 _RUN = [sys.executable, "-m", "twinsieve", "run", "--member", "one"]
 

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Piped, program
+from tests.generated_posts import generate
 from tests.row_files import write_rows
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.tools.generate.stream import generate
+
+pytestmark = pytest.mark.matrix
 
 BIDI_CONTROL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """All characters with this property, by PropList.txt of Unicode 17.0."""

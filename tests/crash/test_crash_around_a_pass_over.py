@@ -20,6 +20,8 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.ledger import GivenUp
 
+pytestmark = pytest.mark.matrix
+
 LOST: list[bytes | None] = [b"x" * 900, b"y" * 900]
 BOTH = replace(WORKER, topics=("in", "in2"))
 IN, IN2 = Partition("in", 0), Partition("in2", 0)

@@ -12,6 +12,8 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.worker.config import WorkerStep
 
+pytestmark = pytest.mark.matrix
+
 _NEVER_AGAIN = {IndexStep.RESTORED, WorkerStep.REPORTED}
 """Steps that need not follow a refusal."""
 

@@ -8,6 +8,8 @@ from tests.driver import GROUP, World, crash_at, texts
 from twinsieve.pipeline.broker.records import Committed, Partition
 from twinsieve.pipeline.worker.config import WorkerStep
 
+pytestmark = pytest.mark.matrix
+
 IN = Partition("in", 0)
 
 

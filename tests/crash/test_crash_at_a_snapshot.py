@@ -16,6 +16,8 @@ from twinsieve.stages.contract import Kind
 from twinsieve.stages.exact import runs
 from twinsieve.stages.judge.scheme import Scheme
 
+pytestmark = pytest.mark.matrix
+
 _LATER = {SnapshotStep.MERGED: 2, SnapshotStep.SEGMENT: 3, SnapshotStep.JOINED: 2}
 
 

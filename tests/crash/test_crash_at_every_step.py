@@ -18,6 +18,8 @@ from tests.model.raw import check_world
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.worker.config import WorkerStep
 
+pytestmark = pytest.mark.matrix
+
 STEPS: list[str] = [*WorkerStep, *IndexStep]
 _OCCURRENCES = {1: (1, 4), 2: (1, 2, 4), 3: (2,)}
 """At which times a step is disturbed that comes again and again, by the number of processes."""

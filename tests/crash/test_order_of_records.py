@@ -13,6 +13,8 @@ from tests.twins import AtOnce, HashSieve
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexStep
 
+pytestmark = pytest.mark.matrix
+
 IN = Partition("in", 0)
 BEFORE_COMMIT = [IndexStep.BEGUN, IndexStep.DECIDED, IndexStep.ANSWERED, IndexStep.OFFSETS_SENT]
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.crash.test_crash_at_every_step import Trap, crash
 from tests.driver import DEAD, DUPLICATES, INDEX, OUTPUT, READER, Process, World, origin_of
+from tests.examples import examples
 from tests.memory.log import Entry
 from tests.nasty.redriving import Redriving
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
@@ -23,6 +24,8 @@ from twinsieve.pipeline.index.ledger import GivenUp
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import InputSettings, Settings
 from twinsieve.pipeline.worker.config import WorkerStep
+
+pytestmark = pytest.mark.matrix
 
 WRONG = MessageReader(Settings(input=InputSettings(text_field="txet")))
 """Reads none of the messages of `fill`; `READER` then takes each whole value for a text, if it is UTF-8."""
@@ -250,7 +253,7 @@ RUNS = st.builds(
 
 
 @given(st.lists(RUNS, min_size=2, max_size=4))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_runs_of_any_reasons_and_times_that_die_anywhere_find_all_and_double_nothing(runs: list[Run]) -> None:
     letters = DeadLetters()
     times_ms = sorted(sent.time_ms for sent in letters.sent.values())

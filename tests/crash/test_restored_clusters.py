@@ -36,6 +36,8 @@ from tests.nasty.seeding import Seeding
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition
 
+pytestmark = pytest.mark.matrix
+
 BEFORE, LOST, AFTER = range(30), range(30, 70), range(100, 150)
 """Texts until the backup; those that the restored cluster never had; those that it got instead."""
 PARTITIONS = 2

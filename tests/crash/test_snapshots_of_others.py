@@ -20,6 +20,8 @@ from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.scheme import Scheme
 
+pytestmark = pytest.mark.matrix
+
 MESSAGES = 700
 
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 from tests.calling import SMALL
+from tests.generated_posts import generate
 from twinsieve.pipeline.messages.spelling import to_json
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.formats import RUN
 
 _ROOT = Path(__file__).resolve().parents[2]

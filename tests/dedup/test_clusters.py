@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.calling import SMALL, Piped, Run, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.messages.spelling import to_json
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _A, _B = "今天武汉下雨了，大家出门记得带伞。", "完全不同的另外一个句子在这里"
 

@@ -9,8 +9,8 @@ import pytest
 from rapidfuzz import fuzz
 
 from tests.calling import SMALL, Run, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _POST = "今天武汉下雨了，大家出门记得带伞，注意安全。"
 

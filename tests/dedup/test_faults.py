@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from tests.calling import SMALL, Piped, Run, Start, program, setting
+from tests.generated_posts import generate
 from tests.row_files import write_rows
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, place_all
 from twinsieve.pipeline.pieces.state_folder import StateFolder
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.formats import RUN
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2

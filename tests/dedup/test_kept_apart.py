@@ -10,9 +10,9 @@ from pyarrow import parquet as pq
 from rapidfuzz.distance import LCSseq
 
 from tests.calling import SMALL, Run, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve import Sieve
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _NINE = "The bridge over the river is closed until Friday at 9, take the ferry"
 _ELEVEN = _NINE.replace("9", "11")

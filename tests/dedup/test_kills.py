@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.dedup.kills import kill_runs
+
+pytestmark = pytest.mark.heavy
 
 
 def test_killed_and_repeated_runs_leave_the_files_of_unbroken_ones(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
 from tests.calling import SMALL, Run, Start, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.files.formats.json_documents import JsonDocuments
 from twinsieve.pipeline.files.formats.json_lines import JsonWriter
@@ -25,7 +26,6 @@ from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.spelling import Written
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _FIELDS = ("verdict", "leader", "similarity", "cluster")
 _A, _B = "今天武汉下雨了，大家出门记得带伞。", "完全不同的另外一个句子在这里"

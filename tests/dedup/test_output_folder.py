@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.calling import SMALL, Piped, Ran, Run
+from tests.generated_posts import generate
 from tests.row_files import read_lines
-from twinsieve.pipeline.tools.generate.stream import generate
 
 
 def _write(path: Path, posts: list[Any]) -> Path:

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Ran, Run, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup.inputs import content_digest
 from twinsieve.pipeline.dedup.leaders import Leader, LeaderBook
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.errors import NEW_STATE, StateError
 
 

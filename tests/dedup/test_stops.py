@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.calling import SMALL, Piped, Start, Started, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup import Wanted
 from twinsieve.pipeline.dedup.run import Dedup, Job
@@ -26,7 +27,6 @@ from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
 from twinsieve.pipeline.files.formats.json_lines import JsonLines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _TEXTS = (
     "one row and the pipe stays open",

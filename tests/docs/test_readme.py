@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.docs.documents import DOCUMENTS, code_in, commands, name_of
+from tests.generated_posts import generate
 from twinsieve import Sieve
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.messages.fields import to_json
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _ON_KAFKA = {"run", "topics", "reset", "seed", "status"}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.calling import SMALL, Piped, Run
+from tests.generated_posts import generate
 from tests.row_files import write_rows
 from twinsieve.pipeline.files.write import descriptor_of
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _WAYS = ("same", "symbolic link", "hard link", "relative")
 _OUTPUTS = ("-o", "--duplicates", "--stats", "--state")

@@ -19,8 +19,8 @@ import pytest
 import zstandard
 
 from tests.calling import SMALL, Piped, Run, Start, program
+from tests.generated_posts import generate
 from tests.row_files import write_rows
-from twinsieve.pipeline.tools.generate.stream import generate
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 from tests.calling import SMALL, Piped, Run, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
-from twinsieve.pipeline.tools.generate.stream import generate
 
 _TEXT = "今天武汉下雨了，大家出门记得带伞，注意安全。"
 

@@ -23,12 +23,12 @@ from pydantic import SecretStr
 from tests.crash.members import MESSAGES, Member, run, settings_at
 from tests.crash.snapshot_steps import small_pieces
 from tests.forged.forger import Forger
+from tests.generated_posts import generate
 from tests.service.test_changed_settings import deployment, posts
 from twinsieve import Sieve
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.pieces.signing import Signing
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact import trie

@@ -11,6 +11,8 @@ from tests.forged.places import KINDS, Place, small
 from tests.service.conftest import scheme as scheme
 from twinsieve.stages.judge.scheme import Scheme
 
+pytestmark = pytest.mark.matrix
+
 _EACH = 3
 """Changes of each kind; `python -m tests.forged --mutations 200` makes more of them."""
 

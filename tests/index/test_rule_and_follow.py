@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.driver import SCHEME
+from tests.examples import examples
 from tests.twins import HashSieve, TinyScheme, batch_of, ruled
 from twinsieve.pipeline.index.ledger import GivenUp, ledger_from_bytes, ledger_to_bytes
 from twinsieve.pipeline.index.state import Asked, IndexState
@@ -170,7 +171,7 @@ class Pair:
         self.follower.follow([(decode_block(data, SCHEME, "log"), recorded)])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(played=events)
 def test_a_state_that_follows_equals_the_one_that_judges(played: list[Event]) -> None:
     pair = Pair()
@@ -203,7 +204,7 @@ _NEED_EARLIER_VERDICTS: list[list[Event]] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     played=events.map(lambda played: [event for event in played if event != "take over"]),
     counts=st.lists(st.integers(1, 25), min_size=25, max_size=25),
@@ -225,7 +226,7 @@ def test_blocks_judged_together_get_the_rulings_of_blocks_judged_one_by_one(
     assert known(together) == known(pair.judge)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(played=events, counts=st.lists(st.integers(1, 25), min_size=25, max_size=25))
 @example(_NEED_EARLIER_VERDICTS[0], _AT_ONCE)
 @example(_NEED_EARLIER_VERDICTS[1], _AT_ONCE)
@@ -245,7 +246,7 @@ def test_rulings_followed_together_leave_what_rulings_followed_one_by_one_leave(
     assert known(together) == known(pair.follower)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(played=events)
 def test_only_what_is_open_or_came_out_leads(played: list[Event]) -> None:
     """A message that leads has a verdict that stands, or was reported as emitted."""

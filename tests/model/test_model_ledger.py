@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes, ledger_to_bytes
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag
@@ -17,7 +18,7 @@ from twinsieve.stages.contract import Kind
 spans = st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda span: (span[0], span[0] + span[1]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     changes=st.lists(st.one_of(spans, st.sets(st.integers(0, 60), max_size=12)), max_size=12),
     asked=st.sets(st.integers(0, 60), max_size=20),
@@ -38,7 +39,7 @@ def test_ranges_equal_a_set_of_offsets(changes: list[tuple[int, int] | set[int]]
     assert all(one[1] < other[0] for one, other in zip(list(ranges), list(ranges)[1:], strict=False))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     steps=st.lists(st.tuples(st.booleans(), spans), max_size=12),
     asked=st.sets(st.integers(0, 60), max_size=20),

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.generated_posts import generate
 from tests.property.streams import batch_of
 from twinsieve.pipeline.pieces import held_messages
 from twinsieve.pipeline.pieces.held_messages import HeldMessages
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages

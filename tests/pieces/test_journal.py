@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+from tests.generated_posts import generate
 from tests.pieces.small_runs import small_runs
 from tests.property.streams import Rows, batch_of, table
 from tests.stored import storage_at
@@ -24,7 +26,6 @@ from twinsieve.pipeline.pieces.journal import Journal, MissingError
 from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering_files
 from twinsieve.pipeline.pieces.saved_files import SavedFiles
 from twinsieve.pipeline.pieces.storage import Storage
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -134,7 +135,7 @@ _EVENTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     events=_EVENTS,
     config=st.builds(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import PARTS, Row, Rows, as_row, batch_of, table
 from tests.whole_state import from_bytes, to_bytes
@@ -79,7 +80,7 @@ def both(config: SieveConfig, batch: Batch, cuts: Cuts, size: int) -> tuple[list
     return found, wanted
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     FEW_TEXTS,
     CUTS,
@@ -104,7 +105,7 @@ def test_forgotten_messages_lead_nobody_in_either_stage(
     assert found == wanted
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(FEW_TEXTS, CUTS, st.integers(1, 10), st.sampled_from([1, 7, 1000]))
 def test_a_bloom_filter_is_not_taken_at_its_word_for_them(
     rows: Rows, cuts: Cuts, ring: int, size: int

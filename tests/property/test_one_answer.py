@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.property.streams import DIFFERENCES, PARTS, ROWS, Rows, batch_of, judged, table
 from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import (
@@ -58,7 +59,7 @@ def _configs(draw: st.DrawFn) -> SieveConfig:
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(ROWS, _configs(), st.sampled_from([2, 4]))
 def test_batch_size_and_threads_change_nothing(rows: Rows, config: SieveConfig, threads: int) -> None:
     batch = batch_of(rows * 3, scoped=config.scoped)
@@ -78,7 +79,7 @@ def _parts(rows: Rows, config: SieveConfig, cut: int) -> tuple[Batch, Batch]:
     return batch.slice(0, cut), batch.slice(cut, len(batch))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveConfig, cut: int) -> None:
     first, rest = _parts(rows, config, cut)
@@ -90,7 +91,7 @@ def test_a_save_and_load_at_any_point_changes_nothing(rows: Rows, config: SieveC
     assert said == judged(config, Batch.concat([first, rest]), 1000)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_a_frozen_state_is_that_of_its_moment_however_late_it_is_written(
     rows: Rows, config: SieveConfig, cut: int
@@ -114,7 +115,7 @@ def _aged(method: Literal["bloom", "trie"]) -> SieveConfig:
 _STORY, _LIKE_IT = "今天天气很好我们一起出去玩吧", "今天天气很好我们一起出去玩啊哈"
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @example([(_STORY, 0, 0, 0), (_LIKE_IT, 100, 0, 0)], _aged("bloom"), 2)
 @given(ROWS, _configs(), st.integers(0, 60))
 def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, cut: int) -> None:
@@ -126,7 +127,7 @@ def test_recorded_decisions_rebuild_the_state(rows: Rows, config: SieveConfig, c
     assert table(follow.judge(rest)) == table(judge.judge(rest))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @example(
     [
         ("短文一二三四五六七八", 0, 0, 0),
@@ -160,7 +161,7 @@ def test_recorded_decisions_rebuild_the_state_where_messages_were_forgotten(
     assert to_bytes(follow) == to_bytes(judge)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(ROWS, _configs(), _configs(), st.integers(0, 60))
 def test_another_similarity_guard_or_age_holds_from_the_next_message_on(
     rows: Rows, config: SieveConfig, other: SieveConfig, cut: int
@@ -193,7 +194,7 @@ def test_a_chunk_larger_than_the_window_is_judged_row_by_row(method: str) -> Non
     assert judged(config, batch, 3000) == judged(config, batch, 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(ROWS, _configs(), st.integers(0, 60), st.sampled_from([1, 2]))
 def test_a_query_judges_each_row_as_the_next_one_and_changes_no_later_verdict(
     rows: Rows, config: SieveConfig, size: int, threads: int

@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+from tests.generated_posts import generate
 from tests.property.streams import PARTS, batch_of, table
 from tests.whole_state import from_bytes, to_bytes
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.memory_pages import LARGE_PAGE_BYTES, zeros
@@ -52,7 +53,7 @@ def _stream() -> Batch:
 _PARTS = st.lists(st.integers(1, 90), min_size=1, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     window=st.sampled_from([1, 40, 300, 4_000]),
     room=st.sampled_from([1, 30, 400, 2_500, 1 << 24]),

@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+from tests.generated_posts import generate
 from tests.property.streams import DIFFERENCES, ROWS, Row, Rows, batch_of, judged, table, told_by_oracle
 from tests.whole_state import from_bytes, to_bytes
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import (
     FULL,
     GUARDS,
@@ -80,7 +81,7 @@ def _told(config: SieveConfig, batch: Batch, size: int) -> tuple[list[Row], list
     return rows, details
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(ROWS, _configs(), st.sampled_from([1, 7, 1000]))
 def test_segments_judge_like_the_plain_loop(rows: Rows, config: SieveConfig, size: int) -> None:
     config = replace(config, exact=replace(config.exact, method="trie"))
@@ -88,7 +89,7 @@ def test_segments_judge_like_the_plain_loop(rows: Rows, config: SieveConfig, siz
     assert judged(config, batch, size) == told_by_oracle(config, batch)
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(ROWS, _configs(), st.sampled_from([1, 7, 1000]), st.sampled_from([0, 1, 16]), st.sampled_from([1, 3]))
 def test_segments_judge_like_one_ring(
     rows: Rows, config: SieveConfig, size: int, room: int, threads: int
@@ -101,7 +102,7 @@ def test_segments_judge_like_one_ring(
     assert found == _told(_one_ring(config), batch, 1000)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS, _configs(), st.lists(st.integers(0, 120), max_size=4), st.lists(st.integers(0, 20), max_size=6))
 def test_segments_forget_load_and_follow_like_one_ring(
     rows: Rows, config: SieveConfig, cuts: list[int], picks: list[int]

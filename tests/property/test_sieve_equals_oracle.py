@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.property.streams import DIFFERENCES, PARTS, ROWS, Rows, batch_of, judged, told_by_oracle
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
 
@@ -42,7 +43,7 @@ _SCANNED = st.builds(
 
 
 @pytest.mark.parametrize("method", ["text", "hamming", "signatures"])
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(ROWS, st.data(), _WINDOWS, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
 def test_near_stages_equal_the_plain_loop(
     method: str,
@@ -59,7 +60,7 @@ def test_near_stages_equal_the_plain_loop(
     assert judged(config, batch, size) == told_by_oracle(config, batch)
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(ROWS, _SCANNED, _TIMES, st.booleans(), st.sampled_from([1, 7, 1000]))
 def test_a_scan_by_bits_equals_the_plain_loop_beyond_the_reach_of_tables(
     rows: list[tuple[str, int | None, int, int]], near: NearConfig, time: TimeConfig, scoped: bool, size: int
@@ -69,7 +70,7 @@ def test_a_scan_by_bits_equals_the_plain_loop_beyond_the_reach_of_tables(
     assert judged(config, batch, size) == told_by_oracle(config, batch)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS, _WINDOWS, _TIMES, st.sampled_from(["bloom", "trie"]), st.sampled_from([1, 1000]))
 def test_exact_stage_alone_equals_the_plain_loop_inside_the_ring(
     rows: Rows,

@@ -30,6 +30,8 @@ from twinsieve.pipeline.service.worker_loop import WorkerLoop
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.scheme import Scheme
 
+pytestmark = pytest.mark.heavy
+
 _DEADLINE_S = 120.0
 _MORE = 200
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.generated_posts import generate
 from tests.service.stepped import Stepped
 from twinsieve import Sieve
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.service.build import make_scheme
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.tools.generate.stream import generate
 
 POSTS = Partition("posts", 0)
 _SIGNATURES: list[dict[str, Any]] = [

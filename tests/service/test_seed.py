@@ -27,6 +27,8 @@ from twinsieve.pipeline.wire.ruling import Ruling, Source, decode_ruling
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import UsageError
 
+pytestmark = pytest.mark.matrix
+
 OUTPUTS = ("fresh.unique", "posts.duplicates", "posts.dead")
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from twinsieve.pipeline.settings.load import check_tree, tree_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.proposal import (
@@ -75,7 +76,7 @@ def test_mixed_texts_are_proposed_nothing_in_any_order(kinds: tuple[list[str], l
 
 
 @given(st.integers(0, 30_000), st.integers(50, 5_000))
-@hypothesis_settings(max_examples=20)
+@hypothesis_settings(max_examples=examples(20))
 def test_a_sample_is_bounded_and_the_same_for_any_chunks(count: int, chunk: int) -> None:
     texts = list(map(str, range(count)))
     whole, parts = SampledTexts(), SampledTexts()

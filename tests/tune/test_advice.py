@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run
+from tests.generated_posts import generate
 from tests.row_files import read_lines
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.settings.load import Override, check_tree, load_settings, tree_of
 from twinsieve.pipeline.settings.model import PROFILES, Settings
 from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.tools.evaluate.judged import JudgedPair, Share
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.pipeline.tools.tune.advice import LEAST_LABELS, LEVEL, LIMITS_FROM, NARROW, Advice, advise
 from twinsieve.pipeline.tools.tune.labels import Labels, distinct_labels
 from twinsieve.pipeline.tools.tune.sweep import SIMILARITIES, Curve, Judged, Point, curves_of, with_keys

@@ -15,14 +15,16 @@ import orjson
 import pytest
 
 from tests.calling import Piped, Run, setting
+from tests.generated_posts import generate
 from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from tests.tune.report_page import ReportPage
 from twinsieve.pipeline.basics.printable import acts
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.tools.evaluate.judged import LABELS
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.differ.rules import Rule
+
+pytestmark = pytest.mark.heavy
 
 ROWS = 3_000
 SMALL = setting("near.window.messages=4000", "exact.window.messages=4000")

@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from tests.calling import SMALL, Run, setting
+from tests.generated_posts import generate
 from tests.row_files import read_lines
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.pages import extra
-from twinsieve.pipeline.tools.generate.stream import generate
 
 ROWS = 5_000
 Json = dict[str, Any]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.golden.make import FOLDER, SCHEME, golden_block, golden_ruling, records
 from tests.twins import HashSieve, TinyScheme, batch_of, ruled
 from twinsieve.pipeline.index.ledger import ledger_from_bytes, ledger_to_bytes
@@ -132,7 +133,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(rows=rows, limit=st.integers(1, 3_000))
 def test_what_is_split_written_and_read_is_the_same_rows(rows: list[str | RowKind], limit: int) -> None:
     texts = [row for row in rows if not isinstance(row, RowKind)]
@@ -153,7 +154,7 @@ def test_what_is_split_written_and_read_is_the_same_rows(rows: list[str | RowKin
 gaps = st.lists(st.sampled_from([1, 2, MAX_SPAN - 1, MAX_SPAN, MAX_SPAN + 1, 3 * MAX_SPAN]), max_size=8)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(gaps=gaps, limit=st.integers(1, 200))
 def test_no_block_spans_more_than_its_offsets_can_say(gaps: list[int], limit: int) -> None:
     offsets = 50 - 1 + np.cumsum(np.array(gaps, np.int64))
@@ -184,7 +185,7 @@ def test_blocks_keep_to_the_limit_and_long_texts_to_what_is_compared() -> None:
     assert read.bodies.body_lengths.tolist() == [100_000, 700, 5]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_damage_is_an_error_and_never_anything_else(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(records())))
@@ -198,7 +199,7 @@ def test_damage_is_an_error_and_never_anything_else(data: st.DataObject) -> None
         read(name, bytes(content))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_damage_under_a_right_checksum_is_an_error_or_reads(data: st.DataObject) -> None:
     """As a forger or another program could write it: bounded work, no other exception."""

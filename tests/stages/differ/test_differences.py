@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.differ import plain_differences as plain
 from twinsieve.stages import contract
 from twinsieve.stages.contract import STORED_LENGTH, Bodies, Differences
@@ -255,7 +256,7 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(pairs(), st.sampled_from([FULL, MICROBLOG, TITLES, SMS, ANYWHERE, GUARDS]), st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example(("终场3比1精彩", "终场1比3精彩"), FULL, False)
 @example(("iphone 15+ case", "iphone 15 case"), FULL, False)
 @example(("has 10+万 fans", "has 10万 fans"), FULL, False)

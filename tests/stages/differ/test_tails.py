@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
+from tests.examples import examples
 from tests.stages.differ import plain_differences as plain
 from tests.stages.differ.test_differences import pieces
 from tests.twins import batch_of
@@ -140,7 +141,7 @@ def test_short_bodies_and_those_compared_exactly_have_no_tally() -> None:
     assert bodies.body_lengths[1] > STORED_LENGTH
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_a_tally_is_the_same_in_whatever_pieces_a_body_is_read(data: st.DataObject) -> None:
     """Words in front move all pieces, and hold neither number nor negation."""
@@ -151,7 +152,7 @@ def test_a_tally_is_the_same_in_whatever_pieces_a_body_is_read(data: st.DataObje
     assert len(set(tallies_of(bodies))) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_long_bodies_are_judged_as_the_plain_loop_judges_them(data: st.DataObject) -> None:
     parts = data.draw(st.lists(pieces(3, 12), min_size=4, max_size=8))

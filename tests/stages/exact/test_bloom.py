@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pybloom_live import BloomFilter
 
+from tests.examples import examples
 from tests.stages.exact.filters import add, contains, filters_on, insert, oldest_hit
 from twinsieve.stages.contract import Window
 from twinsieve.stages.errors import StateError, UsageError
@@ -97,7 +98,7 @@ def _play(story: _Story, steps: list[tuple[str, int]]) -> None:
                 story.keep()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_WINDOWS, st.integers(2, 9), _STEPS)
 def test_no_entry_is_missed_and_none_outlives_the_window_by_two_generations(
     window: Window, generations: int, steps: list[tuple[str, int]]
@@ -135,7 +136,7 @@ def test_full_and_timed_out_generations_mixed_at_worst_lose_nothing(
     assert all(story.first_kept_of_hit(index) >= 0 for index in in_window)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_WINDOWS, _STEPS)
 def test_a_hit_names_the_first_index_of_the_oldest_generation_of_pybloom(
     window: Window, steps: list[tuple[str, int]]
@@ -159,7 +160,7 @@ def test_when_one_key_is_in_two_generations_the_older_one_answers() -> None:
     assert [oldest_hit(seen.bloom, _KEYS[key]) for key in range(4)] == [0, 0, 2, -1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.integers(0, _BITS),
     st.integers(0, _BITS),
@@ -190,7 +191,7 @@ def _by_formula(capacity: int, asked: float) -> tuple[int, int, float]:
     return slices, slice_bits, (-math.expm1(capacity * math.log1p(-1 / slice_bits))) ** slices
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @example(117_646, 0.3140653924303205)
 @given(st.integers(1, 3_000_000), st.floats(1e-12, 0.5))
 def test_sizes_are_pyblooms_for_a_rate_that_keeps_the_share(capacity: int, error_rate: float) -> None:
@@ -293,7 +294,7 @@ def test_ten_windows_are_covered_without_a_miss_in_the_same_memory() -> None:
     assert seen.bytes_used == BloomGenerations.bytes_for(window, 1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(_WINDOWS, _STEPS, _STEPS)
 def test_a_saved_and_loaded_filter_goes_on_as_if_nothing_had_happened(
     window: Window, before: list[tuple[str, int]], after: list[tuple[str, int]]

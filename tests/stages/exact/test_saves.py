@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.exact.files import Files, bytes_of, random_digests, same
 from tests.stages.exact.filters import add
 from twinsieve.stages.contract import Window
@@ -90,7 +91,7 @@ def _played(steps: list[tuple[str, int]]) -> list[tuple[str, int]]:
     return [*played, ("save", 0), ("keep", 5), ("save", 0)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.builds(Window, _MANY, st.one_of(st.none(), st.integers(0, 200))),
     st.sampled_from([0, 20, 400]),
@@ -253,7 +254,7 @@ def _entries(first: int, count: int) -> tuple[Any, ...]:
     return _DIGESTS[first : first + count], kept * 3, kept, kept + 7
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.builds(Window, _MANY, st.one_of(st.none(), st.integers(0, 200))),
     st.builds(TierSizes, st.integers(1, 60), st.integers(2, 4), st.integers(60, 90)),

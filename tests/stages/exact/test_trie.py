@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.examples import examples
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.packed import PackedColumn
@@ -84,7 +85,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_WINDOWS, _SIZES, _STEPS)
 def test_the_newest_entry_of_every_key_in_the_window_is_found(
     window: Window, sizes: TierSizes, steps: list[tuple[str, list[int], int]]
@@ -95,7 +96,7 @@ def test_the_newest_entry_of_every_key_in_the_window_is_found(
         story.check()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_WINDOWS, _SIZES, _STEPS, _STEPS)
 def test_saved_and_loaded_tiers_go_on_as_if_nothing_had_happened(
     window: Window,
@@ -277,7 +278,7 @@ def test_a_tier_of_a_file_answers_as_the_one_that_was_saved(parts: list[tuple[in
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.one_of(_INT64, st.integers(0, 300), st.sampled_from([-(2**63), 2**63 - 1])), max_size=300))
 def test_a_packed_column_gives_back_any_int64(values: list[int]) -> None:
     column = PackedColumn.of(np.array(values, dtype=np.int64))
@@ -298,7 +299,7 @@ def test_a_packed_column_takes_as_many_bytes_as_128_neighbours_differ_in(
     assert column.values(np.array([3, 200])).tolist() == [3 * step - 2**62, 200 * step - 2**62]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(st.integers(0, len(_POOL) - 1), max_size=40))
 def test_the_head_answers_with_the_newest_row_as_a_dict_would(keys: list[int]) -> None:
     head = TrieHead(40)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.fingerprint import twin
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout, Bodies, Fingerprints
@@ -75,7 +76,7 @@ def check_row(bodies: Bodies, made: Fingerprints, row: int) -> None:
     assert made.weak_bits[row].tolist() == twin.weak_bits(sums, LAYOUT.tables, LAYOUT.key_bits, LAYOUT.weak)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @example(MIXED)
 @given(texts=batches)
 def test_each_row_of_a_batch_equals_the_plain_loop(texts: list[str]) -> None:
@@ -122,7 +123,7 @@ def test_given_keys_replace_the_text_in_the_digest_and_nowhere_else() -> None:
     assert np.array_equal(made.band_keys, plain.band_keys)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(texts=st.lists(st.text(alphabet=st.characters() | st.sampled_from("\ud800\udfff\0a")), max_size=8))
 @example(texts=["\0", "", "a\0", "b"])
 @example(texts=["", ""])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numba import njit
 from numpy.typing import NDArray
 
+from tests.examples import examples
 from twinsieve.stages.fingerprint.simhash import keep_distinct
 
 
@@ -16,7 +17,7 @@ def _kept(features: NDArray[np.uint64], table: NDArray[np.uint64]) -> int:
     return keep_distinct(features, len(features), table)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.integers(0, 9) | st.integers(0, 2**64 - 1), max_size=80))
 def test_distinct_features_are_those_of_a_dict(values: list[int]) -> None:
     features = np.array(values, np.uint64)

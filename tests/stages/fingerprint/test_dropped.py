@@ -11,6 +11,7 @@ import unicodedata2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import UsageError
@@ -67,7 +68,7 @@ def test_simhash_is_that_of_the_body_without_them_and_all_else_stays(
         Fingerprinter(config, LAYOUT, DigestConfig(seed=3)) for config in (whole, replace(whole, drop=drop))
     ]
 
-    @settings(max_examples=15)
+    @settings(max_examples=examples(15))
     @given(st.lists(st.tuples(texts, st.integers(0, 2**32)), min_size=1, max_size=4))
     def check(drawn: list[tuple[str, int]]) -> None:
         rows = [text for text, _ in drawn]

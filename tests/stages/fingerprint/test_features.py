@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.fingerprint import twin
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout, Bodies
@@ -89,7 +90,7 @@ def plain_simhash(config: FeatureConfig, bodies: Bodies, row: int) -> tuple[int,
 def test_every_feature_and_weight_equals_the_plain_loop(
     features: str, unit: str, width: int, weights: str
 ) -> None:
-    @settings(max_examples=8)
+    @settings(max_examples=examples(8))
     @given(texts=st.lists(few, min_size=1, max_size=4), min_features=st.sampled_from([1, 1, 8]))
     def check(texts: list[str], min_features: int) -> None:
         config = FeatureConfig(features, unit, width, min_features=min_features, weights=weights, idf=IDF)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import UsageError
@@ -258,7 +259,7 @@ _OWN = ("51区 1000 nz", "9架 1000 m")
     ("choose", "weights"), [*product(["tfidf", "frequency"], ["none", "tf", "tfidf", "position", "scale5"])]
 )
 def test_keywords_equal_the_plain_rule(choose: str, weights: str) -> None:
-    @settings(max_examples=12)
+    @settings(max_examples=examples(12))
     @given(
         words=st.lists(
             st.tuples(st.sampled_from(_PIECES), st.sampled_from(["", " "])), min_size=1, max_size=40

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.fingerprint.test_features import plain_features
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
@@ -157,7 +158,7 @@ def check_signatures(config: SignatureConfig, texts: list[str]) -> None:
     ids=lambda config: f"{config.kind}-{config.hashes}-{config.joined}-{config.cut}",
 )
 def test_every_kind_equals_the_plain_rule(config: SignatureConfig) -> None:
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(texts=_texts)
     def check(texts: list[str]) -> None:
         check_signatures(config, texts)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.generated_posts import generate
 from tests.property.streams import batch_of
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
 from twinsieve.stages.judge import near_window
 from twinsieve.stages.judge.batch_sieve import BatchSieve

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+from tests.generated_posts import generate
 from tests.property.streams import PARTS, ROWS, Rows, batch_of, table
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import (
     BandLayout,
     ExactConfig,
@@ -79,7 +80,7 @@ _METHODS: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     rows=ROWS,
     how=st.sampled_from(_METHODS),

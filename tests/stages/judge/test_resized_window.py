@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
+from tests.generated_posts import generate
 from tests.oracle import Oracle, rows_of
 from tests.property.streams import PARTS, ROWS, Row, Rows, as_row, batch_of, table
 from tests.stages.judge.test_frozen import Shelf
 from tests.whole_state import from_bytes, to_bytes
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -55,7 +56,7 @@ def _judged(config: SieveConfig, rows: Rows, windows: list[int]) -> list[Row]:
 _WINDOWS = st.lists(st.integers(1, 40), min_size=2, max_size=4)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     ROWS,
     _WINDOWS,
@@ -75,7 +76,7 @@ def test_a_resized_window_equals_the_plain_loop(
     assert _judged(config, rows, windows) == _told(config, rows, windows)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(ROWS, _WINDOWS)
 def test_a_bloom_hit_beyond_a_resized_ring_is_taken_at_its_word(rows: Rows, windows: list[int]) -> None:
     config = SieveConfig(ExactConfig("bloom", window=Window(1_000)), NearConfig(method="none"))

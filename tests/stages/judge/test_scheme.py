@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from twinsieve.pipeline.tools.generate.stream import generate
+from tests.generated_posts import generate
 from twinsieve.stages.contract import BandLayout, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.config import DigestConfig

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numba import int64, njit
 from numpy.typing import NDArray
 
+from tests.examples import examples
 from twinsieve.stages.kernel import compact, kernel
 
 
@@ -102,7 +103,7 @@ _NUMBERS = st.lists(st.integers(-(2**31), 2**31), min_size=1, max_size=5).map(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(data=st.data())
 def test_a_kernel_reads_what_python_reads(data: st.DataObject) -> None:
     rows = data.draw(st.integers(1, 4))

@@ -18,6 +18,8 @@ import pytest
 
 from twinsieve.stages.kernel import folder
 
+pytestmark = pytest.mark.heavy
+
 _SMALL = """
 import numpy as np
 from twinsieve.stages.fingerprint.tokens import fill_tokens

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.property.streams import batch_of
 from twinsieve.stages.contract import (
     OFF,
@@ -45,7 +46,7 @@ def _left(found, line, entries, limits, code):  # type: ignore[no-untyped-def]
     return keep_allowed(found, line, limits, code)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1 << 33)), max_size=_MOST),

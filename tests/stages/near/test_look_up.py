@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.generated_posts import generate
 from tests.property.streams import batch_of
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NO_TIME, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.near.look_up import look_up

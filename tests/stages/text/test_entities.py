@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.text.test_signs import body, judged
 from tests.stages.text.test_text import rows
 from tests.stages.text.twin import read_entities
@@ -40,7 +41,7 @@ def test_the_table_of_names_and_numbers_is_the_same_under_every_python() -> None
     assert (names.hexdigest(), numbers.hexdigest()) == (NAMES, NUMBERS)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(TEXTS)
 def test_entities_with_a_semicolon_are_read_as_python_reads_them(text: str) -> None:
     assert unescaped([text, "none"]) == [read_entities(text), "none"]

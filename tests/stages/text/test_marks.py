@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_signs import REST, body, judged
 from tests.stages.text.test_text import rows
@@ -22,7 +23,7 @@ DENSE = st.one_of(
 
 
 @pytest.mark.parametrize("profile", ["microblog", "plain"])
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(texts=st.lists(DENSE, max_size=8))
 def test_bodies_dense_with_marks_equal_the_plain_twin(profile: str, texts: list[str]) -> None:
     assert rows(texts, profile) == [text_twin.row(text, profile, "product") for text in texts]
@@ -145,7 +146,7 @@ def test_short_bodies_keep_marks_wherever_they_stand() -> None:
 _HELD = "".join(BETWEEN_WORDS[kept] for kept in "→←↔↑↓✓✗").replace("×", "")
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text("ab甲乙ไก5٣ ,.-$。\n☆é@/:C" + _HELD, max_size=60))
 def test_marks_are_added_to_the_body_and_change_nothing_else(text: str) -> None:
     """A star in their place gives the body as it was before marks were read."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.text import test_signs
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_text import messages, rows_of
@@ -48,7 +49,7 @@ READY = {
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("compare", [ALL, ("tags",)])
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(texts=st.lists(DENSE, max_size=8))
 def test_bodies_with_references_equal_the_plain_twin(profile: str, compare: Any, texts: list[str]) -> None:
     found = list(rows_of(READY[profile, compare].bodies(texts)))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_text import rows
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
@@ -34,7 +35,7 @@ def body(text: str, profile: str = "microblog") -> str:
 
 
 @pytest.mark.parametrize("profile", ["microblog", "plain"])
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(texts=st.lists(DENSE, max_size=8))
 def test_bodies_dense_with_signs_equal_the_plain_twin(profile: str, texts: list[str]) -> None:
     assert rows(texts, profile) == [text_twin.row(text, profile, "product") for text in texts]

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tests.accuracy.data_sets import truth_body
 from tests.accuracy.labels import texts_of
+from tests.examples import examples
 from tests.generated import LANGUAGES, polls, stream
+from tests.generated_posts import generate
 from tests.stages.text import twin as text_twin
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.text import normalizer
 from twinsieve.stages.text.normalizer import Normalizer
@@ -81,7 +82,7 @@ def keys(*texts: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("profile", "body_rule"), CONFIGS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(texts=st.lists(messages, max_size=8))
 def test_bodies_equal_the_plain_twin(profile: str, body_rule: str, texts: list[str]) -> None:
     assert rows(texts, profile, body_rule) == [text_twin.row(text, profile, body_rule) for text in texts]
@@ -128,7 +129,7 @@ def test_letters_rule_equals_the_plain_twin_on_every_generated_post() -> None:
         assert rows(texts, profile, "letters") == [text_twin.row(text, profile, "letters") for text in texts]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(texts=st.lists(messages, max_size=12))
 def test_a_row_does_not_depend_on_its_batch(texts: list[str]) -> None:
     assert [row for text in texts for row in rows([text])] == rows(texts)

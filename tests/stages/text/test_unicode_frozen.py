@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from scripts import unicode_tables
 from tests import unicode_twin
+from tests.examples import examples
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.text.compatibility import case_folded, nfkc, nfkc_texts, pack
 from twinsieve.stages.text.tables import DIGIT, LETTER, SPACE, tables
@@ -77,13 +78,13 @@ def test_characters_of_this_python_are_what_this_python_says() -> None:
     assert composed(HERE) == [unicodedata.normalize("NFKC", char) for char in HERE]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.text(st.sampled_from(ACTIVE_HERE) | st.sampled_from("ae가ᄀ"), max_size=12), max_size=6))
 def test_nfkc_of_this_pythons_characters_is_this_pythons(texts: list[str]) -> None:
     assert composed(texts) == [unicodedata.normalize("NFKC", text) for text in texts]
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(
     st.lists(
         st.text(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.generated_posts import generate
 from tests.property.streams import batch_of, table
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import Batch, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.memory_pages import zeros

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.generated_posts import generate
 from tests.property.streams import PARTS, batch_of
 from tests.whole_state import from_bytes, to_bytes
-from twinsieve.pipeline.tools.generate.stream import generate
 from twinsieve.stages.contract import NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.window.record import RECORD, record_type

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.window import tags
 from twinsieve.stages.window.tags import TagIndex, tag_find, tag_insert, tag_remove
@@ -66,7 +67,7 @@ class _Ring:
         return tag_find(self.index.slots, self.index.mask, self.tags, np.uint64(tag))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.integers(1, 24), st.sampled_from([1, 4, 64]), st.lists(_TAGS, max_size=80), st.lists(_TAGS, max_size=8)
 )
@@ -82,7 +83,7 @@ def test_find_gives_the_newest_slot_of_a_tag_and_minus_one_for_all_others(
             assert ring.find(other) == newest.get(other, -1)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(1, 16), st.lists(_CROWDED, max_size=60))
 def test_an_emptied_ring_leaves_an_empty_table(capacity: int, kept: list[int]) -> None:
     ring = _Ring(capacity)
@@ -94,7 +95,7 @@ def test_an_emptied_ring_leaves_an_empty_table(capacity: int, kept: list[int]) -
     assert (ring.index.slots == 0).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(1, 16), st.lists(_TAGS, max_size=50))
 def test_a_rebuilt_table_finds_what_the_original_found(capacity: int, kept: list[int]) -> None:
     ring = _Ring(capacity)
