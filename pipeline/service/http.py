@@ -181,7 +181,9 @@ class PageServer:
             raise UsageError(
                 f"{setting} is {shown!r}; the service cannot listen there ({error.strerror})"
             ) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(_LOOKS_S,), name=setting, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_LOOKS_S,), name=setting, daemon=True
+        )
         self._thread.start()
 
     @property
