@@ -39,11 +39,11 @@ class Bulky(HashSieve):
 
     def freeze(self, _have: Collection[str] = ()) -> FrozenHashes:
         random = np.random.default_rng(0).integers(0, 256, _PIECE * _PIECES, dtype=np.uint8)
-        return replace(super().freeze(), parts={"bulk": lambda: {"bytes": random}})
+        return replace(super().freeze(), parts={"bulk-0": lambda: {"bytes": random}})
 
     def load(self, stream: BinaryIO, files: SavedParts | None = None) -> HashSieve:
         assert files is not None
-        assert files.sections("bulk")["bytes"].nbytes == _PIECE * _PIECES
+        assert files.sections("bulk-0")["bytes"].nbytes == _PIECE * _PIECES
         return super().load(stream)
 
 
