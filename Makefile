@@ -9,8 +9,8 @@ MESSAGES ?= 20000
 MARKS ?= not heavy and not minutes
 # How many examples of property tests, and cases of matrices: `quick` is a part (tests/examples.py), `fixed` is all.
 EXAMPLES ?= quick
-# As many processes as there are cores; whole files are handed out (tests/processes.py).
-PYTEST_ARGS ?= -n auto --no-loadscope-reorder
+# Three processes for two cores, because some tests wait; whole files are handed out (tests/processes.py).
+PYTEST_ARGS ?= -n $(shell echo $$((($$(nproc) * 3 + 1) / 2))) --no-loadscope-reorder
 # Twice as many where brokers and browsers are waited for.
 HEAVY_ARGS ?= -n 4 --no-loadscope-reorder
 # Tests start the program hundreds of times: without kept byte code each start compiles all sources again.

@@ -237,6 +237,7 @@ def test_guards_raise_the_precision_of_drops_among_pairs_of_known_origin() -> No
     assert kept.count("different") >= 2 * kept.count("same")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sieve_that_scans_gives_the_plain_loops_verdicts(language: str) -> None:
     texts = [*stream(language, 400, seed=4).texts, *(polls(60).texts if language == "zh" else [])]

@@ -34,6 +34,7 @@ def batch(request: pytest.FixtureRequest) -> Batch:
     return BATCHES[request.param]()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("k", range(MAX_DISTANCE + 1))
 def test_tables_of_any_layout_equal_a_full_scan(batch: Batch, k: int) -> None:
     for blocks, window in zip(layouts(k), (ROWS, ROWS // 2, ROWS // 5), strict=False):

@@ -127,6 +127,7 @@ def test_dropped_items_of_a_stream_come_with_their_verdicts_in_the_order_of_the_
     assert seen == [(id_, None if one.kept else one) for id_, one in zip(ids, verdicts, strict=True)]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "settings",
     [

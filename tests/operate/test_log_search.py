@@ -121,6 +121,7 @@ def calm(world: World, slot: str) -> None:
     world.settle()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(8))
 def test_the_search_finds_what_a_walk_over_everything_finds(
     seed: int, monkeypatch: pytest.MonkeyPatch

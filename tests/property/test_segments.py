@@ -148,6 +148,7 @@ def _long_stream(rng: random.Random, count: int) -> Rows:
     return rows
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(12))
 def test_long_streams_cross_segments_all_the_time(seed: int) -> None:
     rng = random.Random(seed)
@@ -181,6 +182,7 @@ def test_long_streams_cross_segments_all_the_time(seed: int) -> None:
     assert kinds.count(Kind.NEAR) > 10
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_crowded_buckets_of_segments_give_one_answer(

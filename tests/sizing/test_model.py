@@ -167,6 +167,7 @@ def test_bytes_of_a_piece_are_within_a_tenth(joined: int) -> None:
     assert piece_bytes(config, texts) == pytest.approx(len(record_of(0, kept).data) / 4_096, rel=0.1)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("joined", [1, 4])
 @pytest.mark.parametrize("layout", [BandLayout(), BandLayout(bands=24, rows=4, tables=3)])
 def test_bytes_of_segments_are_within_a_tenth(layout: BandLayout, joined: int, tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def dedup(run: Run, tmp_path: Path, posts: Path, *arguments: str) -> Json:
     return said
 
 
+@pytest.mark.heavy
 def test_every_point_is_a_full_run_of_dedup(run: Run, tmp_path: Path, posts: Path) -> None:
     found = points(run, tmp_path, posts, *SMALL)
     assert len(found) == 7 * 26

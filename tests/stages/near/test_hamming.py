@@ -86,6 +86,7 @@ def _said(words: np.ndarray, near: NearConfig, size: int) -> list[tuple[int, int
     return said
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("k", range(MAX_SCAN_DISTANCE + 1))
 @pytest.mark.parametrize("window", [600, 3_000])
 def test_the_scan_finds_what_a_full_scan_finds(k: int, window: int) -> None:

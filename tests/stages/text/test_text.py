@@ -88,6 +88,7 @@ def test_bodies_equal_the_plain_twin(profile: str, body_rule: str, texts: list[s
     assert rows(texts, profile, body_rule) == [text_twin.row(text, profile, body_rule) for text in texts]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("profile", "body_rule"), CONFIGS)
 def test_all_pairs_of_fragments_equal_the_plain_twin(profile: str, body_rule: str) -> None:
     texts = [one + other for one in FRAGMENTS for other in FRAGMENTS]
