@@ -220,7 +220,7 @@ def _differing(one: dict[int, Kind], other: dict[int, Kind]) -> list[int]:
 
 def _names(line: str) -> bool:
     """Whether a line names a place: a file of the state, or its manifest."""
-    return any(word in line for word in (".snapshot", ".piece", ".part", ".segment", "state", "leaders-"))
+    return any(word in line for word in ("snapshot", ".piece", ".part", ".segment", "state", "leaders-"))
 
 
 def _in_a_process(work: Callable[[], list[str]]) -> tuple[str, list[str]]:
