@@ -14,6 +14,13 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
+from twinsieve.pipeline.messages.documents import (
+    WORTH_SCANNING,
+    Decoded,
+    Documents,
+    Scanned,
+    listed,
+)
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
@@ -22,10 +29,11 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest import Keys
-from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts
+from twinsieve.stages.fingerprint.murmur import hash_texts, joined_texts, padded
 from twinsieve.stages.judge.scheme import join_fields
 from twinsieve.stages.rows.lines import Lines
-from twinsieve.stages.rows.times import read_times
+from twinsieve.stages.rows.strings import Strings
+from twinsieve.stages.rows.times import read_time_lines, read_times
 
 KEYS_BY = "spelling"
 """How numbers in ids, scopes and exact keys are compared. This word must change whenever the comparison does,
@@ -170,29 +178,32 @@ class MessageReader:
             for row, message in enumerate(messages):
                 if message is not None and len(message) > self._max_bytes:
                     bad.setdefault(row, too_large(row, len(message), self._max_bytes))
-        return self.columns(self._decoded(messages, bad), bad, messages if self._json else None)
+        return self._columns(self._decoded(messages, bad), bad, messages if self._json else None)
 
-    def columns(
-        self,
-        documents: Sequence[Any],
-        bad: Mapping[int, Unreadable],
-        messages: Sequence[bytes | None] | None = None,
-    ) -> MessageColumns:
-        """Columns of decoded messages.
+    def columns(self, documents: Sequence[Any], bad: Mapping[int, Unreadable]) -> MessageColumns:
+        """Columns of decoded messages whose values have only one spelling.
 
         documents: one decoded value for each row; those that are not mappings become unreadable
         bad: rows already known to be unreadable, by index
-        messages: the JSON that the documents were decoded from; None if their values have only one spelling
         """
+        return self._columns(Decoded(documents), bad, None)
+
+    def _columns(
+        self,
+        documents: Documents,
+        bad: Mapping[int, Unreadable],
+        messages: Sequence[bytes | None] | None,
+    ) -> MessageColumns:
+        """Columns of documents. messages: the JSON of these; None if their values have only one spelling"""
         rows = [row for row in range(len(documents)) if row not in bad] if bad else [*range(len(documents))]
-        wanted = pick(documents, rows)
-        parts = [_values(wanted, path) for path in self._texts]
+        wanted = documents.only(rows)
+        parts = [wanted.values(path) for path in self._texts]
         texts = parts[0] if len(parts) == 1 else list(map(self._join, *parts))
-        if not self._text_needed:
+        if not self._text_needed and not isinstance(texts, Strings):
             texts = [text if isinstance(text, str) else "" for text in texts]
-        keys = [_values(wanted, path) for path in self._key]
-        ids = _values(wanted, self._id) if self._id else []
-        scopes = [_values(wanted, path) for path in self._scope]
+        keys = [listed(wanted.values(path)) for path in self._key]
+        ids: list[Any] | Strings = wanted.values(self._id) if self._id else []
+        scopes = [listed(wanted.values(path)) for path in self._scope]
         refused: list[Unreadable] = []
         if not _are_texts(texts) or any(MISSING in column or None in column for column in keys):
             refused = self._find_bad(rows, wanted, texts, keys)
@@ -202,18 +213,21 @@ class MessageReader:
             ):
                 refused += _too_deep(rows, path, column)
         if refused:
-            return self.columns(documents, {**bad, **{bad_row.row: bad_row for bad_row in refused}}, messages)
+            return self._columns(
+                documents, {**bad, **{bad_row.row: bad_row for bad_row in refused}}, messages
+            )
         raw = None if messages is None else pick(messages, rows)
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
             scopes = [spelled(column, path, raw) for path, column in zip(self._scope, scopes, strict=True)]
-            if self._id:
+            if self._id and not isinstance(ids, Strings):
                 ids = spelled(ids, self._id, raw)
         id_hashes = hash_ids(ids) if ids else np.zeros(len(rows), np.uint64)
         if raw is not None and self._id and self._ids_shown:
-            ids = spelled_strings(ids, self._id, raw)
-        ids = [None if value is MISSING else value for value in ids]
-        times, bad_times = _times_of(_values(wanted, self._time) if self._time else [])
+            ids = spelled_strings(listed(ids), self._id, raw)
+        if not isinstance(ids, Strings):
+            ids = [None if value is MISSING else value for value in ids]
+        times, bad_times = _times_of(wanted.values(self._time) if self._time else [])
         count = len(rows)
         others = [bad[row] for row in sorted(bad)]
         return MessageColumns(
@@ -230,20 +244,31 @@ class MessageReader:
             unseen=self._watch.look(documents),
         )
 
-    def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> list[Any]:
-        """The documents of raw messages, None for an unreadable one. bad: gets those that are unreadable"""
-        if self._json and not bad:
-            try:
-                return [orjson.loads(message) for message in messages]  # type: ignore[arg-type]
-            except orjson.JSONDecodeError:
-                pass
-        return decode_rows(messages, decode_json if self._json else self._only_text, bad)
+    def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> Documents:
+        """The documents of raw messages. bad: gets those that are unreadable"""
+        if not self._json:
+            return Decoded(decode_rows(messages, self._only_text, bad))
+
+        def decode(rows: Sequence[int]) -> list[Any]:
+            if not bad:
+                try:
+                    return [orjson.loads(messages[row]) for row in rows]  # type: ignore[arg-type]
+                except orjson.JSONDecodeError:
+                    pass
+            found: dict[int, Unreadable] = {place: bad[row] for place, row in enumerate(rows) if row in bad}
+            documents = decode_rows([messages[row] for row in rows], decode_json, found)
+            bad.update({rows[place]: each._replace(row=rows[place]) for place, each in found.items()})
+            return documents
+
+        if len(messages) < WORTH_SCANNING:
+            return Decoded(decode(range(len(messages))))
+        return Scanned(messages, list(self.roots), decode)
 
     def _only_text(self, message: bytes | None) -> dict[str | int, str]:
         return {self._texts[0][0]: decode_text(message)}
 
     def _find_bad(
-        self, rows: list[int], documents: Sequence[Any], texts: Sequence[Any], keys: list[list[Any]]
+        self, rows: list[int], documents: Documents, texts: Sequence[Any], keys: list[list[Any]]
     ) -> list[Unreadable]:
         refused = []
         for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
@@ -282,29 +307,24 @@ class MessageReader:
         return f"field {self._shown(path)!r} is {_kind(value)}, not text"
 
 
-def _values(documents: Sequence[Any], path: Path) -> list[Any]:
-    """The value at a path in each document, MISSING where there is none."""
-    if len(path) == 1:
-        key = path[0]
-        try:
-            return [document.get(key, MISSING) for document in documents]
-        except AttributeError:
-            pass
-    return [field_at(document, path) for document in documents]
-
-
 def load_kernels() -> None:
-    """Load, or compile, what reading many rows needs."""
+    """Load, or compile, what reading many rows of JSON needs."""
     # Two of each, because arrays of one row have other flags, and a kernel is looked up by these.
-    values = ["b", "b"]
+    values = Scanned([b'{"a":"b","c":"d"}'] * 2, ["a", "c"], lambda _rows: []).values(("a",))
+    if isinstance(values, Strings):
+        values.code_points()
     hash_ids(values)
     _times_of(values)
 
 
 def hash_ids(ids: Sequence[object]) -> NDArray[np.uint64]:
     """uint64[n]: hashes of ids, 0 for a missing id; the number 7 and the text "7" are the same id."""
-    if ids and _are_texts(ids):
+    content = None
+    if isinstance(ids, Strings):
+        content = padded(ids.content)
+    elif ids and _are_texts(ids):
         content = joined_texts(cast("Sequence[str]", ids))
+    if content is not None:
         digests = np.empty((len(ids), 2), np.uint64)
         if hash_texts(content, _ID_SEED, digests, as_keys=False):
             ends = np.flatnonzero(np.frombuffer(content, np.uint8) == 0)[: len(ids)]
@@ -331,7 +351,7 @@ def _longest(messages: Sequence[bytes | None]) -> int:
 
 def _are_texts(values: Sequence[object]) -> bool:
     """Whether all values are `str`."""
-    return not set(map(type, values)) - {str}
+    return isinstance(values, Strings) or not set(map(type, values)) - {str}
 
 
 def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:
@@ -341,9 +361,11 @@ def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:
     return [b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)]
 
 
-def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
+def _times_of(values: list[Any] | Strings) -> tuple[NDArray[np.int64], int]:
     """int64[n]: times in ms since 1970, NO_TIME for none; and the number of values that are not times."""
-    if set(map(type, values)) == {str}:
+    if isinstance(values, Strings):
+        times, is_read = read_time_lines(values.content.replace(b"\0", b"\n"), len(values))
+    elif set(map(type, values)) == {str}:
         times, is_read = read_times(values)
     else:
         times, is_read = np.empty(len(values), np.int64), np.zeros(len(values), np.bool_)
@@ -357,7 +379,7 @@ def _times_of(values: list[Any]) -> tuple[NDArray[np.int64], int]:
 
 def _too_deep(rows: list[int], path: Path, column: Sequence[Any]) -> list[Unreadable]:
     """The rows whose value in this column is nested too deeply to be written as JSON again."""
-    if not {list, dict} & set(map(type, column)):
+    if isinstance(column, Strings) or not {list, dict} & set(map(type, column)):
         return []
     return [
         Unreadable(row, DeadLetterReason.INVALID_JSON, f"field {name_of(path)!r} is nested too deeply")

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from twinsieve.pipeline.basics.closest import closest
+from twinsieve.pipeline.messages.documents import Documents, objects_of
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of
 
 STOPPING = frozenset({"scope", "exact.fields"})
@@ -92,25 +93,25 @@ class FieldWatch:
         self._count = 0
         self._next = 1
 
-    def look(self, documents: Sequence[Any]) -> list[Unseen]:
+    def look(self, documents: Documents) -> list[Unseen]:
         """The fields to report now; usually none.
 
         documents: the next ones; those that are no objects are ignored
         """
         if not self._unseen:
             return []
-        objects = [document for document in documents if isinstance(document, dict)]
         self._unseen = [
             (setting, path)
             for setting, path in self._unseen
-            if all(field_at(document, path) is MISSING for document in objects)
+            if all(value is MISSING for value in documents.values(path))
         ]
-        self._count += len(objects)
+        self._count += sum(1 for _ in objects_of(documents)) if self._unseen else len(documents)
         if self._count < self._next:
             return []
         while self._next <= self._count:
             self._next *= 10
-        return [self._unseen_field(setting, path, objects[:_LOOKED_AT]) for setting, path in self._unseen]
+        objects = list(islice(objects_of(documents), _LOOKED_AT)) if self._unseen else []
+        return [self._unseen_field(setting, path, objects) for setting, path in self._unseen]
 
     def _unseen_field(self, setting: str, path: Path, objects: list[Any]) -> Unseen:
         parent = path

@@ -31,9 +31,18 @@ _LOWS, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _TEXT, _END, _ZERO_DIGIT = np.uint8(ord("s")), np.uint8(ord(":")), np.uint64(ord("0"))
 
 
+_PADDING = BEHIND - 1
+"""Zeros behind the NUL of the last text."""
+
+
+def padded(content: bytes) -> bytes:
+    """UTF-8 of texts, each with one NUL behind it, in the form of `joined_texts`."""
+    return content + bytes(_PADDING)
+
+
 def joined_texts(texts: Sequence[str]) -> bytes:
     """The UTF-8 of the texts, each with one NUL behind it, and BEHIND zeros behind the last one."""
-    joined = "\0".join([*texts, "\0" * (BEHIND - 1)])
+    joined = "\0".join([*texts, "\0" * _PADDING])
     try:
         return joined.encode()
     except UnicodeEncodeError:

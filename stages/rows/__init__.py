@@ -1,1 +1,2 @@
-"""Many rows in one call: lines in one piece of bytes, times read from texts, record batches of Kafka."""
+"""Rows of an input as pieces of bytes: lines, members of JSON, strings and times that become no objects of
+Python, and record batches of Kafka."""

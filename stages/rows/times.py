@@ -32,10 +32,14 @@ def read_times(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool
     digits behind it, in UTC or with an offset of hours and minutes. Of such a text the time is that of
     `datetime.fromisoformat`, rounded as Python's `round(moment.timestamp() * 1000)`.
     """
-    content = "\n".join([*texts, ""]).encode("utf-8", "surrogatepass")
-    times, is_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
-    # If a text itself has a line break, lines and texts do not correspond, so none of them is read here.
-    if content.count(b"\n") == len(texts):
+    return read_time_lines("\n".join([*texts, ""]).encode("utf-8", "surrogatepass"), len(texts))
+
+
+def read_time_lines(content: bytes, count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The same for UTF-8 of `count` texts, each with a line break behind it."""
+    times, is_read = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    # More lines than texts: a text has a line break, and nothing is known of the others.
+    if content.count(b"\n") == count:
         _read_times(np.frombuffer(content, np.uint8), times, is_read)
     return times, is_read
 

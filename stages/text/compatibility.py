@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.columns import starts_of
 from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
 from twinsieve.stages.text.tables import (
     COMPLEX,
@@ -143,6 +144,9 @@ def pack(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
     Lone surrogates become U+FFFD; JSON escapes can bring them into a Python string.
     """
+    if isinstance(texts, Strings):
+        chars, starts = texts.code_points()
+        return _read_only(chars), starts
     starts = starts_of(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
     joined = "".join(texts)
     try:

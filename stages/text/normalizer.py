@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
+from twinsieve.stages.rows.strings import Strings
 from twinsieve.stages.text.compatibility import nfkc, pack, unpack
 from twinsieve.stages.text.keys import BodyColumns, write_keys
 from twinsieve.stages.text.profiles import apply_profile
@@ -22,6 +23,7 @@ CHUNK_CHARS = 1 << 18
 processor's cache."""
 
 _ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]{1,31});")
+_ENTITY_IN_UTF8 = re.compile(_ENTITY.pattern.encode())
 _MAX_DIGITS = 9
 """Number of digits that are read of a numeric entity; a number with more digits is no character."""
 
@@ -36,12 +38,21 @@ def unescaped(texts: Sequence[str]) -> Sequence[str]:
     >>> unescaped(["Tom &amp; Jerry don&#39;t &amp;lt;", "?a=1&copy=2 &nothing;"])
     ["Tom & Jerry don't &lt;", '?a=1&copy=2 &nothing;']
     """
+    if isinstance(texts, Strings):
+        if b"&" not in texts.content:
+            return texts
+        # An entity has no NUL, and stands for none, so the texts stay apart.
+        return Strings(_ENTITY_IN_UTF8.sub(_utf8_of, texts.content), len(texts))
     # One search over all texts first: few streams contain entities, and those that do have them in few texts.
     if "&" not in "".join(texts):
         return texts
     return [
         _ENTITY.sub(lambda entity: _characters(entity[0]), text) if "&" in text else text for text in texts
     ]
+
+
+def _utf8_of(entity: re.Match[bytes]) -> bytes:
+    return _characters(entity[0].decode()).encode()
 
 
 def _characters(spelling: str) -> str:

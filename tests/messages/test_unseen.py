@@ -5,13 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinsieve.pipeline.messages.documents import Decoded
 from twinsieve.pipeline.messages.paths import path_of
 from twinsieve.pipeline.messages.unseen import FieldWatch
 
 
 def _line(document: dict[str, object], field: str = "tenat") -> str:
     watch = FieldWatch([("scope", path_of(field))], flat=False)
-    (told,) = watch.look([document])
+    (told,) = watch.look(Decoded([document]))
     return told.line("messages")
 
 
