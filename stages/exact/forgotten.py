@@ -40,7 +40,7 @@ class Forgotten:
 
     def add(self, tags: NDArray[np.uint64], kept: int, time_ms: int) -> None:
         """Forget these tags. kept: messages kept so far; time_ms: stream time, or NO_TIME"""
-        self._keep(~np.isin(self._tags, tags))
+        self._keep(~_among(self._tags, tags))
         new = np.unique(tags)
         self._tags = np.concatenate([self._tags, new])
         self._kept = np.concatenate([self._kept, np.full(len(new), kept, np.int64)])
@@ -49,11 +49,11 @@ class Forgotten:
     def lead_again(self, tags: NDArray[np.uint64]) -> None:
         """Remove these tags, because messages with them were kept and are leaders now."""
         if len(self._tags):
-            self._keep(~np.isin(self._tags, tags))
+            self._keep(~_among(self._tags, tags))
 
     def holds(self, tags: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """bool[n]: whether each tag is forgotten."""
-        return np.isin(tags, self._tags)
+        return _among(tags, self._tags)
 
     def until_one_repeats(self, tags: NDArray[np.uint64]) -> int:
         """Number of rows before the first row that repeats the forgotten tag of an earlier row.
@@ -101,3 +101,9 @@ class Forgotten:
         loaded._kept = reader.array("kept", np.int64, (count,)).astype(np.int64)
         loaded._times = reader.array("times", np.int64, (count,)).astype(np.int64)
         return loaded
+
+
+def _among(tags: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """bool[n]: whether each tag is one of the others."""
+    # Hashes are too far apart for a table, and NumPy 2.0 overflows when it asks whether to make one.
+    return np.isin(tags, others, kind="sort")
