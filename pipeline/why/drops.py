@@ -80,47 +80,6 @@ class Drop:
             return f"near: {self.likeness:.4g} similar"
         return f"near: {self.likeness:g} {LIKENESS_WORDS[self.measure]}"
 
-    def cut(self, most: int) -> Place:
-        """The place with only the first `most` characters of its text, and at most 160 of id and source."""
-        return replace(
-            self,
-            id=None if self.id is None else beginning(self.id, MOST_OF_NAME),
-            source=None if self.source is None else beginning(self.source, MOST_OF_NAME),
-            text=None if self.text is None else beginning(self.text, most),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """A dropped message and its leader.
-
-    leader: None if only the Bloom filter knows the earlier copy
-    stage: exact or near; measure, likeness: name of the measure of likeness and its value
-    time_ms: time of the message, ms since 1970; None if it has none
-    """
-
-    message: Place
-    leader: Place | None
-    stage: str
-    measure: str
-    likeness: float
-    flags: tuple[str, ...]
-    time_ms: int | None = None
-
-    @property
-    def degree(self) -> str:
-        """How alike the two are, in words; `to` and the leader may follow."""
-        if self.stage == "exact":
-            return "exact: equal"
-        if self.measure == "similarity":
-            return f"near: {self.likeness:.4g} similar"
-        return f"near: {self.likeness:g} {LIKENESS_WORDS[self.measure]}"
-
-    @property
-    def closeness(self) -> tuple[bool, float]:
-        """Orders the drops of a run: the less alike a drop and its leader are, the smaller this is."""
-        return self.stage == "exact", -self.likeness if self.measure == "distance" else self.likeness
-
     def cut(self, most: int) -> Drop:
         """The drop with only the first characters of both texts, and of ids and sources."""
         leader = None if self.leader is None else self.leader.cut(most)
