@@ -185,4 +185,4 @@ def test_twenty_messages_take_little_of_a_large_window(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _TEN_KEPT], cwd=root, stdout=subprocess.PIPE, text=True, check=True
     )
-    assert int(done.stdout) < 24 << 20
+    assert int(done.stdout) < 32 << 20
