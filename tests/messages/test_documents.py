@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 
 from tests.accuracy.data_sets import ALPHABETS, POOLED, WEIBO
 from twinsieve.pipeline.messages.decode import decode_json, decode_rows
-from twinsieve.pipeline.messages.documents import WORTH_SCANNING, Decoded, Scanned
+from twinsieve.pipeline.messages.documents import Decoded, Scanned
 from twinsieve.pipeline.messages.paths import path_of
-from twinsieve.pipeline.messages.reader import MessageReader
-from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.members import find_members
 
@@ -128,45 +126,6 @@ def test_usual_rows_are_not_left_to_the_parser() -> None:
 _TIMES = st.sampled_from(
     ["2024-02-29T08:00:00+08:00", "2024-02-29", "1709164800", "soon", "", "2024-02-29\n"]
 )
-
-
-@given(
-    st.lists(
-        st.tuples(_TEXT | st.integers(0, 9).map(str), _TIMES | _TEXT), min_size=WORTH_SCANNING, max_size=40
-    )
-)
-def test_a_batch_whose_ids_and_times_are_strings_reads_as_its_rows(rows: list[tuple[str, str]]) -> None:
-    messages: list[bytes | None] = [
-        _written({"id": name, "created_at": time, "text": "a"}, (",", ":"), True) for name, time in rows
-    ]
-    reader = MessageReader(Settings())
-    whole, ones = reader.read(messages), [reader.read([message]) for message in messages]
-    assert list(whole.ids) == [name for name, _ in rows] == [one.ids[0] for one in ones]
-    assert whole.id_hashes.tolist() == [int(one.id_hashes[0]) for one in ones]
-    assert whole.times_ms.tolist() == [int(one.times_ms[0]) for one in ones]
-    assert whole.bad_times == sum(one.bad_times for one in ones)
-
-
-def test_a_batch_with_rows_of_all_kinds_reads_as_its_rows() -> None:
-    """Rows are scanned together from some number on."""
-    some = [
-        b'{"id":1,"text":"a"}',
-        b"no JSON",
-        None,
-        b'{"id":"x","text":null}',
-        b"[1]",
-        b'{"id":1.50,"text":"b"}',
-    ]
-    reader = MessageReader(Settings(), passes_null=True)
-    whole = reader.read(some * 9)
-    ones = [reader.read([message]) for message in some * 9]
-    assert whole.texts == [text for one in ones for text in one.texts]
-    assert [str(id_) for id_ in whole.ids] == [str(id_) for one in ones for id_ in one.ids]
-    assert whole.id_hashes.tolist() == [int(each) for one in ones for each in one.id_hashes]
-    for name in ("unreadable", "no_text"):
-        found = [(bad.row, bad.reason, bad.detail) for bad in getattr(whole, name)]
-        plain = [(row, bad.reason, bad.detail) for row, one in enumerate(ones) for bad in getattr(one, name)]
-        assert found == plain
 
 
 @pytest.mark.parametrize("name", [each.name for each in (WEIBO, *POOLED, *ALPHABETS)])
