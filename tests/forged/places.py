@@ -219,8 +219,9 @@ def _differing(one: dict[int, Kind], other: dict[int, Kind]) -> list[int]:
 
 
 def _names(line: str) -> bool:
-    """Whether a line names a place: a file of the state, or its manifest."""
-    return any(word in line for word in ("snapshot", ".piece", ".part", ".segment", "state", "leaders-"))
+    """Whether a line names a place: a file of the state, its manifest, or the snapshot that failed."""
+    words = (".snapshot", "snapshot cannot be written", ".piece", ".part", ".segment", "state", "leaders-")
+    return any(word in line for word in words)
 
 
 def _in_a_process(work: Callable[[], list[str]]) -> tuple[str, list[str]]:

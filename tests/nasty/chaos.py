@@ -475,7 +475,10 @@ def check_rules(world: World) -> None:
 
 
 def _order_was_lost(world: World) -> bool:
-    """Whether retention took the block with which an index would have learned that an operator moved an offset."""
+    """Whether processes stopped only because no order to move an offset is on record, and retention took such an order:
+    the block with which an index would have learned of it."""
+    if not all("no `twinsieve reset` on record" in said for said in world.stops):
+        return False
     taken = (outline_of(entry.value) for entry in world.trimmed_log.values() if entry.visible and entry.value)
     return any(outline is not None and BlockFlag.RESET in outline.flags for outline in taken)
 

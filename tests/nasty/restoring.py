@@ -23,7 +23,8 @@ def put_back(chaos: NastyChaos) -> None:
         chaos.random.choice(undone)()
     chaos.all_down()
     backup.restore(chaos.world.cluster)
-    chaos.seeds.clear()  # those of the while that is undone: what they finished is undone too
+    # Seeds that ran since the backup are undone with the cluster, so nothing has to be left of them.
+    chaos.seeds.clear()
     chaos.world.clock.sleep(20.0)
     chaos.world.cluster.tick()
     chaos.revive()
