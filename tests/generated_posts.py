@@ -9,7 +9,7 @@ from twinsieve.pipeline.tools.generate import stream
 
 
 def generate(count: int, seed: int = 1, **options: Any) -> list[dict[str, Any]]:
-    """As `stream.generate`; the posts are the caller's own."""
+    """The posts of `stream.generate`, as new objects that the caller may change."""
     return [dict(post) for post in _made(count, seed, tuple(sorted(options.items())))]
 
 

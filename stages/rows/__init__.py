@@ -1,2 +1,2 @@
-"""Rows of an input as pieces of bytes: lines, members of JSON, strings and times that become no objects of
-Python, and record batches of Kafka."""
+"""Many rows in one call: lines in one piece of bytes, members of JSON, strings in one piece of UTF-8, times
+read from texts, record batches of Kafka."""

@@ -122,7 +122,7 @@ def test_each_window_that_is_set_stays_and_the_other_holds_the_first_call(
 _GROWS = """
 import re
 from twinsieve import Sieve
-from tests.generated_posts import generate
+from twinsieve.pipeline.tools.generate.stream import generate
 def held():
     return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 texts = [post["text"] for post in generate(1_000, seed=1)]
