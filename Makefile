@@ -173,7 +173,7 @@ lock: | $(VENV)/bin/python
 $(VENV)/bin/python:
 	@scripts/make-venv $(PYTHON) $(VENV)
 
-$(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: requirements.lock pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "installing the packages of requirements.lock into $(VENV)"
 	@# Twice quiet: pip 23 warns for each package without a wheel.
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock

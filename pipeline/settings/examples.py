@@ -48,7 +48,7 @@ def example_meant(path: str) -> str | None:
 
 
 def _files() -> dict[str, Traversable]:
-    folder = files("twinsieve").joinpath("examples")
+    folder = files("twinsieve.examples")
     return {
         entry.name.removesuffix(_ENDING): entry for entry in folder.iterdir() if entry.name.endswith(_ENDING)
     }

@@ -49,6 +49,20 @@ def copied(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return to
 
 
+@pytest.fixture(scope="session")
+def without_links(copied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's files as an archive unpacks where nothing makes links: a link is a file with the name of its target."""
+    to = tmp_path_factory.mktemp("without-links") / "twinsieve"
+    shutil.copytree(copied, to, symlinks=True)
+    links = [path for path in (to / "twinsieve").iterdir() if path.is_symlink()]
+    assert len(links) == 3
+    for link in links:
+        target = str(link.readlink())
+        link.unlink()
+        link.write_text(target)
+    return to
+
+
 def build(folder: Path, what: str, to: Path) -> Path:
     """The sdist or wheel of the project in `folder`, written into `to` by the build backend that it names."""
     code = f"import sys; from setuptools import build_meta as b; b.build_{what}(sys.argv[1])"

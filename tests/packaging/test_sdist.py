@@ -62,6 +62,12 @@ def test_the_wheel_from_the_sdist_equals_the_wheel_from_the_checkout(
     assert _contents(build(unpacked, "wheel", tmp_path)) == _contents(wheel)
 
 
+def test_an_archive_without_links_gives_the_same_wheel(
+    without_links: Path, wheel: Path, tmp_path: Path
+) -> None:
+    assert _contents(build(without_links, "wheel", tmp_path)) == _contents(wheel)
+
+
 def _contents(wheel: Path) -> dict[str, str]:
     with zipfile.ZipFile(wheel) as archive:
         return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}

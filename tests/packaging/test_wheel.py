@@ -89,11 +89,12 @@ def test_removing_it_leaves_the_other_package_whole(wheel: Path, stranger: Path,
     assert not (own.site / "twinsieve").exists()
 
 
+@pytest.mark.parametrize("files", ["copied", "without_links"])
 def test_an_editable_installation_runs_the_files_of_the_checkout(
-    copied: Path, tmp_path: Path, environment: Make
+    files: str, request: pytest.FixtureRequest, tmp_path: Path, environment: Make
 ) -> None:
     checkout, own = tmp_path / "checkout", environment()
-    shutil.copytree(copied, checkout, symlinks=True)
+    shutil.copytree(request.getfixturevalue(files), checkout, symlinks=True)
     own.install("--editable", checkout)
     places = own.run("python", "-c", _IMPORTS).split()
     assert {Path(place).resolve() for place in places} == {

@@ -1,0 +1,1 @@
+"""Example settings, one a file. `twinsieve config list` names them."""
