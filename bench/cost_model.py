@@ -7,7 +7,7 @@ them, fill the near window one and a half times; a state is saved after every qu
 what the model says, what was measured, and measured divided by predicted. Bytes are to be within 10 %, times
 within 35 % on a quiet machine. A time is CPU time of the one thread that judges.
 
-The constants behind both stand in `pipeline/sizing/measured.py` and `pipeline/pieces/piece_bytes.py`; the
+The constants behind both stand in `pipeline/sizing/measured.py` and `pipeline/saved/piece_bytes.py`; the
 last line of each part is what the bytes of a piece are made of.
 """
 
@@ -30,10 +30,10 @@ import orjson
 from bench.machine import machine_line
 from bench.snapshots import anonymous_bytes, storage_in
 from tests.sizing.posts import batches
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.kept_file import record_of
-from twinsieve.pipeline.pieces.manifest import Holds
-from twinsieve.pipeline.pieces.piece_bytes import piece_bytes
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.kept_file import record_of
+from twinsieve.pipeline.saved.manifest import Holds
+from twinsieve.pipeline.saved.piece_bytes import piece_bytes
 from twinsieve.pipeline.settings.segment_bytes import Texts, hot_bytes, segment_parts
 from twinsieve.pipeline.sizing.judging_time import judging_us
 from twinsieve.pipeline.sizing.model import Load, estimate

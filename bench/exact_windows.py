@@ -30,9 +30,9 @@ import orjson
 
 from bench.machine import machine_line
 from bench.snapshots import Peak, anonymous_bytes, storage_in
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, decode_files
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.manifest import Holds, StateFile, decode_files
+from twinsieve.pipeline.saved.saved_files import SavedFiles
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from bench.machine import machine_line
 from bench.recall_by_age import layout_of
-from twinsieve.pipeline.pieces.segment_files import ScratchSegments
+from twinsieve.pipeline.saved.segment_files import ScratchSegments
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.pipeline.tools.generate.stream import CHUNK, generate_columns
 from twinsieve.stages.contract import (

@@ -29,10 +29,10 @@ import orjson
 from fsspec.implementations.local import LocalFileSystem
 
 from bench.machine import machine_line
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.manifest import StateFile, decode_files
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.manifest import StateFile, decode_files
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.pipeline.tools.generate.stream import generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window

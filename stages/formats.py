@@ -74,7 +74,7 @@ class StateHeader:
 
 _OLDER = "delete it if there is an older one or the whole log"
 
-# Manifests: they name the other files of a state (`pipeline/pieces/manifest.py`).
+# Manifests: they name the other files of a state (`pipeline/saved/manifest.py`).
 SNAPSHOT = StateHeader(b"TSVS", (7,), "a snapshot of an index", _OLDER)
 """Versions 4 to 6 could name an image of the near window."""
 RUN = StateHeader(b"twinsieve files\n", (5,), "a state of `twinsieve dedup`", NEW_STATE)
@@ -86,6 +86,6 @@ SIEVE = StateHeader(b"twinsieve sieve\n", (3,), "what Sieve.save wrote", "start 
 SECTIONS = StateHeader(b"TWINSIEV", (7,), "a twinsieve state", NEW_STATE)
 """Named arrays (`stages/judge/state.py`)."""
 PIECE = StateHeader(b"twinsieve piece\n", (1,), "a piece of a twinsieve state", NEW_STATE)
-"""Kept messages (`pipeline/pieces/kept_file.py`)."""
+"""Kept messages (`pipeline/saved/kept_file.py`)."""
 ARRAYS = StateHeader(b"twinsieve arrays\n", (2,), "a file of arrays of a twinsieve state", NEW_STATE)
-"""A segment, which is mapped (`pipeline/pieces/mapped_file.py`)."""
+"""A segment, which is mapped (`pipeline/saved/mapped_file.py`)."""

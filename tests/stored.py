@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tests.twins import HashSieve
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.settings.named_files import file_system, store_error
 
 

@@ -203,7 +203,7 @@ class Dedup:
             return
         if segment_count(self._sieve.config) == 1:
             return
-        from twinsieve.pipeline.pieces.segment_files import ScratchSegments
+        from twinsieve.pipeline.saved.segment_files import ScratchSegments
 
         scratch = ScratchSegments(self._scheme.scheme_id, self._scratch, warn)
         stack.callback(scratch.close)

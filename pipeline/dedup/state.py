@@ -1,6 +1,6 @@
 """The state of `dedup --state`: a folder with the progress of the runs and the sieve.
 
-Files are written once (`pipeline/pieces/`), so that a run writes what is new, and not a window of days again.
+Files are written once (`pipeline/saved/`), so that a run writes what is new, and not a window of days again.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import asdict
 from twinsieve.pipeline.dedup.leaders import book_files
 from twinsieve.pipeline.dedup.progress import Progress
 from twinsieve.pipeline.files.write import FileUse, Output
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.manifest import ManifestReader, StateFile, write_manifest
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.state_folder import StateFolder
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.manifest import ManifestReader, StateFile, write_manifest
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.state_folder import StateFolder
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import NEW_STATE, StateError, UsageError
 from twinsieve.stages.formats import RUN

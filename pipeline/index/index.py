@@ -56,9 +56,9 @@ from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, res
 from twinsieve.pipeline.index.state import Asked
 from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
-from twinsieve.pipeline.pieces import Watch, no_watch
-from twinsieve.pipeline.pieces.journal import Journal, MissingError
-from twinsieve.pipeline.pieces.patience import PATIENCE_S
+from twinsieve.pipeline.saved import Watch, no_watch
+from twinsieve.pipeline.saved.journal import Journal, MissingError
+from twinsieve.pipeline.saved.patience import PATIENCE_S
 from twinsieve.pipeline.wire.block import Block, asked_by, decode_block
 from twinsieve.pipeline.wire.frame import (
     ForeignSchemeError,

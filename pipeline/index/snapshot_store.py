@@ -1,6 +1,6 @@
 """Snapshots of the index: for a log offset, the ledger and the state of the sieve.
 
-A snapshot is a manifest (`pieces/manifest.py`) with the ledger and what is small of the sieve; it names the
+A snapshot is a manifest (`saved/manifest.py`) with the ledger and what is small of the sieve; it names the
 files with the rest. The newest `keep` snapshots stay, and with them the files that they name. The name of a
 snapshot identifies its log: snapshots of a deleted log are neither read nor counted, whatever their offsets
 are.
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
 from twinsieve.pipeline.index.ledger import Ledger, ledger_from_bytes
-from twinsieve.pipeline.pieces import UnreadableError, Watch, no_watch
-from twinsieve.pipeline.pieces.manifest import ManifestReader, StateFile, write_manifest
-from twinsieve.pipeline.pieces.signing import RefusedError
-from twinsieve.pipeline.pieces.storage import PARTIAL, Storage, advice_on
+from twinsieve.pipeline.saved import UnreadableError, Watch, no_watch
+from twinsieve.pipeline.saved.manifest import ManifestReader, StateFile, write_manifest
+from twinsieve.pipeline.saved.signing import RefusedError
+from twinsieve.pipeline.saved.storage import PARTIAL, Storage, advice_on
 from twinsieve.pipeline.wire.chain import LINK_SIZE, UNKNOWN
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.formats import SNAPSHOT, VersionError

@@ -14,11 +14,11 @@ from twinsieve.pipeline.index.history import History
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
 from twinsieve.pipeline.index.state import IndexState, Judge, numbering_of
-from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
-from twinsieve.pipeline.pieces.journal import Cut, Journal
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.storage import Storage, advice_on
+from twinsieve.pipeline.saved import Moved, UnreadableError, Watch, no_watch
+from twinsieve.pipeline.saved.journal import Cut, Journal
+from twinsieve.pipeline.saved.manifest import Holds, StateFile
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.storage import Storage, advice_on
 from twinsieve.pipeline.settings.fixed import decode_fixed, differing
 from twinsieve.pipeline.wire.chain import UNKNOWN
 from twinsieve.pipeline.wire.positions import first_beyond

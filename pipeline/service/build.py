@@ -33,11 +33,11 @@ from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
 from twinsieve.pipeline.operate.topic_plan import trims_log
-from twinsieve.pipeline.pieces import Watch, no_watch
-from twinsieve.pipeline.pieces.segment_files import is_in_memory, scratch_folder
-from twinsieve.pipeline.pieces.signing import Signing
-from twinsieve.pipeline.pieces.storage import Storage
-from twinsieve.pipeline.pieces.store_calls import StoreCalls
+from twinsieve.pipeline.saved import Watch, no_watch
+from twinsieve.pipeline.saved.segment_files import is_in_memory, scratch_folder
+from twinsieve.pipeline.saved.signing import Signing
+from twinsieve.pipeline.saved.storage import Storage
+from twinsieve.pipeline.saved.store_calls import StoreCalls
 from twinsieve.pipeline.settings.common import common_settings
 from twinsieve.pipeline.settings.fixed import (
     encode_fixed,

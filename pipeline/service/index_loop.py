@@ -12,8 +12,8 @@ from twinsieve.pipeline.index.config import MAX_BLOCKS, IndexPhase
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.operate.log_sizes import LogSizes
-from twinsieve.pipeline.pieces import Moved
-from twinsieve.pipeline.pieces.store_calls import StoreCall
+from twinsieve.pipeline.saved import Moved
+from twinsieve.pipeline.saved.store_calls import StoreCall
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.service.loop import POLL_S, Loop
 from twinsieve.pipeline.service.metrics import Metrics

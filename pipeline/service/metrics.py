@@ -27,8 +27,8 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
-from twinsieve.pipeline.pieces import Moved
-from twinsieve.pipeline.pieces.store_calls import StoreCalls
+from twinsieve.pipeline.saved import Moved
+from twinsieve.pipeline.saved.store_calls import StoreCalls
 from twinsieve.pipeline.service.collectors import (
     Condition,
     CountedElsewhere,

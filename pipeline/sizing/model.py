@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.pieces.piece_bytes import (
+from twinsieve.pipeline.saved.piece_bytes import (
     WINDOW_PARTS,
     largest_piece_bytes,
     piece_bytes,

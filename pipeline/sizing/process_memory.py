@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinsieve.pipeline.pieces.saving_cost import saving_bytes
+from twinsieve.pipeline.saved.saving_cost import saving_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config

@@ -32,7 +32,7 @@ from twinsieve.api import sieve as sieve_module
 from twinsieve.pipeline.commands.cli import main
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.fields import to_json
-from twinsieve.pipeline.pieces.state_folder import StateFolder
+from twinsieve.pipeline.saved.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_LEADER, OFF, SieveConfig, Window
 from twinsieve.stages.differ.rules import Rule

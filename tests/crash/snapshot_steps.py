@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from tests.memory.broker import CrashError
-from tests.pieces.small_runs import small_runs
+from tests.saved.small_runs import small_runs
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
-from twinsieve.pipeline.pieces import journal, piece_bytes
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.segment_writer import SegmentWriter
-from twinsieve.pipeline.pieces.storage import NewFile, Storage
+from twinsieve.pipeline.saved import journal, piece_bytes
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.segment_writer import SegmentWriter
+from twinsieve.pipeline.saved.storage import NewFile, Storage
 
 
 class SnapshotStep(StrEnum):

@@ -14,13 +14,13 @@ import pytest
 
 from tests.crash.members import MESSAGES, Member, check_folder, run, settings_at, verdicts_undisturbed
 from tests.crash.snapshot_steps import small_pieces
-from tests.pieces.test_journal import lose
+from tests.saved.test_journal import lose
 from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import Deployment, changed, deployment, posts
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index import index
-from twinsieve.pipeline.pieces import storage
-from twinsieve.pipeline.pieces.storage import NewFile
+from twinsieve.pipeline.saved import storage
+from twinsieve.pipeline.saved.storage import NewFile
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError

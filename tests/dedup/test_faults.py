@@ -20,7 +20,7 @@ from tests.generated_posts import generate
 from tests.row_files import write_rows
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.write import Output, place_all
-from twinsieve.pipeline.pieces.state_folder import StateFolder
+from twinsieve.pipeline.saved.state_folder import StateFolder
 from twinsieve.stages.formats import RUN
 
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
@@ -239,7 +239,7 @@ def test_a_run_that_fails_leaves_no_new_file_and_no_thread(
     others = set(threading.enumerate())
     with monkeypatch.context() as patch:
         if at == "the first piece":
-            patch.setattr("twinsieve.pipeline.pieces.storage.put_on_disk", full)
+            patch.setattr("twinsieve.pipeline.saved.storage.put_on_disk", full)
             said = f"{tmp_path}/state: state cannot be written (No space left on device); free space or fix "
         elif at == "the manifest":
             patch.setattr("twinsieve.stages.judge.frozen.write_state", refused)

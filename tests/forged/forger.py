@@ -23,9 +23,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.pieces import mapped_file
-from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, messages_of, read_records, record_of
-from twinsieve.pipeline.pieces.signing import Hashes, Signing, plain
+from twinsieve.pipeline.saved import mapped_file
+from twinsieve.pipeline.saved.kept_file import KeptFile, Record, messages_of, read_records, record_of
+from twinsieve.pipeline.saved.signing import Hashes, Signing, plain
 from twinsieve.stages.formats import ARRAYS, PIECE, RUN, SECTIONS, SIEVE, SNAPSHOT, StateHeader
 from twinsieve.stages.judge import state
 from twinsieve.stages.judge.kept_messages import KeptMessages

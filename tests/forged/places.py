@@ -27,7 +27,7 @@ from tests.generated_posts import generate
 from tests.service.test_changed_settings import deployment, posts
 from twinsieve import Sieve
 from twinsieve.pipeline.commands.cli import main
-from twinsieve.pipeline.pieces.signing import Signing
+from twinsieve.pipeline.saved.signing import Signing
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.errors import StateError

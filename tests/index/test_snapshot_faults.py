@@ -23,8 +23,8 @@ from tests.stored import snapshots_at
 from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.ledger import Ledger, ledger_to_bytes
 from twinsieve.pipeline.index.snapshot_store import Snapshot, SnapshotReader, SnapshotStore
-from twinsieve.pipeline.pieces import UnreadableError, storage
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved import UnreadableError, storage
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import file_system, store_error

@@ -14,9 +14,9 @@ from tests.twins import AtOnce, HashSieve
 from twinsieve.pipeline.index.snapshot_store import SnapshotReader, SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import SnapshotWriter
 from twinsieve.pipeline.index.state import IndexState
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile
-from twinsieve.pipeline.pieces.signing import Signing
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.manifest import Holds, StateFile
+from twinsieve.pipeline.saved.signing import Signing
 from twinsieve.pipeline.service.build import state_storage
 from twinsieve.pipeline.settings.checks import cross_check
 from twinsieve.pipeline.settings.load import load_settings

@@ -15,7 +15,7 @@ from tests.memory.log import Entry
 from tests.model.checker import check_complete, check_output, check_settled, rebuild
 from tests.twins import HashSieve
 from twinsieve.pipeline.broker.records import Committed, Messages, Partition
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.wire.ruling import Source
 from twinsieve.stages.contract import Kind
 

@@ -14,7 +14,7 @@ from tests.twins import HashSieve
 from twinsieve.pipeline.basics.states import Machine
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
-from twinsieve.pipeline.pieces.store_calls import StoreCalls
+from twinsieve.pipeline.saved.store_calls import StoreCalls
 from twinsieve.pipeline.service.build import ALIVE_S, Builder
 from twinsieve.pipeline.service.index_loop import IndexLoop
 from twinsieve.pipeline.service.loop import Loop

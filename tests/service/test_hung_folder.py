@@ -21,8 +21,8 @@ from tests.service.conftest import scheme as scheme
 from tests.service.test_changed_settings import posts
 from tests.service.turned import Turned
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
-from twinsieve.pipeline.pieces import store_calls
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved import store_calls
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.service import slots
 from twinsieve.pipeline.service.judging_settings import JudgingSettings
 from twinsieve.pipeline.service.slots import take_slot

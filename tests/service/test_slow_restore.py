@@ -22,7 +22,7 @@ from tests.twins import AtOnce, FrozenHashes, HashSieve, Later
 from twinsieve.pipeline.broker.ports import Hook
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.transaction import Pace
-from twinsieve.pipeline.pieces import Moved, Watch, no_watch
+from twinsieve.pipeline.saved import Moved, Watch, no_watch
 from twinsieve.pipeline.service.build import Builder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.judge.frozen import SavedParts

@@ -22,7 +22,7 @@ from tests.twins import AtOnce, HashSieve
 from twinsieve.pipeline.broker.records import AbortableError
 from twinsieve.pipeline.index.snapshot_writer import SnapshotWriter
 from twinsieve.pipeline.index.state import IndexState
-from twinsieve.pipeline.pieces import storage
+from twinsieve.pipeline.saved import storage
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.scheme import Scheme

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.sizing.posts import batches
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces import piece_bytes as policy
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.kept_file import record_of
-from twinsieve.pipeline.pieces.manifest import Holds
-from twinsieve.pipeline.pieces.piece_bytes import piece_bytes
+from twinsieve.pipeline.saved import piece_bytes as policy
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.kept_file import record_of
+from twinsieve.pipeline.saved.manifest import Holds
+from twinsieve.pipeline.saved.piece_bytes import piece_bytes
 from twinsieve.pipeline.settings.segment_bytes import Texts, hot_bytes, segment_parts
 from twinsieve.pipeline.sizing.judging_time import judging_us
 from twinsieve.pipeline.sizing.model import Load, estimate, memory_of

@@ -1,6 +1,6 @@
 """The folder of `Sieve.save`: the settings, the number of texts judged, the ids, and the engine's state.
 
-The files have checksums and are written once (`pipeline/pieces/`): kept texts, full generations of the exact
+The files have checksums and are written once (`pipeline/saved/`): kept texts, full generations of the exact
 stage, and blocks of leaders' ids. The first save, and one after very many texts, has the memory of the near
 stage in place of the texts kept before. A save gets its name with the manifest, when all files are on disk.
 Only the owner can read them, because they hold texts.
@@ -23,13 +23,13 @@ from twinsieve.api.sieve_options import engine_config
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.held_messages import HeldMessages
-from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
-from twinsieve.pipeline.pieces.manifest import ManifestReader, StateFile, write_manifest
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.segment_files import ScratchSegments
-from twinsieve.pipeline.pieces.state_folder import StateFolder
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.held_messages import HeldMessages
+from twinsieve.pipeline.saved.journal import RECORD_MESSAGES, Journal
+from twinsieve.pipeline.saved.manifest import ManifestReader, StateFile, write_manifest
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.segment_files import ScratchSegments
+from twinsieve.pipeline.saved.state_folder import StateFolder
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.named_files import read_referenced
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of

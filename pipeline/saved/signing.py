@@ -15,7 +15,7 @@ from typing import Protocol
 
 import mmh3
 
-from twinsieve.pipeline.pieces import UnreadableError
+from twinsieve.pipeline.saved import UnreadableError
 
 SEAL_BYTES = 32
 """Bytes at the end of a manifest."""

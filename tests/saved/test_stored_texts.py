@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.property.streams import batch_of
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces.held_messages import HeldMessages
-from twinsieve.pipeline.pieces.journal import Journal
-from twinsieve.pipeline.pieces.kept_file import record_of
-from twinsieve.pipeline.pieces.stored_texts import stored_texts
+from twinsieve.pipeline.saved.held_messages import HeldMessages
+from twinsieve.pipeline.saved.journal import Journal
+from twinsieve.pipeline.saved.kept_file import record_of
+from twinsieve.pipeline.saved.stored_texts import stored_texts
 from twinsieve.stages.contract import STORED_LENGTH, NearConfig, SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages

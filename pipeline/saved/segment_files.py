@@ -15,9 +15,9 @@ from contextlib import ExitStack, suppress
 from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.mapped_file import map_arrays, write_arrays
-from twinsieve.pipeline.pieces.signing import Hashes, checksum_in, plain
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.mapped_file import map_arrays, write_arrays
+from twinsieve.pipeline.saved.signing import Hashes, checksum_in, plain
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 

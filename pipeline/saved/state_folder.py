@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 from twinsieve.pipeline.files import FileError, refused_output
 from twinsieve.pipeline.files.write import Output, followed
-from twinsieve.pipeline.pieces.manifest import FILE_NAME
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved.manifest import FILE_NAME
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.formats import StateHeader
 

@@ -15,8 +15,8 @@ from functools import partial
 from typing import NamedTuple
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile
-from twinsieve.pipeline.pieces.segment_files import (
+from twinsieve.pipeline.saved.manifest import Holds, StateFile
+from twinsieve.pipeline.saved.segment_files import (
     ScratchFile,
     ScratchSegments,
     Stoppable,
@@ -24,7 +24,7 @@ from twinsieve.pipeline.pieces.segment_files import (
     ignore,
     written_segment,
 )
-from twinsieve.pipeline.pieces.storage import NewFile, Storage, advice_on
+from twinsieve.pipeline.saved.storage import NewFile, Storage, advice_on
 from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 _UPLOADED_AT_ONCE = 1 << 24

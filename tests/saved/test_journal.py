@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.generated_posts import generate
-from tests.pieces.small_runs import small_runs
 from tests.property.streams import Rows, batch_of, table
+from tests.saved.small_runs import small_runs
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces import UnreadableError, journal, piece_bytes, storage
-from twinsieve.pipeline.pieces.journal import Journal, MissingError
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering_files
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved import UnreadableError, journal, piece_bytes, storage
+from twinsieve.pipeline.saved.journal import Journal, MissingError
+from twinsieve.pipeline.saved.manifest import Holds, StateFile, covering_files
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -398,7 +398,7 @@ def test_two_processes_in_one_folder_leave_each_other_alone(posts: Batch, tmp_pa
 
 def test_kept_messages_survive_their_encoding(posts: Batch) -> None:
     """Every column, to the last character."""
-    from twinsieve.pipeline.pieces.kept_file import messages_of, record_of
+    from twinsieve.pipeline.saved.kept_file import messages_of, record_of
     from twinsieve.stages.judge.kept_messages import KeptMessages
 
     sieve = BatchSieve(SieveConfig())

@@ -13,14 +13,14 @@ from threading import Event
 import numpy as np
 import pytest
 
-from tests.pieces.test_journal import Life, posts, small_pieces
 from tests.property.streams import table
+from tests.saved.test_journal import Life, posts, small_pieces
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces import UnreadableError, segment_files
-from twinsieve.pipeline.pieces.journal import Journal, MissingError
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering_files
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.segment_files import ScratchSegments, Uncached
+from twinsieve.pipeline.saved import UnreadableError, segment_files
+from twinsieve.pipeline.saved.journal import Journal, MissingError
+from twinsieve.pipeline.saved.manifest import Holds, StateFile, covering_files
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.segment_files import ScratchSegments, Uncached
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve

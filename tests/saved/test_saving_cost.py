@@ -8,9 +8,9 @@ from typing import Any, Literal
 import pytest
 
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES, Journal
-from twinsieve.pipeline.pieces.piece_bytes import largest_piece_bytes
-from twinsieve.pipeline.pieces.saving_cost import saving_bytes
+from twinsieve.pipeline.saved.journal import RECORD_MESSAGES, Journal
+from twinsieve.pipeline.saved.piece_bytes import largest_piece_bytes
+from twinsieve.pipeline.saved.saving_cost import saving_bytes
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
@@ -65,7 +65,7 @@ def test_records_that_wait_for_a_disk_are_bounded(tmp_path: Any, monkeypatch: py
     """The thread that writes hangs, and the sieve keeps a hundred records."""
     from threading import Event
 
-    from twinsieve.pipeline.pieces import patience
+    from twinsieve.pipeline.saved import patience
 
     flows = Event()
     monkeypatch.setattr(Journal, "_write", lambda *_: flows.wait())

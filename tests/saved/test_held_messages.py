@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.generated_posts import generate
 from tests.property.streams import batch_of
-from twinsieve.pipeline.pieces import held_messages
-from twinsieve.pipeline.pieces.held_messages import HeldMessages
+from twinsieve.pipeline.saved import held_messages
+from twinsieve.pipeline.saved.held_messages import HeldMessages
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages

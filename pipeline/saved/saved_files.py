@@ -9,13 +9,13 @@ from typing import BinaryIO, cast
 
 from twinsieve.pipeline.basics.made_ahead import made_ahead
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
-from twinsieve.pipeline.pieces.kept_file import damaged, messages_of, read_records
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile
-from twinsieve.pipeline.pieces.segment_files import map_segment, scratch_file, scratch_folder
-from twinsieve.pipeline.pieces.signing import checksum_in
-from twinsieve.pipeline.pieces.storage import Storage
-from twinsieve.pipeline.pieces.watched_stream import WatchedStream
+from twinsieve.pipeline.saved import Moved, UnreadableError, Watch, no_watch
+from twinsieve.pipeline.saved.kept_file import damaged, messages_of, read_records
+from twinsieve.pipeline.saved.manifest import Holds, StateFile
+from twinsieve.pipeline.saved.segment_files import map_segment, scratch_file, scratch_folder
+from twinsieve.pipeline.saved.signing import checksum_in
+from twinsieve.pipeline.saved.storage import Storage
+from twinsieve.pipeline.saved.watched_stream import WatchedStream
 from twinsieve.stages.errors import DamagedError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages

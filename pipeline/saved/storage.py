@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from twinsieve.pipeline.pieces.signing import Signing
-from twinsieve.pipeline.pieces.store_calls import CalledStream, StoreCalls
+from twinsieve.pipeline.saved.signing import Signing
+from twinsieve.pipeline.saved.store_calls import CalledStream, StoreCalls
 from twinsieve.stages.errors import StateError, shown
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.generated_posts import generate
 from tests.property.streams import batch_of
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.kept_file import KeptFile, messages_of, read_records, record_of
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.kept_file import KeptFile, messages_of, read_records, record_of
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages

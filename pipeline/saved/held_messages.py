@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.pieces.stored_texts import stored_texts
+from twinsieve.pipeline.saved.stored_texts import stored_texts
 from twinsieve.stages.judge.kept_messages import KeptMessages
 
 _LOOSE = 256

@@ -18,17 +18,17 @@ from threading import Lock
 from typing import BinaryIO, NamedTuple, cast
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
-from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
-from twinsieve.pipeline.pieces.kept_file import KeptFile, Record, read_records, record_of
-from twinsieve.pipeline.pieces.manifest import Holds, StateFile, covering_files, leading_segments
-from twinsieve.pipeline.pieces.patience import RecordRoom
-from twinsieve.pipeline.pieces.piece_bytes import largest_piece
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.segment_files import ignore
-from twinsieve.pipeline.pieces.segment_writer import SegmentOwner, SegmentWriter
-from twinsieve.pipeline.pieces.storage import PARTIAL, NewFile, Storage, advice_on
-from twinsieve.pipeline.pieces.stored_texts import stored_texts
-from twinsieve.pipeline.pieces.watched_stream import WatchedStream
+from twinsieve.pipeline.saved import Moved, UnreadableError, Watch, no_watch
+from twinsieve.pipeline.saved.kept_file import KeptFile, Record, read_records, record_of
+from twinsieve.pipeline.saved.manifest import Holds, StateFile, covering_files, leading_segments
+from twinsieve.pipeline.saved.patience import RecordRoom
+from twinsieve.pipeline.saved.piece_bytes import largest_piece
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.segment_files import ignore
+from twinsieve.pipeline.saved.segment_writer import SegmentOwner, SegmentWriter
+from twinsieve.pipeline.saved.storage import PARTIAL, NewFile, Storage, advice_on
+from twinsieve.pipeline.saved.stored_texts import stored_texts
+from twinsieve.pipeline.saved.watched_stream import WatchedStream
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.key_notes import joined_keys, run_to_join
 from twinsieve.stages.exact.runs import covering, similar

@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple
 import orjson
 
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.signing import Hashes, checksum_in, plain
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.signing import Hashes, checksum_in, plain
 from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.formats import PIECE

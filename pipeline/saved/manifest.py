@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import orjson
 
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.pieces import Moved, UnreadableError, Watch, no_watch
-from twinsieve.pipeline.pieces.signing import SEAL_BYTES
-from twinsieve.pipeline.pieces.storage import Storage, advice_on
-from twinsieve.pipeline.pieces.watched_stream import WatchedStream
+from twinsieve.pipeline.saved import Moved, UnreadableError, Watch, no_watch
+from twinsieve.pipeline.saved.signing import SEAL_BYTES
+from twinsieve.pipeline.saved.storage import Storage, advice_on
+from twinsieve.pipeline.saved.watched_stream import WatchedStream
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.runs import covering
 from twinsieve.stages.formats import StateHeader, VersionError

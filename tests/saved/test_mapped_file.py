@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.mapped_file import MappedArrays, map_arrays, write_arrays
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.mapped_file import MappedArrays, map_arrays, write_arrays
 
 _RECORD = np.dtype([("bag", "<u8", (4,)), ("length", "<i4"), ("unused", "u1", (4,))])
 

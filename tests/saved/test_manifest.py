@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinsieve.pipeline.pieces.manifest import Holds, decode_files
+from twinsieve.pipeline.saved.manifest import Holds, decode_files
 from twinsieve.stages.errors import StateError
 
 DIGEST = "0" * 32

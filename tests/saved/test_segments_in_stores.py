@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import tests.shared_store  # (registers its address)
-from tests.pieces.test_journal import Life, posts, small_pieces
-from tests.pieces.test_segment_files import CONFIG, drained, judged
 from tests.property.streams import table
+from tests.saved.test_journal import Life, posts, small_pieces
+from tests.saved.test_segment_files import CONFIG, drained, judged
 from tests.stored import storage_at
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.manifest import Holds
-from twinsieve.pipeline.pieces.saved_files import SavedFiles
-from twinsieve.pipeline.pieces.storage import Storage
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.manifest import Holds
+from twinsieve.pipeline.saved.saved_files import SavedFiles
+from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.stages.contract import Batch
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.pieces.journal import RECORD_MESSAGES
-from twinsieve.pipeline.pieces.patience import WAITING
-from twinsieve.pipeline.pieces.piece_bytes import largest_piece_bytes
+from twinsieve.pipeline.saved.journal import RECORD_MESSAGES
+from twinsieve.pipeline.saved.patience import WAITING
+from twinsieve.pipeline.saved.piece_bytes import largest_piece_bytes
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.exact.bloom import notes_limit
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing

@@ -22,9 +22,9 @@ import orjson
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.pieces import UnreadableError
-from twinsieve.pipeline.pieces.signing import Hashes
-from twinsieve.pipeline.pieces.signing import plain as plain_hashes
+from twinsieve.pipeline.saved import UnreadableError
+from twinsieve.pipeline.saved.signing import Hashes
+from twinsieve.pipeline.saved.signing import plain as plain_hashes
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.formats import ARRAYS
 
