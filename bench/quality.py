@@ -18,7 +18,7 @@ from tests.accuracy.quality import article_pairs, evaluate, pooled_near
 from twinsieve.pipeline.tools.evaluate.evaluate import (
     VARIANTS,
 )
-from twinsieve.pipeline.tools.evaluate.tables import report_tables
+from twinsieve.pipeline.tools.evaluate.report_tables import report_tables
 from twinsieve.stages.contract import SIMILARITY_SCALE
 
 

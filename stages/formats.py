@@ -84,7 +84,7 @@ SIEVE = StateHeader(b"twinsieve sieve\n", (3,), "what Sieve.save wrote", "start 
 
 # The files that they name, and what is small in themselves.
 SECTIONS = StateHeader(b"TWINSIEV", (7,), "a twinsieve state", NEW_STATE)
-"""Named arrays (`stages/judge/state.py`)."""
+"""Named arrays (`stages/judge/state_bytes.py`)."""
 PIECE = StateHeader(b"twinsieve piece\n", (1,), "a piece of a twinsieve state", NEW_STATE)
 """Kept messages (`pipeline/saved/kept_file.py`)."""
 ARRAYS = StateHeader(b"twinsieve arrays\n", (2,), "a file of arrays of a twinsieve state", NEW_STATE)

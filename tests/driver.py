@@ -43,7 +43,7 @@ from twinsieve.pipeline.wire.frame import What, scheme_hash
 from twinsieve.pipeline.wire.ruling import decode_ruling
 from twinsieve.pipeline.worker.backoff import Refused
 from twinsieve.pipeline.worker.config import WorkerConfig
-from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.pipeline.worker.worker import Worker
 from twinsieve.stages.errors import StateError
 

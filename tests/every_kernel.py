@@ -27,7 +27,7 @@ from twinsieve.stages.contract import (
 )
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import bloom_expire
-from twinsieve.stages.fingerprint.config import DigestConfig
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.inspect import inspect_pair

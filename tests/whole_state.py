@@ -9,7 +9,7 @@ from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.judge.state import read_state, write_state
+from twinsieve.stages.judge.state_bytes import read_state, write_state
 from twinsieve.stages.window.segments import SealedSegment
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from twinsieve.pipeline.basics.amounts import share
 from twinsieve.pipeline.basics.printable import beginning, printable
+from twinsieve.pipeline.basics.shown_amounts import share
 from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, gathered, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report, say_error
 
@@ -145,10 +145,10 @@ def command(
     from twinsieve.pipeline.pages.extra import require_reports
     from twinsieve.pipeline.tools.audit.apart import read_apart, reasons_of
     from twinsieve.pipeline.tools.audit.choice import Choice
+    from twinsieve.pipeline.tools.audit.drop_table import write_csv, write_parquet
     from twinsieve.pipeline.tools.audit.findings import findings_json
     from twinsieve.pipeline.tools.audit.run_stats import check_same_run
     from twinsieve.pipeline.tools.audit.store import drop_table
-    from twinsieve.pipeline.tools.audit.tables import write_csv, write_parquet
     from twinsieve.stages.errors import shown
 
     choice = Choice(position, id_, leader, search)
@@ -265,7 +265,7 @@ def _list(drops: DropTable, top: int, source: _Source) -> None:
 def _summarise(
     drops: DropTable, top: int, source: _Source, reasons: Reasons | None, run: RunStats | None
 ) -> None:
-    from twinsieve.pipeline.messages.columns import MEANINGS
+    from twinsieve.pipeline.messages.verdict_values import MEANINGS
     from twinsieve.pipeline.tools.audit.findings import clusters_of, sentence
 
     console = report()
@@ -317,7 +317,7 @@ def _summarise(
 
 
 def _rate(drops: DropTable) -> Table:
-    from twinsieve.pipeline.tools.audit.tables import moment
+    from twinsieve.pipeline.tools.audit.drop_table import moment
 
     parts = drops.row_parts(_PARTS)
     columns = dict.fromkeys(("from row", "to row", "drops", "share"), "right")

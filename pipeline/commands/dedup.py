@@ -27,7 +27,7 @@ from twinsieve.pipeline.dedup import Keep, Wanted
 from twinsieve.pipeline.files import SignalledError
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.dedup.run import OnProgress
+    from twinsieve.pipeline.dedup.job import OnProgress
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -124,14 +124,14 @@ def command(
     """
     started = time.perf_counter()
     from twinsieve.pipeline.commands.warm_up import loading
-    from twinsieve.pipeline.dedup.run import Dedup, Job
+    from twinsieve.pipeline.dedup.job import Dedup, Job
     from twinsieve.pipeline.files.endings import (
         refuse_empty_names,
         refuse_endings_of_reports,
         refuse_output_ending,
     )
-    from twinsieve.pipeline.files.names import expand, is_folder, outputs_in
-    from twinsieve.pipeline.files.unreadable import unreadable_line
+    from twinsieve.pipeline.files.expand import expand, is_folder, outputs_in
+    from twinsieve.pipeline.files.unreadable_rows import unreadable_line
     from twinsieve.stages.errors import shown
 
     if strict and max_unreadable is not None:

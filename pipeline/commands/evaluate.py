@@ -84,7 +84,7 @@ def command(
     from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
     from twinsieve.pipeline.settings.values import read_similarity
     from twinsieve.pipeline.tools.evaluate.evaluate import run_evaluate
-    from twinsieve.pipeline.tools.evaluate.tables import report_tables
+    from twinsieve.pipeline.tools.evaluate.report_tables import report_tables
 
     if (pairs_file is None) == (judged is None):
         raise click.UsageError("name PAIRS, or labels with --judged")

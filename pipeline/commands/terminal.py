@@ -76,7 +76,7 @@ def apart_panel(entry: Mapping[str, Any]) -> Group:
 
 def _degree(entry: Mapping[str, Any]) -> str:
     """How alike the two messages of an entry are, in words."""
-    from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
+    from twinsieve.pipeline.messages.verdict_values import LIKENESS_WORDS
 
     for measure in ("distance", "shared"):
         if measure in entry:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinsieve.pipeline.basics.amounts import share
+from twinsieve.pipeline.basics.shown_amounts import share
 from twinsieve.pipeline.commands.options import (
     FILE_NAME,
     FormatFlags,
@@ -106,8 +106,8 @@ def command(
         refuse_other_endings,
         refuse_packed_endings,
     )
+    from twinsieve.pipeline.files.expand import expand
     from twinsieve.pipeline.files.input_reader import InputReader
-    from twinsieve.pipeline.files.names import expand
     from twinsieve.pipeline.files.write import STDOUT, Output, refuse_clashes
     from twinsieve.pipeline.pages.extra import require_reports
     from twinsieve.pipeline.settings.load import load_settings

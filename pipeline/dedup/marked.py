@@ -5,7 +5,7 @@ from __future__ import annotations
 from twinsieve.pipeline.dedup.leaders import Leader
 from twinsieve.pipeline.dedup.sinks import Judged, flag_names
 from twinsieve.pipeline.files.marks import RowMark
-from twinsieve.pipeline.messages.columns import differing_words, likeness_of
+from twinsieve.pipeline.messages.verdict_values import differing_words, likeness_of
 from twinsieve.stages.contract import NO_LEADER, Kind
 from twinsieve.stages.differ.rules import Rule
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from twinsieve.pipeline.basics.amounts import share
 from twinsieve.pipeline.basics.program import program_version
+from twinsieve.pipeline.basics.shown_amounts import share
 from twinsieve.pipeline.files.format import RowChunk
-from twinsieve.pipeline.files.unreadable import FirstUnreadable
-from twinsieve.pipeline.messages.columns import MEANINGS
+from twinsieve.pipeline.files.unreadable_rows import FirstUnreadable
+from twinsieve.pipeline.messages.verdict_values import MEANINGS
 from twinsieve.pipeline.settings.values import duration_text
 from twinsieve.stages.contract import (
     NO_TIME,

@@ -20,9 +20,9 @@ from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.files.format import RowChunk
 from twinsieve.pipeline.files.rows import shown_bytes
 from twinsieve.pipeline.files.write import ByteSink, Output
-from twinsieve.pipeline.messages.columns import differing_words, likeness_of, similarity_at
 from twinsieve.pipeline.messages.decode import Unreadable
 from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.messages.verdict_values import differing_words, likeness_of, similarity_at
 from twinsieve.stages.contract import (
     NO_LEADER,
     NO_TIME,

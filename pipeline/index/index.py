@@ -27,7 +27,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import NamedTuple
 
-from twinsieve.pipeline.basics.states import Machine
+from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.clock_watch import ClockWatch
 from twinsieve.pipeline.broker.committed_offsets import committed_offsets
 from twinsieve.pipeline.broker.names import Names
@@ -54,8 +54,8 @@ from twinsieve.pipeline.index.other_settings import OtherSettings
 from twinsieve.pipeline.index.snapshot_store import SnapshotStore
 from twinsieve.pipeline.index.snapshot_writer import Sieves, SnapshotWriter, restore_point
 from twinsieve.pipeline.index.state import Asked
-from twinsieve.pipeline.index.topics import InputTopics, InternalTopics
 from twinsieve.pipeline.index.transaction import DecisionWriter, Pace
+from twinsieve.pipeline.index.watched_topics import InputTopics, InternalTopics
 from twinsieve.pipeline.saved import Watch, no_watch
 from twinsieve.pipeline.saved.journal import Journal, MissingError
 from twinsieve.pipeline.saved.patience import PATIENCE_S

@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.index.ranges import OpenRows, OpenVerdicts, Ranges
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind
-from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
+from twinsieve.pipeline.wire.column_bytes import decode_columns, encode_columns
 from twinsieve.pipeline.wire.positions import (
     MAX_OFFSETS,
     MAX_PARTITIONS,

@@ -10,7 +10,7 @@ from twinsieve.pipeline.broker.admin import Admin
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.kafka.admin import KafkaAdmin
 from twinsieve.pipeline.kafka.client import Client
-from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.size_limits import Limits
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 CONNECT_TIMEOUT_S = 15.0

@@ -25,7 +25,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.deadline import CallThread, DeadlineError
 from twinsieve.pipeline.kafka.errors import ErrorRules
-from twinsieve.pipeline.kafka.limits import BatchBytes
+from twinsieve.pipeline.kafka.size_limits import BatchBytes
 
 _FENCED_POLL_S = 0.05
 

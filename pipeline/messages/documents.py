@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import orjson
 
-from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at
+from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.stages.rows.lines import Lines
 from twinsieve.stages.rows.members import ESCAPED, PLAIN, find_members, strings_of
 from twinsieve.stages.rows.members import MISSING as _NO_MEMBER

@@ -12,7 +12,6 @@ import orjson
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.decode import Unreadable, decode_json, decode_rows, decode_text, too_large
 from twinsieve.pipeline.messages.documents import (
     WORTH_SCANNING,
@@ -25,6 +24,7 @@ from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
+from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.contract import NO_TIME, Batch, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError

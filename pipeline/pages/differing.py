@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twinsieve.stages.text.tables import DIGIT, JOINER, LETTER, MARK, SEPARATOR, UNSPACED, tables
+from twinsieve.stages.text.code_point_tables import DIGIT, JOINER, LETTER, MARK, SEPARATOR, UNSPACED, tables
 
 _MAX_COMPARED = 2_000
 """The most characters of a text that are shown beside another."""

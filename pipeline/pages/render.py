@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from twinsieve.pipeline.basics.amounts import moment, rate, share, size, span
 from twinsieve.pipeline.basics.printable import beginning, printable
 from twinsieve.pipeline.basics.program import program_version
+from twinsieve.pipeline.basics.shown_amounts import moment, rate, share, size, span
 from twinsieve.pipeline.pages.differing import parts_of
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from twinsieve.stages.exact.runs import covering, similar
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.frozen import Frozen
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.judge.state import write_state
+from twinsieve.stages.judge.state_bytes import write_state
 from twinsieve.stages.window.segments import Arrays, SealedSegment
 
 RECORD_MESSAGES = 4096

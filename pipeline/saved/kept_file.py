@@ -20,7 +20,7 @@ import orjson
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.saved import UnreadableError
 from twinsieve.pipeline.saved.signing import Hashes, checksum_in, plain
-from twinsieve.pipeline.wire.columns import decode_columns, encode_columns
+from twinsieve.pipeline.wire.column_bytes import decode_columns, encode_columns
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.formats import PIECE
 from twinsieve.stages.judge.kept_messages import KeptMessages

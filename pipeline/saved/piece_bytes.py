@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from twinsieve.pipeline.settings.segment_bytes import Texts
-from twinsieve.pipeline.wire.columns import arrays_of, row_bytes
+from twinsieve.pipeline.wire.column_bytes import arrays_of, row_bytes
 from twinsieve.stages.columns import Sent
 from twinsieve.stages.contract import STORED_LENGTH, SieveConfig
 from twinsieve.stages.exact.runs import FAN_IN

@@ -19,7 +19,7 @@ from twinsieve.pipeline.saved.watched_stream import WatchedStream
 from twinsieve.stages.errors import DamagedError
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.judge.state import read_state
+from twinsieve.stages.judge.state_bytes import read_state
 from twinsieve.stages.window.segments import SealedSegment
 
 _COPIED_AT_ONCE = 1 << 24

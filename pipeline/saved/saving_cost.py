@@ -16,7 +16,7 @@ from twinsieve.stages.judge.near_window import chunk_rows
 _COPIES = 3
 """Of the record that is being written: its parts as one, their columns side by side, and compressed."""
 _FRAME_BYTES = 2 << 21
-"""A frame of a section, plain and compressed (`stages/judge/state.py`)."""
+"""A frame of a section, plain and compressed (`stages/judge/state_bytes.py`)."""
 
 
 def saving_bytes(config: SieveConfig) -> int:

@@ -53,7 +53,7 @@ from twinsieve.pipeline.settings.state_keys import state_keys
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
-from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.pipeline.worker.worker import WhoHad, Worker, no_one
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.errors import StateError, is_address

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.basics.states import Machine
+from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.index.config import IndexStep

@@ -26,7 +26,7 @@ from twinsieve.pipeline.broker.records import (
     UnreadableError,
 )
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, input_id
-from twinsieve.pipeline.messages.columns import pick
+from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.pipeline.wire.headers import origin_of, reason_of
 
 _T = TypeVar("_T")

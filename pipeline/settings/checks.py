@@ -23,7 +23,7 @@ from twinsieve.pipeline.settings.tree import Raw
 from twinsieve.pipeline.settings.values import MAX_SEGMENTS, size_text
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import AUTO_HASHES
+from twinsieve.stages.fingerprint.digest_config import AUTO_HASHES
 from twinsieve.stages.fingerprint.features import FLAGS, UNKNOWN_FLAG, flags_of
 
 Problem = tuple[str, str]

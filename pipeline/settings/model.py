@@ -46,7 +46,7 @@ from twinsieve.stages.contract import (
     NearConfig,
     TimeConfig,
 )
-from twinsieve.stages.fingerprint.config import AUTO_HASHES, DigestConfig, SignatureConfig
+from twinsieve.stages.fingerprint.digest_config import AUTO_HASHES, DigestConfig, SignatureConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.text.rules import TextConfig
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.stages.text.tables import DIGIT, LETTER, UNSPACED, tables
+from twinsieve.stages.text.code_point_tables import DIGIT, LETTER, UNSPACED, tables
 
 ON_KAFKA = 20_000
 """A stream has no end, so a proposal is made after this many texts."""

@@ -26,7 +26,7 @@ from twinsieve.stages.contract import (
 )
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import AUTO_HASHES
+from twinsieve.stages.fingerprint.digest_config import AUTO_HASHES
 from twinsieve.stages.fingerprint.features import entry_of
 from twinsieve.stages.judge.scheme import (
     DigestConfig,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from twinsieve.pipeline.basics.amounts import span
+from twinsieve.pipeline.basics.shown_amounts import span
 from twinsieve.pipeline.operate.topic_plan import log_bytes_a_day, log_kept_ms, log_row_bytes, trims_log
 from twinsieve.pipeline.settings.model import Settings, WindowSettings
 from twinsieve.pipeline.settings.segment_bytes import Texts
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.sizing.model import REPEATS, Estimate, Load, estimate
+from twinsieve.pipeline.sizing.estimate import REPEATS, Estimate, Load, estimate
 from twinsieve.stages.contract import largest_window
 from twinsieve.stages.judge.batch_sieve import mapped_bytes, worst_case_bytes
 

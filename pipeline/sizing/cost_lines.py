@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from twinsieve.pipeline.basics.amounts import span
+from twinsieve.pipeline.basics.shown_amounts import span
 from twinsieve.pipeline.settings.segment_bytes import Texts
 from twinsieve.pipeline.sizing.cover import Asked, Proposal, as_yaml
-from twinsieve.pipeline.sizing.model import Estimate, Memory
+from twinsieve.pipeline.sizing.estimate import Estimate, Memory
 
 _MIB = 1 << 20
 _LABEL = 44

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from twinsieve.pipeline.basics.amounts import span
+from twinsieve.pipeline.basics.shown_amounts import span
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.segment_bytes import Texts, least_memory, segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.settings.values import MAX_DURATION_MS, MAX_SEGMENTS, duration_text, size_text
 from twinsieve.pipeline.sizing.cost import is_modelled, load_of
-from twinsieve.pipeline.sizing.model import REPEATS, Estimate, Memory, estimate, exact_bytes, memory_of
+from twinsieve.pipeline.sizing.estimate import REPEATS, Estimate, Memory, estimate, exact_bytes, memory_of
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.stages.contract import MAX_SEGMENT, MAX_WINDOW, SieveConfig, Window
 from twinsieve.stages.errors import UsageError

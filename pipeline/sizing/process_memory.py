@@ -10,7 +10,7 @@ from twinsieve.pipeline.saved.saving_cost import saving_bytes
 from twinsieve.pipeline.settings.client_buffers import POLL_BYTES, fetched_bytes, polled_bytes, queue_bytes
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
-from twinsieve.pipeline.wire.columns import row_bytes
+from twinsieve.pipeline.wire.column_bytes import row_bytes
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART

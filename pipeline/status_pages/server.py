@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 
-from twinsieve.pipeline.basics.amounts import repeats
+from twinsieve.pipeline.basics.shown_amounts import repeats
 from twinsieve.pipeline.broker.ports import Clock
-from twinsieve.pipeline.messages.columns import MEANINGS
+from twinsieve.pipeline.messages.verdict_values import MEANINGS
 from twinsieve.pipeline.pages.extra import require_reports
 from twinsieve.pipeline.pages.render import render
 from twinsieve.pipeline.service.http import HTML, Answer, PageServer, Request

@@ -9,9 +9,9 @@ from typing import Any
 from twinsieve.pipeline.basics.printable import beginning
 from twinsieve.pipeline.files.rows import split_lines
 from twinsieve.pipeline.files.source import InputSource
-from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.spelling import decoded
+from twinsieve.pipeline.messages.verdict_values import LIKENESS_WORDS
 from twinsieve.stages.errors import UsageError, shown
 
 _STAGES = ("exact", "near")

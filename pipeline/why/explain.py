@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import InputSource
-from twinsieve.pipeline.messages.columns import ten_thousandths
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageColumns
+from twinsieve.pipeline.messages.verdict_values import ten_thousandths
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import compared_fields, scheme_of, sieve_config
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, SIMILARITY_SCALE, STORED_LENGTH, Bodies

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.basics.times import shown_time
+from twinsieve.pipeline.basics.shown_time import shown_time
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.committed_offsets import read_recorded
 from twinsieve.pipeline.broker.excerpts import Excerpts, Reach, Row, TooFarError
@@ -23,9 +23,9 @@ from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.broker.ports import Broker, Clock
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, BrokerError, Partition
 from twinsieve.pipeline.broker.redriven import RedrivenTopic, held_by, input_id, read_redriven
-from twinsieve.pipeline.messages.columns import differing_words, likeness_of
 from twinsieve.pipeline.messages.fields import id_text
 from twinsieve.pipeline.messages.reader import MessageReader
+from twinsieve.pipeline.messages.verdict_values import differing_words, likeness_of
 from twinsieve.pipeline.operate.status import judge_of
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.why.copies import copy_of, next_copy

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.wire.columns import (
+from twinsieve.pipeline.wire.column_bytes import (
     WireSection,
     decode_columns,
     encode_columns,

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.wire.columns import WireSection, decode_columns, encode_columns, pack_section
+from twinsieve.pipeline.wire.column_bytes import WireSection, decode_columns, encode_columns, pack_section
 from twinsieve.pipeline.wire.frame import (
     ENVELOPE_BYTES,
     What,

@@ -18,7 +18,7 @@ from twinsieve.pipeline.wire.positions import beyond_positions
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES, WorkerConfig, WorkerStep
 from twinsieve.pipeline.worker.emit import unsendable, without_foreign
 from twinsieve.pipeline.worker.openings import Opening
-from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock, Session
 from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.stages.errors import StateError

@@ -17,7 +17,7 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.input_position import read_position
 from twinsieve.pipeline.broker.ports import TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Header, Messages, Partition, Records
-from twinsieve.pipeline.messages.columns import pick
+from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.pipeline.wire.headers import ORIGIN, OWN_HEADERS, REASON, REFUSAL
 from twinsieve.pipeline.wire.ruling import Ruling
 from twinsieve.pipeline.worker.session import PendingBlock

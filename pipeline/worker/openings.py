@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from twinsieve.pipeline.basics.pauses import Pauses
-from twinsieve.pipeline.basics.states import Machine
+from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.admin import Admin, TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.committed_offsets import Recorded, recorded_offsets
@@ -15,8 +15,8 @@ from twinsieve.pipeline.broker.mark import Mark, name_topic, read_mark
 from twinsieve.pipeline.broker.ports import Clock, GroupConsumer, TransactionalProducer
 from twinsieve.pipeline.broker.records import NO_EPOCH, Committed, Membership, Partition
 from twinsieve.pipeline.worker.config import WorkerConfig
+from twinsieve.pipeline.worker.partitions import WorkerTopics
 from twinsieve.pipeline.worker.session import SESSION_WAYS, UNBOUNDED, Session, SessionPhase
-from twinsieve.pipeline.worker.topics import WorkerTopics
 from twinsieve.stages.errors import StateError
 
 NewSession = Callable[[], int]

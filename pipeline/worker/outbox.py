@@ -11,9 +11,9 @@ from twinsieve.pipeline.broker.ports import Clock, TransactionalProducer
 from twinsieve.pipeline.broker.records import Committed, Messages, Partition
 from twinsieve.pipeline.worker.answers import Answered
 from twinsieve.pipeline.worker.emit import Emission, EmitConfig, Emitter, HeldError
+from twinsieve.pipeline.worker.partitions import WorkerTopics
 from twinsieve.pipeline.worker.session import Session
 from twinsieve.pipeline.worker.suspects import Suspects
-from twinsieve.pipeline.worker.topics import WorkerTopics
 
 _REFRESH_S = 1.0
 """While a block waits for a leader, descriptions of the output topics are requested once in this time."""

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.basics.states import Machine
+from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.mark import Mark
 from twinsieve.pipeline.broker.records import NO_EPOCH, AbortableError, Partition, Records
 from twinsieve.pipeline.wire.ruling import Ruling

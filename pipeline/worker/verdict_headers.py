@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.broker.records import Header
 from twinsieve.pipeline.broker.redriven import held_by
-from twinsieve.pipeline.messages.columns import differing_words, ten_thousandths
+from twinsieve.pipeline.messages.verdict_values import differing_words, ten_thousandths
 from twinsieve.pipeline.wire.headers import DISTANCE, KEPT_APART, LEADER, NOTE, SHARED, SIMILARITY, STAGE
 from twinsieve.pipeline.wire.positions import (
     MAX_OFFSETS,

@@ -64,11 +64,11 @@ from twinsieve.pipeline.worker.config import (
 from twinsieve.pipeline.worker.emit import Emission, HeldError
 from twinsieve.pipeline.worker.openings import NewSession, OpeningQueue, Openings, truncated
 from twinsieve.pipeline.worker.outbox import Outbox, Outgoing
-from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.partitions import EndOffsets, WorkerTopics
+from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.pipeline.worker.session import Room, Session
 from twinsieve.pipeline.worker.suspects import Suspects
-from twinsieve.pipeline.worker.topics import EndOffsets, WorkerTopics
-from twinsieve.pipeline.worker.unreadable import UnreadableBatches
+from twinsieve.pipeline.worker.unreadable_batches import UnreadableBatches
 from twinsieve.pipeline.worker.waiting import WaitReason, Waits
 
 WhoHad = Callable[[Partition], str]

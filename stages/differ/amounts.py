@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import Differences
 from twinsieve.stages.differ.align import NO_RUN, VALUED, facts_of, is_inside
 from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.number_values import holds_all, read_values
 from twinsieve.stages.differ.phrases import AGENCY, LIGHT, POWER, Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
-from twinsieve.stages.differ.values import holds_all, read_values
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import YES, ZERO, kernel

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few, is_inside
+from twinsieve.stages.differ.number_values import holds_all, holds_any, is_numeral, read_values
 from twinsieve.stages.differ.phrases import AGENCY, POWER, Phrases, find, hash_of
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import MIX, NUMBER, Tokens
-from twinsieve.stages.differ.values import holds_all, holds_any, is_numeral, read_values
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.differ.written import NO_SUCH, letters_from, month_at, whole_of
 from twinsieve.stages.kernel import NO, kernel

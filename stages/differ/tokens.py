@@ -33,8 +33,8 @@ from twinsieve.stages.differ.phrases import (
     hash_of,
 )
 from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.text.code_point_tables import SPECIAL_PLANES
 from twinsieve.stages.text.references import FIRST_REFERENCE, PER_KIND
-from twinsieve.stages.text.tables import SPECIAL_PLANES
 
 CHARACTER, WORD, NUMBER, MIX = 0, 1, 2, 3
 """Kinds of tokens."""

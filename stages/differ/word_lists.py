@@ -36,8 +36,7 @@ from twinsieve.stages.differ.phrases import (
 )
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
-from twinsieve.stages.text.scripts import unspaced_table
-from twinsieve.stages.text.tables import (
+from twinsieve.stages.text.code_point_tables import (
     IN_NUMBER_DIGIT,
     IN_NUMBER_PREFIX,
     IN_NUMBER_SEPARATOR,
@@ -45,6 +44,7 @@ from twinsieve.stages.text.tables import (
     combining_classes,
     number_parts,
 )
+from twinsieve.stages.text.scripts import unspaced_table
 from twinsieve.stages.text.unicode import database
 
 _OWN = files("twinsieve.stages.differ") / "data" / "words"

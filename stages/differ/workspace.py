@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import Alignment, new_alignment
+from twinsieve.stages.differ.number_values import Values, new_values
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import Tokens, new_tokens
-from twinsieve.stages.differ.values import Values, new_values
 
 MAX_SENSES = 64
 _PAIR_CELLS = 1024

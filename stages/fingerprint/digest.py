@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import DigestConfig
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.murmur import hash_code_points, hash_texts, joined_texts
 
 Keys = Sequence[bytes] | Sequence[str]

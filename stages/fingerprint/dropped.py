@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.columns import starts_of
 from twinsieve.stages.contract import Bodies
+from twinsieve.stages.text.code_point_tables import kinds
 from twinsieve.stages.text.scripts import LATIN_RANGES
-from twinsieve.stages.text.tables import kinds
 from twinsieve.stages.text.unicode import CATEGORIES, CATEGORY
 
 

@@ -13,8 +13,8 @@ from twinsieve.stages.columns import places_of
 from twinsieve.stages.contract import SKETCH_FROM, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.bag import fill_bags
-from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.digest import Keys, digests
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.dropped import without
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.idf import run_weights, runs_as_text

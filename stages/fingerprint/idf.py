@@ -13,7 +13,7 @@ from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.dictionary import folded
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.tokens import term_hashes
+from twinsieve.stages.fingerprint.simhash_tokens import term_hashes
 from twinsieve.stages.text.scripts import unspaced_table
 
 _SCALE = 256

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
-from twinsieve.stages.fingerprint.config import SignatureConfig
+from twinsieve.stages.fingerprint.digest_config import SignatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import fixed_point
 from twinsieve.stages.fingerprint.packed_features import PackedFeatures

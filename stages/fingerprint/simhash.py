@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.fingerprint.tokens import fill_runs, fill_tokens
+from twinsieve.stages.fingerprint.simhash_tokens import fill_runs, fill_tokens
 from twinsieve.stages.intrinsics import cell_of, mix64
 from twinsieve.stages.kernel import ZERO, kernel
 

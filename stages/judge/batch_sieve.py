@@ -55,7 +55,7 @@ from twinsieve.stages.judge.params import (
     no_trie_hits,
 )
 from twinsieve.stages.judge.rules_digest import RULES_BYTES, rules_digest
-from twinsieve.stages.judge.state import read_state
+from twinsieve.stages.judge.state_bytes import read_state
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
 from twinsieve.stages.window.segments import IntoFile, SealedSegment

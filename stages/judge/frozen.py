@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Protocol
 
 from twinsieve.stages.exact.sections import Sections
 from twinsieve.stages.judge.kept_messages import KeptMessages
-from twinsieve.stages.judge.state import write_state
+from twinsieve.stages.judge.state_bytes import write_state
 from twinsieve.stages.window.segments import SealedSegment
 
 

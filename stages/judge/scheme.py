@@ -14,8 +14,8 @@ from typing import Any
 from twinsieve.stages.contract import MIN_NEAR_LENGTH, STORED_LENGTH, BandLayout, Bodies, Fingerprints
 from twinsieve.stages.differ.tails import fill_tallies, tally_version
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import DigestConfig, SignatureConfig
 from twinsieve.stages.fingerprint.digest import Keys
+from twinsieve.stages.fingerprint.digest_config import DigestConfig, SignatureConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION

@@ -1,6 +1,6 @@
 """All pairs of a column of fingerprints that differ in at most k bits.
 
-Equal fingerprints are put together first; `tables` finds the pairs of distinct ones.
+Equal fingerprints are put together first; `permuted_tables` finds the pairs of distinct ones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from twinsieve.stages.columns import starts_of
 from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pairs import tables
+from twinsieve.stages.pairs import permuted_tables
 from twinsieve.stages.pairs.found import Found, check_count
 
 
@@ -33,7 +33,7 @@ def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -
     starts = starts_of(sizes)
     found = Found(max_pairs)
     if distance:
-        tables.find(distinct, distance, found)
+        permuted_tables.find(distinct, distance, found)
     alike = found.pairs
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = int((sizes[alike[:, 0]] * sizes[alike[:, 1]]).sum())

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.columns import starts_of
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.rows.strings import Strings
-from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
-from twinsieve.stages.text.tables import (
+from twinsieve.stages.text.code_point_tables import (
     COMPLEX,
     MAPPED,
     MAPPED_PLANES,
@@ -29,6 +28,7 @@ from twinsieve.stages.text.tables import (
     changes,
     tables,
 )
+from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
 
 _SEQUENCE = np.uint32(SEQUENCE)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import kernel
-from twinsieve.stages.text.tables import SPECIAL_PLANES, changes, combining_classes
+from twinsieve.stages.text.code_point_tables import SPECIAL_PLANES, changes, combining_classes
 from twinsieve.stages.text.unicode import database
 
 MAX_MARK_RUN = 30

@@ -27,9 +27,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import MIN_NEAR_LENGTH
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
-from twinsieve.stages.text.compatibility import PackedText
-from twinsieve.stages.text.references import References, write_references
-from twinsieve.stages.text.tables import (
+from twinsieve.stages.text.code_point_tables import (
     BETWEEN,
     CARD_MARK,
     CASED,
@@ -52,6 +50,8 @@ from twinsieve.stages.text.tables import (
     UNSPACED,
     Tables,
 )
+from twinsieve.stages.text.compatibility import PackedText
+from twinsieve.stages.text.references import References, write_references
 
 _SEQUENCE = np.uint32(SEQUENCE)
 _COMMA = 44

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.rows.strings import Strings
+from twinsieve.stages.text.code_point_tables import GROWS, tables
 from twinsieve.stages.text.compatibility import nfkc, pack, unpack
 from twinsieve.stages.text.keys import BodyColumns, write_keys
 from twinsieve.stages.text.profiles import apply_profile
 from twinsieve.stages.text.references import MAX_REFERENCES, find_references, new_references
 from twinsieve.stages.text.rules import DropRules, TextConfig
-from twinsieve.stages.text.tables import GROWS, tables
 
 CHUNK_CHARS = 1 << 18
 """Number of characters that are processed at once. It limits the temporary memory, and keeps the data in the

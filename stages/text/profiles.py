@@ -16,16 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import ZERO, kernel
-from twinsieve.stages.text.profiles_microblog import (
-    drop_chain,
-    drop_links,
-    drop_place,
-    drop_tags,
-    drop_unfold,
-    drop_videos,
-    mark_cards,
-)
-from twinsieve.stages.text.tables import (
+from twinsieve.stages.text.code_point_tables import (
     HAS_AT,
     HAS_CARD,
     HAS_LINK,
@@ -38,6 +29,15 @@ from twinsieve.stages.text.tables import (
     HAS_W,
     LETTER,
     SPACE,
+)
+from twinsieve.stages.text.profiles_microblog import (
+    drop_chain,
+    drop_links,
+    drop_place,
+    drop_tags,
+    drop_unfold,
+    drop_videos,
+    mark_cards,
 )
 
 MAX_NAME_LENGTH = 30

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
-from twinsieve.stages.text.tables import CARD_MARK, LETTER, SPACE
+from twinsieve.stages.text.code_point_tables import CARD_MARK, LETTER, SPACE
 
 MAX_TAG_LENGTH = 80
 MAX_REPOST_NAME_LENGTH = 40

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, mix64
 from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.text.code_point_tables import DIGIT, LETTER, MARK, SPACE
 from twinsieve.stages.text.profiles import MAX_NAME_LENGTH, is_url_char, is_word, url_head
 from twinsieve.stages.text.profiles_microblog import (
     MAX_REPOST_NAME_LENGTH,
@@ -28,7 +29,6 @@ from twinsieve.stages.text.profiles_microblog import (
     OWN_WORDS,
     closed_tag_end,
 )
-from twinsieve.stages.text.tables import DIGIT, LETTER, MARK, SPACE
 
 MAX_REFERENCES = 16
 FIRST_REFERENCE = 0xF0000

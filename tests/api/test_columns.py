@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from twinsieve import Sieve, UsageError
-from twinsieve.api.times import times_of
+from twinsieve.api.time_column import times_of
 from twinsieve.stages.contract import NO_TIME
 
 _TEXTS = [

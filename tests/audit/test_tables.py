@@ -22,7 +22,7 @@ from tests.pages.hostile import TEXTS
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.basics.printable import acts, printable
 from twinsieve.pipeline.pages import extra
-from twinsieve.pipeline.tools.audit.tables import COLUMNS, _cell
+from twinsieve.pipeline.tools.audit.drop_table import COLUMNS, _cell
 
 NUMBERS = ("position", "line", "distance", "shared", "duplicate_of", "leader_line")
 SAME = [name for name in COLUMNS if name not in ("time", "flags")]

@@ -21,7 +21,7 @@ from tests.broker.bombs import CODECS, bomb
 from tests.examples import examples
 from twinsieve.pipeline.broker.records import UnreadableError
 from twinsieve.pipeline.kafka.kafka_python.patches import decode_safely
-from twinsieve.pipeline.kafka.kafka_python.unpack import (
+from twinsieve.pipeline.kafka.kafka_python.unpack_batches import (
     GZIP,
     LZ4,
     SNAPPY,

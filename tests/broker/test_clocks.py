@@ -17,7 +17,7 @@ from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.ports import Broker
 from twinsieve.pipeline.broker.records import AbortableError, Messages, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect
-from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.size_limits import Limits
 from twinsieve.pipeline.settings.model import KafkaSettings
 
 HOUR_MS = 3_600_000

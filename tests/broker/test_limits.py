@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twinsieve.pipeline.broker.admin import TopicInfo
 from twinsieve.pipeline.broker.clocks import BrokerClock
 from twinsieve.pipeline.broker.records import NO_TOPIC_ID, Messages
-from twinsieve.pipeline.kafka.limits import Limits
+from twinsieve.pipeline.kafka.size_limits import Limits
 
 _NOW_MS = 1_700_000_000_000
 _TEXT = st.none() | st.binary(max_size=3) | st.sampled_from([b"x" * 100, b"y" * 240])

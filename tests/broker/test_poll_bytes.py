@@ -18,7 +18,7 @@ from tests.examples import examples
 from twinsieve.pipeline.kafka.confluent.reader import ConfluentReader
 from twinsieve.pipeline.kafka.kafka_python import patches
 from twinsieve.pipeline.kafka.kafka_python.patches import bound_polls, decode_safely, free_paused_fetches
-from twinsieve.pipeline.kafka.kafka_python.unpack import ZSTD, unpack
+from twinsieve.pipeline.kafka.kafka_python.unpack_batches import ZSTD, unpack
 from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, POLL_BYTES, SLICE_MESSAGES
 
 _MIB = 1 << 20

@@ -22,7 +22,7 @@ from tests.calling import SMALL, Piped, Start, Started, setting
 from tests.generated_posts import generate
 from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.dedup import Wanted
-from twinsieve.pipeline.dedup.run import Dedup, Job
+from twinsieve.pipeline.dedup.job import Dedup, Job
 from twinsieve.pipeline.dedup.saves import SAVE_EVERY_S, Stop
 from twinsieve.pipeline.files.formats.json_lines import JsonLines
 from twinsieve.pipeline.files.source import InputSource

@@ -24,8 +24,8 @@ from twinsieve.pipeline.tools.evaluate.judged import (
     read_judged,
     recall,
 )
+from twinsieve.pipeline.tools.evaluate.report_tables import report_tables
 from twinsieve.pipeline.tools.evaluate.scores import Counts
-from twinsieve.pipeline.tools.evaluate.tables import report_tables
 from twinsieve.pipeline.tools.evaluate.truth import HEADER
 from twinsieve.stages.contract import OFF, Differences, NearConfig, SieveConfig
 from twinsieve.stages.differ.rules import Rule

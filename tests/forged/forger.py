@@ -27,7 +27,7 @@ from twinsieve.pipeline.saved import mapped_file
 from twinsieve.pipeline.saved.kept_file import KeptFile, Record, messages_of, read_records, record_of
 from twinsieve.pipeline.saved.signing import Hashes, Signing, plain
 from twinsieve.stages.formats import ARRAYS, PIECE, RUN, SECTIONS, SIEVE, SNAPSHOT, StateHeader
-from twinsieve.stages.judge import state
+from twinsieve.stages.judge import state_bytes
 from twinsieve.stages.judge.kept_messages import KeptMessages
 
 Array = NDArray[Any]
@@ -322,18 +322,18 @@ class Forger:
         self._rename(path, content, mmh3.mmh3_x64_128_digest(content).hex())
 
     def _other_sections(self, raw: bytes) -> bytes:
-        """Another state of `stages/judge/state.py`."""
+        """Another state of `stages/judge/state_bytes.py`."""
         stream = io.BytesIO(raw)
         described = json.loads(SECTIONS.read(stream))
         behind = raw[stream.tell() :]
         if self.dice.random() < 0.35:
             self.json(described)
             return _headed(SECTIONS, described) + behind
-        sections = state.read_state(io.BytesIO(raw), described["scheme"], {})
+        sections = state_bytes.read_state(io.BytesIO(raw), described["scheme"], {})
         name = self.dice.choice(sorted(sections))
         sections[name] = self.array(name, sections[name])
         made = io.BytesIO()
-        state.write_state(made, described["scheme"], described["parameters"], sections)
+        state_bytes.write_state(made, described["scheme"], described["parameters"], sections)
         return made.getvalue()
 
     def _ledger(self, path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.driver import INDEX, OUTPUT, VERDICTS, World, texts
 from tests.memory.broker import MemoryBroker
-from twinsieve.pipeline.index.topics import InternalTopics
+from twinsieve.pipeline.index.watched_topics import InternalTopics
 
 
 def produce(world: World) -> None:

@@ -17,7 +17,7 @@ from twinsieve.pipeline.settings.examples import example_names
 Make = Callable[[], Environment]
 
 _IMPORTS = """
-import twinsieve, twinsieve.stages.judge.batch_sieve, twinsieve.pipeline.dedup.run
+import twinsieve, twinsieve.stages.judge.batch_sieve, twinsieve.pipeline.dedup.job
 print(twinsieve.__file__)
 print(twinsieve.stages.judge.batch_sieve.__file__)
 """

@@ -11,7 +11,7 @@ import pytest
 
 from tests.memory.broker import ManualClock
 from tests.twins import HashSieve
-from twinsieve.pipeline.basics.states import Machine
+from twinsieve.pipeline.basics.state_machine import Machine
 from twinsieve.pipeline.broker.records import FatalError
 from twinsieve.pipeline.index.config import INDEX_WAYS, IndexPhase
 from twinsieve.pipeline.saved.store_calls import StoreCalls

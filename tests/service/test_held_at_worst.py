@@ -25,7 +25,7 @@ from twinsieve.pipeline.settings.client_buffers import ASIDE_BYTES, fetched_byte
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.sizing.process_memory import held_by
-from twinsieve.pipeline.wire.columns import arrays_of
+from twinsieve.pipeline.wire.column_bytes import arrays_of
 from twinsieve.pipeline.worker.asks import READING_FACTOR, ROW_BYTES, bytes_held
 from twinsieve.pipeline.worker.config import MAX_ASKED_BYTES
 from twinsieve.pipeline.worker.session import SPARE_PART

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from twinsieve.pipeline.wire.columns import (
+from twinsieve.pipeline.wire.column_bytes import (
     arrays_of,
     decode_columns,
     encode_columns,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from twinsieve.pipeline.broker.input_position import InputPosition, read_position
 from twinsieve.pipeline.broker.records import Header, Partition
-from twinsieve.pipeline.messages.columns import likeness_of
+from twinsieve.pipeline.messages.verdict_values import likeness_of
 from twinsieve.pipeline.wire.headers import NOTE, read_duplicate
 from twinsieve.pipeline.wire.positions import MAX_OFFSETS, MAX_PARTITIONS, MAX_TOPICS, pack_positions
 from twinsieve.pipeline.wire.ruling import Result, Ruling

@@ -19,7 +19,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.wire.block import Block, BlockFlag, decode_block, encode_block
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.emit import Emission, Emitter, unsendable
-from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.pipeline.worker.session import PendingBlock
 from twinsieve.pipeline.worker.suspects import Suspects
 from twinsieve.stages.contract import Bodies, Fingerprints, NearConfig, SieveConfig, Window

@@ -12,7 +12,7 @@ from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import NO_TIMESTAMP, Partition, Records
 from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.worker.records import RecordReader
+from twinsieve.pipeline.worker.record_reader import RecordReader
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 _SCHEME = Scheme(SchemeConfig())

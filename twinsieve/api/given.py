@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.api.frames import column_of, is_frame
-from twinsieve.api.times import TimeUnit, times_of
+from twinsieve.api.time_column import TimeUnit, times_of
 from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_and_gaps, texts_of
 from twinsieve.pipeline.messages.reader import Reads, hash_ids, hash_scopes, one_text
 from twinsieve.stages.contract import NO_TIME, Batch

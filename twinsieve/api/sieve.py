@@ -33,12 +33,12 @@ from twinsieve.api.given import Given, Part, join_columns, join_items, read_colu
 from twinsieve.api.leader_ids import LeaderIds
 from twinsieve.api.saved_sieve import LastSave
 from twinsieve.api.sieve_options import Options, engine_config, settings_of, with_windows_of
-from twinsieve.api.times import TimeUnit
+from twinsieve.api.time_column import TimeUnit
 from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, shown, texts_of, values_of
 from twinsieve.api.verdicts import NO_POSITION, NO_TEXT, Verdict, Verdicts, blank_columns
 from twinsieve.pipeline.dedup import Keep
 from twinsieve.pipeline.dedup.chosen import Chosen
-from twinsieve.pipeline.messages.columns import differing_words, ten_thousandths
+from twinsieve.pipeline.messages.verdict_values import differing_words, ten_thousandths
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, SIMILARITY_SCALE, Batch, Kind, SieveStats

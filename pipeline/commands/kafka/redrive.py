@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
-from twinsieve.pipeline.basics.times import shown_time
+from twinsieve.pipeline.basics.shown_time import shown_time
 from twinsieve.pipeline.commands.kafka.logs import ends_logged
 from twinsieve.pipeline.commands.kafka.process_options import member_option, since_option
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect

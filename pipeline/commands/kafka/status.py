@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.basics.times import shown_time
+from twinsieve.pipeline.basics.shown_time import shown_time
 from twinsieve.pipeline.commands.kafka.run import settings_to_connect
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples, report

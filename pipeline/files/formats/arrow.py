@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from twinsieve.pipeline.files.formats.tables import Table, TableFormat, arrow_package
+from twinsieve.pipeline.files.formats.arrow_table import Table, TableFormat, arrow_package
 
 _FILE = b"ARROW1"
 

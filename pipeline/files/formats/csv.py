@@ -12,11 +12,11 @@ from typing import ClassVar
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.columns import Columns
 from twinsieve.pipeline.files.encoding import is_wide
 from twinsieve.pipeline.files.endings import ending_of
 from twinsieve.pipeline.files.format import RowChunk, Task, Writer
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader, TextWriter
+from twinsieve.pipeline.files.input_columns import Columns
 from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
 from twinsieve.pipeline.files.rows import GrowingRows, OpenRow, Rows, noting, split_lines
 from twinsieve.pipeline.files.source import InputSource

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 from typing import Any
 
-from twinsieve.pipeline.files.formats.tables import BATCH_ROWS, Table, TableFormat
+from twinsieve.pipeline.files.formats.arrow_table import BATCH_ROWS, Table, TableFormat
 
 
 class Parquet(TableFormat):

@@ -17,7 +17,7 @@ from twinsieve.pipeline.kafka.confluent.options import ERRORS, ClientEvents, cau
 from twinsieve.pipeline.kafka.confluent.patches import positional_produce, purge
 from twinsieve.pipeline.kafka.deadline import UNKNOWN_S, DeadlineError, within
 from twinsieve.pipeline.kafka.errors import GRANT
-from twinsieve.pipeline.kafka.limits import BATCH_BYTES, BatchBytes
+from twinsieve.pipeline.kafka.size_limits import BATCH_BYTES, BatchBytes
 from twinsieve.pipeline.settings.client_buffers import queue_bytes
 from twinsieve.pipeline.settings.model import KafkaSettings
 

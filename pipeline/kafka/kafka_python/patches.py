@@ -27,7 +27,7 @@ from kafka.structs import OffsetAndMetadata
 
 from twinsieve.pipeline.broker.records import Partition, UnreadableError
 from twinsieve.pipeline.kafka.deadline import UNKNOWN_S
-from twinsieve.pipeline.kafka.kafka_python.unpack import LZ4, unpack
+from twinsieve.pipeline.kafka.kafka_python.unpack_batches import LZ4, unpack
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.stages.rows.record_batch import EncodedBatch
 

@@ -15,7 +15,7 @@ from twinsieve.pipeline.kafka.broker import Access
 from twinsieve.pipeline.kafka.client import Client
 from twinsieve.pipeline.kafka.kafka_python.options import ERRORS, connected, reason
 from twinsieve.pipeline.kafka.kafka_python.patches import append_time, cut_off, know_partition, never_split
-from twinsieve.pipeline.kafka.limits import BatchBytes
+from twinsieve.pipeline.kafka.size_limits import BatchBytes
 from twinsieve.pipeline.settings.client_buffers import QUEUE_BYTES
 
 MAX_BLOCK_MS = 5_000

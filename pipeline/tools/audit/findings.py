@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from twinsieve.pipeline.basics.amounts import repeats
+from twinsieve.pipeline.basics.shown_amounts import repeats
 from twinsieve.pipeline.tools.audit.apart import Reasons
 from twinsieve.pipeline.tools.audit.run_stats import RunStats
 from twinsieve.pipeline.tools.audit.store import Cluster, DropTable

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from twinsieve.pipeline.basics.amounts import step
-from twinsieve.pipeline.messages.columns import LIKENESS_WORDS, MEANINGS
+from twinsieve.pipeline.basics.shown_amounts import step
+from twinsieve.pipeline.messages.verdict_values import LIKENESS_WORDS, MEANINGS
 from twinsieve.pipeline.pages.plots import COLOURS, figure, style, svg_of
 from twinsieve.pipeline.pages.render import render, svg_image
 from twinsieve.pipeline.tools.audit.apart import Reasons
+from twinsieve.pipeline.tools.audit.drop_table import moment
 from twinsieve.pipeline.tools.audit.findings import PARTS, Tell, clusters_of, sentence
 from twinsieve.pipeline.tools.audit.run_stats import RunStats
 from twinsieve.pipeline.tools.audit.store import HUNDREDTHS, DropTable, RowPart, TimeParts
-from twinsieve.pipeline.tools.audit.tables import moment
 from twinsieve.pipeline.why.drops import Drop
 
 MOST_CLUSTERS = 200

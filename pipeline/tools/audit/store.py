@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twinsieve.pipeline.messages.columns import LIKENESS_WORDS
+from twinsieve.pipeline.messages.verdict_values import LIKENESS_WORDS
 from twinsieve.pipeline.why.drops import Drop, Place
 
 if TYPE_CHECKING:

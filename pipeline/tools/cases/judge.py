@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from twinsieve.pipeline.messages.columns import differing_words
 from twinsieve.pipeline.messages.paths import path_of
 from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader, make_batch
 from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.pipeline.messages.verdict_values import differing_words
 from twinsieve.pipeline.settings.load import Override, check_tree
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.schema import schema

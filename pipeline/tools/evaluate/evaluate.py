@@ -15,8 +15,8 @@ from twinsieve.pipeline.files.format import Format, formats
 from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
-from twinsieve.pipeline.messages.columns import similarity_at
 from twinsieve.pipeline.messages.fields import id_text
+from twinsieve.pipeline.messages.verdict_values import similarity_at
 from twinsieve.pipeline.settings.model import InputSettings, Settings
 from twinsieve.pipeline.tools.evaluate.row_names import NamedTexts
 from twinsieve.pipeline.tools.evaluate.scores import Scores, score

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinsieve.pipeline.basics.printable import printable
-from twinsieve.pipeline.messages.columns import similarity_at
+from twinsieve.pipeline.messages.verdict_values import similarity_at
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.pipeline.tools.evaluate.row_names import is_by_number
 from twinsieve.pipeline.tools.evaluate.truth import read_lines

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from twinsieve.pipeline.basics.amounts import repeats, share
+from twinsieve.pipeline.basics.shown_amounts import repeats, share
 from twinsieve.pipeline.pages.render import render, svg_image
 from twinsieve.pipeline.settings.show import deciding_settings
 from twinsieve.pipeline.tools.evaluate.judged import LABELS
-from twinsieve.pipeline.tools.tune import plots
+from twinsieve.pipeline.tools.tune import report_plots
 from twinsieve.pipeline.tools.tune.advice import Advice
 from twinsieve.pipeline.tools.tune.in_force import InForce
 from twinsieve.pipeline.tools.tune.label_pairs import BANDS, draw
@@ -109,7 +109,7 @@ def report_page(report: Report) -> bytes:
         curves=curves,
         own=similarity_text(own),
         own_name=next((curve.name for curve in curves if curve.is_own), ""),
-        drop_plot=svg_image(plots.drop_shares(points, own)),
+        drop_plot=svg_image(report_plots.drop_shares(points, own)),
         drop_table=_table("", [(point, share(point.drop_share)) for point in points], own),
         alike=_alike(points),
         sentence=repeats(
@@ -125,11 +125,11 @@ def report_page(report: Report) -> bytes:
     ).html
 
 
-def _quality(measured: Sequence[plots.Measured], own: int) -> _Quality | None:
+def _quality(measured: Sequence[report_plots.Measured], own: int) -> _Quality | None:
     if not measured:
         return None
     return _Quality(
-        svg_image(plots.precision_and_recall(measured, own)),
+        svg_image(report_plots.precision_and_recall(measured, own)),
         [
             _table("Precision", [(point, str(quality.precision)) for point, quality in measured], own),
             _table("Recall", [(point, str(quality.recall)) for point, quality in measured], own),
@@ -148,7 +148,9 @@ def _table(title: str, cells: Iterable[tuple[Point, str]], own: int) -> _Table:
 
 def _alike(points: Sequence[Point]) -> list[tuple[list[str], float]]:
     """Groups of curves that lie on one another in the plot: their names, and their greatest distance."""
-    lines = {line[0].curve.name: [point.drop_share for point in line] for line in plots.by_curve(points)}
+    lines = {
+        line[0].curve.name: [point.drop_share for point in line] for line in report_plots.by_curve(points)
+    }
     apart = _SEEN * (max(map(max, lines.values())) - min(map(min, lines.values())))
     groups: list[list[str]] = []
     for name, line in lines.items():

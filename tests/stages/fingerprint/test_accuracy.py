@@ -17,7 +17,7 @@ from tests.generated import LANGUAGES, stream
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.pipeline.tools.generate.grammar import Grammar
 from twinsieve.stages.contract import BandLayout, Fingerprints
-from twinsieve.stages.fingerprint.config import DigestConfig
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig

@@ -16,8 +16,8 @@ from tests.stages.fingerprint import twin
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout, Bodies, Fingerprints
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.digest import digests, text_key
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 

@@ -13,8 +13,8 @@ from tests.stages.fingerprint import twin
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout, Bodies
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import DigestConfig
 from twinsieve.stages.fingerprint.dictionary import dictionary_entries
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.idf import runs_as_text

@@ -12,7 +12,7 @@ import pytest
 
 from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout, Fingerprints
-from twinsieve.stages.fingerprint.config import DigestConfig
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.mixing import KERNEL_VERSION

@@ -22,7 +22,7 @@ from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint import segmenter
-from twinsieve.stages.fingerprint.config import DigestConfig
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FLAGS, FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.fingerprint.keywords import Keywords

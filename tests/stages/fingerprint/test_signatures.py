@@ -15,7 +15,7 @@ from tests.examples import examples
 from tests.stages.fingerprint.test_features import plain_features
 from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import DigestConfig
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.segmenter import Segmenter
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig

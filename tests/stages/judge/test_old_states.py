@@ -14,7 +14,7 @@ from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.errors import DamagedError, StateError
 from twinsieve.stages.formats import SECTIONS
 from twinsieve.stages.judge.batch_sieve import BatchSieve, state_parameters
-from twinsieve.stages.judge.state import read_state, write_state
+from twinsieve.stages.judge.state_bytes import read_state, write_state
 
 
 @pytest.mark.parametrize("method", METHODS)

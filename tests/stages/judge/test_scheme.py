@@ -14,7 +14,7 @@ import pytest
 from tests.generated_posts import generate
 from twinsieve.stages.contract import BandLayout, Fingerprints
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.fingerprint.config import DigestConfig
+from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
 from twinsieve.stages.judge import scheme as scheme_module

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.heavy
 
 _SMALL = """
 import numpy as np
-from twinsieve.stages.fingerprint.tokens import fill_tokens
+from twinsieve.stages.fingerprint.simhash_tokens import fill_tokens
 chars = np.array([ord(c) for c in "武汉ab"], np.uint32)
 tokens = np.zeros(4, np.uint64)
 print(fill_tokens(chars, np.zeros(4, np.uint8), 0, 4, True, np.uint64(1), tokens))

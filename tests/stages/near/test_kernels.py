@@ -15,7 +15,7 @@ from twinsieve.stages.contract import PARITY_BELOW, STORED_LENGTH
 from twinsieve.stages.fingerprint.bag import BAG_BYTES, fill_bags
 from twinsieve.stages.near.lcs import lcs_with_stored, new_pattern, set_pattern, shared_ends
 from twinsieve.stages.near.verify import bag_bound
-from twinsieve.stages.text.tables import IN_NUMBER_DIGIT, IN_NUMBER_PREFIX, number_parts
+from twinsieve.stages.text.code_point_tables import IN_NUMBER_DIGIT, IN_NUMBER_PREFIX, number_parts
 from twinsieve.stages.window.lengths import (
     MAX_CODED_LENGTH,
     REJECT,

@@ -12,7 +12,7 @@ from tests.stages.text.test_signs import REST, body, judged
 from tests.stages.text.test_text import rows
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.text.tables import BETWEEN_WORDS
+from twinsieve.stages.text.code_point_tables import BETWEEN_WORDS
 
 DENSE = st.one_of(
     st.text("a→-> <=", max_size=10),

@@ -10,7 +10,7 @@ import unicodedata2
 from tests import unicode_twin as unicode
 from tests.stages.text import twin as text_twin
 from tests.stages.text.test_unicode_frozen import composed
-from twinsieve.stages.text import tables as built
+from twinsieve.stages.text import code_point_tables as built
 from twinsieve.stages.text.compatibility import nfkc_texts
 from twinsieve.stages.text.scripts import is_unspaced, unspaced_table
 

@@ -16,8 +16,8 @@ from scripts import unicode_tables
 from tests import unicode_twin
 from tests.examples import examples
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
+from twinsieve.stages.text.code_point_tables import DIGIT, LETTER, SPACE, tables
 from twinsieve.stages.text.compatibility import case_folded, nfkc, nfkc_texts, pack
-from twinsieve.stages.text.tables import DIGIT, LETTER, SPACE, tables
 from twinsieve.stages.text.unicode import UNICODE_VERSION, database
 
 SCHEME_ID = "416d8f4c80512398"

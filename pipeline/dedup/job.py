@@ -44,7 +44,7 @@ from twinsieve.pipeline.files.format import Format, RowChunk
 from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.rows import FIRST_ROWS
 from twinsieve.pipeline.files.source import StoppedError
-from twinsieve.pipeline.files.unreadable import (
+from twinsieve.pipeline.files.unreadable_rows import (
     TextField,
     all_unreadable_line,
     first_unreadable,
@@ -65,7 +65,7 @@ from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.near_window import segment_count
 
 if TYPE_CHECKING:
-    from twinsieve.pipeline.dedup.state import RunState
+    from twinsieve.pipeline.dedup.saved_run import RunState
 
 
 class Job(NamedTuple):
@@ -133,7 +133,7 @@ class Dedup:
         places = []
         if wanted.state is not None:
             # Only now, because most runs have no state, and a start should not wait for what writes one.
-            from twinsieve.pipeline.dedup.state import run_state, state_place
+            from twinsieve.pipeline.dedup.saved_run import run_state, state_place
 
             places = [state_place(wanted.state)]
         refuse_clashes(

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.columns import Columns
 from twinsieve.pipeline.files.format import Format, Reader, RowChunk, Task, Writer
+from twinsieve.pipeline.files.input_columns import Columns
 from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import ByteSink, Output, PythonFile

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Records
-from twinsieve.pipeline.messages.columns import pick
 from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
+from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.pipeline.settings.proposal import ProfileProposal
 from twinsieve.pipeline.wire.block import RowKind
 from twinsieve.stages.contract import NO_TIME, Batch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinsieve.pipeline.basics.times import shown_time
+from twinsieve.pipeline.basics.shown_time import shown_time
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _SPANS = (("years", 31_556_952.0, 2), ("d", 86_400.0, 3), ("h", 3_600.0, 1), ("min", 60.0, 2))
