@@ -24,8 +24,6 @@ from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.bloom_kernel import (
     bloom_expire,
     bloom_place,
-    bloom_prefetch,
-    find_places,
 )
 from twinsieve.stages.exact.bloom_sizing import bloom_sizing
 
@@ -207,23 +205,6 @@ def test_sizes_are_pyblooms_for_a_rate_that_keeps_the_share(capacity: int, error
     assert first * 0.93 < sizing.error_rate <= first * 1.000001
 
 
-def test_100_000_keys_asked_through_pybloom_get_the_answers_of_the_kernel() -> None:
-    """Half of them were added: 10,000 through pybloom, the rest by the kernel."""
-    seen = BloomGenerations(Window(50_000), 1e-2, generations=2)
-    keys = _random(100_000, seed=7)
-    add(seen, keys[:40_000])
-    pairs = list(map(tuple, keys.tolist()))
-    filters = filters_on(seen)
-    newest = filters[1]
-    for pair in pairs[40_000:50_000]:
-        newest.add(pair, skip_check=True)
-    by_pybloom = [any(pair in bloom for bloom in filters) for pair in pairs]
-    by_kernel = contains(seen, keys)
-    assert by_kernel.tolist() == by_pybloom
-    assert by_kernel[:50_000].all()
-    assert 0 < np.count_nonzero(by_kernel[50_000:]) < 0.01 * 50_000
-
-
 def test_the_kernels_memory_is_the_bit_array_of_the_filter_and_no_copy() -> None:
     window = Window(2_000_000)
     sizing = bloom_sizing(window, 1e-6)
@@ -275,70 +256,6 @@ def test_filters_of_every_size_keep_the_rate_on_average_over_many_fillings(
         add(seen, _random(count, seed=100 + filling))
         wrong += np.count_nonzero(contains(seen, _random(probes, seed=filling)))
     assert wrong <= 1.2 * error_rate * fillings * probes
-
-
-def test_ten_windows_are_covered_without_a_miss_in_the_same_memory() -> None:
-    window = Window(20_000, 50_000)
-    seen = BloomGenerations(window, 1e-6)
-    bloom = seen.bloom
-    keys = _random(200_000, seed=3)
-    step = 1_700
-    for start in range(0, len(keys), step):
-        times = np.arange(start, min(start + step, len(keys)), dtype=np.int64)
-        add(seen, keys[start : start + step], start, times)
-        newest = min(start + step, len(keys))
-        assert contains(seen, keys[max(0, newest - window.messages) : newest]).all()
-        forgotten = max(0, newest - window.messages - seen.sizing.capacity)
-        assert np.count_nonzero(contains(seen, keys[:forgotten])) <= 2
-    assert seen.bloom is bloom
-    assert seen.bytes_used == BloomGenerations.bytes_for(window, 1e-6)
-
-
-@settings(max_examples=examples(50), deadline=None)
-@given(_WINDOWS, _STEPS, _STEPS)
-def test_a_saved_and_loaded_filter_goes_on_as_if_nothing_had_happened(
-    window: Window, before: list[tuple[str, int]], after: list[tuple[str, int]]
-) -> None:
-    story = _Story(window, BloomGenerations(window, 0.05))
-    _play(story, before)
-    sections = story.seen.freeze().whole()
-    other = _Story(
-        window, BloomGenerations.from_sections(sections, window, 0.05), list(story.entries), story.now
-    )
-    for part in (story, other):
-        _play(part, after)
-    assert (contains(story.seen, _KEYS) == contains(other.seen, _KEYS)).all()
-    for name, array in story.seen.freeze().whole().items():
-        assert (array == other.seen.freeze().whole()[name]).all()
-
-
-def test_a_later_insertion_changes_no_saved_section() -> None:
-    seen = BloomGenerations(Window(100), 1e-3)
-    add(seen, _KEYS[:20])
-    sections = seen.freeze().whole()
-    before = {name: array.copy() for name, array in sections.items()}
-    assert "0.bits" in sections
-    add(seen, _KEYS[20:30], 20, np.zeros(10, dtype=np.int64))
-    for name, array in before.items():
-        assert (sections[name] == array).all(), name
-
-
-def test_a_full_generation_keeps_its_name_and_its_bits_until_the_window_has_passed_it() -> None:
-    seen = BloomGenerations(Window(100), 1e-3)
-    saved: dict[str, NDArray[np.generic]] = {}
-    left: set[str] = set()
-    keys = _random(600, seed=4)
-    for start in range(0, len(keys), 5):
-        add(seen, keys[start : start + 5], start, np.zeros(5, dtype=np.int64))
-        frozen = seen.freeze()
-        sealed = {place: part.name for place, part in frozen.parts.items() if place != "base"}
-        sections = frozen.whole()
-        assert not left & set(sealed.values()), "a name is never used again"
-        left |= set(saved) - set(sealed.values())
-        for number, name in sealed.items():
-            bits = sections[f"{number}.bits"]
-            assert (saved.setdefault(name, bits.copy()) == bits).all()
-    assert len(saved) > 40
 
 
 @pytest.mark.parametrize(
@@ -402,15 +319,6 @@ def test_a_nonsense_error_rate_is_refused(error_rate: float) -> None:
 def test_a_window_too_large_for_one_filter_is_refused_and_takes_no_memory() -> None:
     with pytest.raises(UsageError, match="a filter serves at most"):
         BloomGenerations(Window(2**40), 1e-3)
-
-
-def test_a_prefetch_changes_nothing() -> None:
-    seen = BloomGenerations(Window(100), 1e-3)
-    add(seen, _KEYS[:40])
-    before = [array.copy() for array in seen.bloom[:3]]
-    find_places(seen.bloom, _KEYS[0, 0], _KEYS[0, 1], 3)
-    bloom_prefetch(seen.bloom, 3)
-    assert all((now == then).all() for now, then in zip(seen.bloom[:3], before, strict=True))
 
 
 def test_a_rate_below_what_80_bits_of_a_digest_can_tell_apart_is_refused() -> None:

@@ -18,7 +18,6 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact import bloom, key_notes, runs
 from twinsieve.stages.exact.bloom import BloomGenerations
 from twinsieve.stages.exact.key_notes import NOTE_BYTES, joined_keys, run_to_join
-from twinsieve.stages.exact.runs import Run, covering, runs_in, similar
 from twinsieve.stages.exact.trie import TierSizes, TrieTiers
 
 _DIGESTS = random_digests(4_000, seed=11)
@@ -312,35 +311,3 @@ def test_the_parts_of_a_trie_are_not_copied_while_it_is_frozen() -> None:
     frozen = tiers.freeze()
     assert [name for name, part in frozen.parts.items() if not name.startswith("run")] == ["0", "1"]
     assert bytes_of(frozen.sections) < 1_000
-
-
-def test_covering_takes_the_fewest_runs_and_none_that_ends_later() -> None:
-    names = [
-        "keys-0-5",
-        "keys-5-7",
-        "keys-0-7",
-        "keys-7-9",
-        "keys-7-12",
-        "head-0-12",
-        "keys-7-",
-        "xkeys-0-12",
-    ]
-    found = runs_in(names, "keys")
-    assert len(found) == 5
-    assert covering(found, 0, 9) == [Run(0, 7), Run(7, 9)]
-    assert covering(found, 0, 12) == [Run(0, 7), Run(7, 12)]
-    assert covering(found, 5, 12) == [Run(5, 7), Run(7, 12)]
-    assert covering(found, 1, 12) == [Run(0, 7), Run(7, 12)]
-    assert covering(runs_in(names, "keys", 1), 1, 12) == []
-
-
-def test_only_neighbours_of_similar_length_are_joined() -> None:
-    ones = [Run(number, number + 1) for number in range(20)]
-    assert similar(ones, 100) == ones[:3]
-    assert not similar(ones, 2)
-    assert not similar([ones[0], ones[1], ones[3], ones[4]], 100), "there is a gap"
-    assert (
-        similar([Run(0, 300), *(Run(number, number + 1) for number in range(300, 303))], 1_000)[0].first
-        == 300
-    )
-    assert not similar([Run(0, 300), Run(300, 301), Run(301, 302)], 1_000)

@@ -16,7 +16,7 @@ from twinsieve.stages.errors import StateError
 from twinsieve.stages.exact.packed import PackedColumn
 from twinsieve.stages.exact.sections import SectionReader
 from twinsieve.stages.exact.trie import TierSizes, TrieTiers, tier_sizes
-from twinsieve.stages.exact.trie_head import Entries, TrieHead
+from twinsieve.stages.exact.trie_head import Entries
 from twinsieve.stages.exact.trie_tier import SealedTier, tier_from_sections, tier_to_sections
 
 _HALF = 0xAABBCCDD_00112233
@@ -96,22 +96,6 @@ def test_the_newest_entry_of_every_key_in_the_window_is_found(
         story.check()
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(_WINDOWS, _SIZES, _STEPS, _STEPS)
-def test_saved_and_loaded_tiers_go_on_as_if_nothing_had_happened(
-    window: Window,
-    sizes: TierSizes,
-    before: list[tuple[str, list[int], int]],
-    after: list[tuple[str, list[int], int]],
-) -> None:
-    story = _Story(window, TrieTiers(window, sizes))
-    story.play(before)
-    story.tiers = TrieTiers.from_sections(story.tiers.freeze().whole(), window, sizes)
-    story.check()
-    story.play(after)
-    story.check()
-
-
 def _random(count: int, seed: int) -> NDArray[np.uint64]:
     return np.random.default_rng(seed).integers(0, 2**64, (count, 2), dtype=np.uint64)
 
@@ -161,14 +145,6 @@ def test_entries_that_the_caller_holds_may_be_left_out_and_no_others() -> None:
     assert not tiers.find(digests, 0)[0].any()
 
 
-def test_the_answer_does_not_depend_on_how_the_stream_is_cut_into_chunks() -> None:
-    digests = _random(9_000, seed=4)
-    digests[4_000:5_000] = digests[1_000:2_000]
-    one, other = (_filled(Window(8_000), digests, chunk) for chunk in (9_000, 77))
-    for column, same in zip(one.find(digests), other.find(digests), strict=True):
-        assert (column == same).all()
-
-
 def test_memory_stays_below_what_was_announced_over_ten_windows() -> None:
     window = Window(20_000)
     digests = _random(200_000, seed=5)
@@ -191,12 +167,6 @@ def test_an_expired_head_is_forgotten_too() -> None:
     tiers.expire(1, 1_011)
     assert tiers.find(_POOL[:1])[0].tolist() == [False]
     assert len(tiers) == 0
-
-
-def test_nothing_is_found_of_no_keys_and_in_no_tiers() -> None:
-    tiers = TrieTiers(Window(100))
-    assert [len(column) for column in tiers.find(_POOL[:0])] == [0, 0, 0, 0]
-    assert not tiers.find(_POOL)[0].any()
 
 
 def test_a_state_of_another_window_is_refused_with_what_to_do() -> None:
@@ -285,33 +255,6 @@ def test_a_packed_column_gives_back_any_int64(values: list[int]) -> None:
     assert len(column) == len(values)
     assert column.values(np.arange(len(values))).tolist() == values
     assert column.is_sound(len(values))
-
-
-@pytest.mark.parametrize(
-    ("step", "bytes_a_value"), [(0, 0), (1, 1), (2, 1), (3, 2), (500, 2), (600, 3), (2**40, 6), (2**55, 8)]
-)
-def test_a_packed_column_takes_as_many_bytes_as_128_neighbours_differ_in(
-    step: int, bytes_a_value: int
-) -> None:
-    column = PackedColumn.of(np.arange(256, dtype=np.int64) * step - 2**62)
-    assert column.deltas.nbytes == 256 * bytes_a_value
-    assert column.deltas.base is None
-    assert column.values(np.array([3, 200])).tolist() == [3 * step - 2**62, 200 * step - 2**62]
-
-
-@settings(max_examples=examples(80), deadline=None)
-@given(st.lists(st.integers(0, len(_POOL) - 1), max_size=40))
-def test_the_head_answers_with_the_newest_row_as_a_dict_would(keys: list[int]) -> None:
-    head = TrieHead(40)
-    plain: dict[int, int] = {}
-    for row, key in enumerate(keys):
-        one = np.array([row])
-        head.add(Entries(_POOL[[key]], one, one, one))
-        plain[key] = row
-    assert head.find(_POOL).tolist() == [plain.get(key, -1) for key in range(len(_POOL))]
-    assert head.room == 40 - len(keys)
-    head.clear()
-    assert head.find(_POOL).tolist() == [-1] * len(_POOL)
 
 
 def test_a_trie_of_a_thousand_million_has_tiers_of_a_million_and_its_numbers_fit() -> None:
