@@ -7,7 +7,7 @@ broken kernel cannot hide behind itself. Bounds are at least as tight as those o
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,7 +44,6 @@ from twinsieve.stages.contract import (
     Batch,
     Kind,
     SieveConfig,
-    Verdicts,
 )
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.judge.batch_sieve import BatchSieve
@@ -250,13 +249,3 @@ def test_sieve_that_scans_gives_the_plain_loops_verdicts(language: str) -> None:
     assert different == []
     assert Rule.NUMBER in verdicts.reasons
     assert (Rule.CARD in verdicts.reasons) == (language == "zh")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_bloom_gives_the_tries_verdicts_where_the_ring_covers_the_window(language: str) -> None:
-    batch = batch_in(language, stream(language, ROWS, seed=5).texts)
-    config = variant_config(SieveConfig(), GUARDED, 8_500, ROWS)
-    bloom = BatchSieve(config).judge(batch)
-    trie = BatchSieve(replace(config, exact=replace(config.exact, method="trie"))).judge(batch)
-    for column in fields(Verdicts):
-        assert np.array_equal(getattr(bloom, column.name), getattr(trie, column.name)), column.name

@@ -20,7 +20,7 @@ from tests.examples import examples
 from tests.generated_posts import generate
 from tests.property.streams import PARTS, batch_of, table
 from tests.whole_state import from_bytes, to_bytes
-from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.memory_pages import LARGE_PAGE_BYTES, zeros
 from twinsieve.stages.window import bucket_table, tags
@@ -102,52 +102,6 @@ def test_a_restored_index_goes_on_like_the_saved_one(room: int, window: int, seg
             saved = from_bytes(state, config)
             sealed = saved.near.segments.sealed
             assert not any(each.table.is_sparse for each in sealed), "files hold tables"
-
-
-def test_an_index_is_sparse_until_it_has_no_room() -> None:
-    config = SieveConfig(near=NearConfig(window=Window(100_000)), exact=ExactConfig("none"))
-    tables = config.layout.bands + config.layout.tables
-    with _full_at(config, 50 * tables):
-        sieve = BatchSieve(config)
-    index = sieve.near.segments.open.table
-    sieve.judge(_stream().slice(0, 10))
-    few = index.entries()
-    assert index.is_sparse
-    assert index.buckets.entries is not few
-    sieve.judge(_stream().slice(10, 40))
-    assert index.is_sparse
-    sieve.judge(_stream().slice(40, ROWS))
-    assert not index.is_sparse
-    assert index.buckets.entries is index.entries()
-    assert len(index.entries()) == len(few)
-    assert index.entries().ctypes.data % LARGE_PAGE_BYTES == 0
-
-
-def test_an_index_is_sparse_as_long_as_each_message_has_its_places() -> None:
-    index = bucket_table.BucketTable(BandLayout(), 1_000, 8.4)
-    buckets = index.buckets
-    most = (len(buckets.entries) - buckets.first) // (buckets.bands + buckets.tables)
-    assert most > 20
-    index.reserve(7, most)
-    assert index.is_sparse
-    index.reserve(7 + most - 1, 1)
-    assert index.is_sparse
-    index.reserve(7 + most, 1)
-    assert not index.is_sparse
-
-
-def test_an_index_that_will_have_no_room_becomes_a_table_before() -> None:
-    config = SieveConfig(near=NearConfig(window=Window(1_000)), exact=ExactConfig("none"))
-    with _full_at(config, 100 * (config.layout.bands + config.layout.tables)):
-        one, other = BatchSieve(config), BatchSieve(config)
-    for sieve in (one, other):
-        sieve.judge(_stream().slice(0, 60))
-    kept = one.stats().kept
-    one.expect(98 - kept)
-    assert one.near.segments.open.table.is_sparse
-    one.expect(120 - kept)
-    assert not one.near.segments.open.table.is_sparse
-    assert to_bytes(one) == to_bytes(other)
 
 
 def test_pages_behind_the_small_ones_are_whole_large_ones() -> None:

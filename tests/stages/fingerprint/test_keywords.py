@@ -29,39 +29,6 @@ from twinsieve.stages.fingerprint.keywords import Keywords
 
 pytestmark = pytest.mark.usefixtures("dictionary_read_once")
 
-ENGLISH = [
-    "the",
-    "of",
-    "is",
-    "and",
-    "to",
-    "in",
-    "that",
-    "we",
-    "for",
-    "an",
-    "are",
-    "by",
-    "be",
-    "as",
-    "on",
-    "with",
-    "can",
-    "if",
-    "from",
-    "which",
-    "you",
-    "it",
-    "this",
-    "then",
-    "at",
-    "have",
-    "all",
-    "not",
-    "one",
-    "has",
-    "or",
-]
 NEWS = [
     "国家卫生健康委员会 通报新型冠状病毒肺炎疫情最新情况 湖北省新增确诊病例 武汉市方舱医院投入使用",
     "教育部要求各地学校延迟开学 利用网络平台停课不停学 教师通过直播给学生上课",
@@ -102,22 +69,6 @@ def test_own_dictionary_stop_words_and_folding() -> None:
     assert keywords(
         FeatureConfig("keywords", dictionary=("雷神山医院 100 nt",), parts_of_speech=("nt",)), text
     )
-
-
-def test_weights_of_keywords() -> None:
-    text = "武汉加油 武汉医院 医生护士"
-    idf = (("武汉", 2.0), ("加油", 1.5), ("医院", 1.0), ("医生", 3.0), ("护士", 1.0))
-    words = ["武汉", "加油", "武汉", "医院", "医生", "护士"]
-
-    def found(weights: str) -> dict[str, int]:
-        return keywords(FeatureConfig("keywords", top_k=3, weights=weights, idf=idf), text)  # type: ignore[arg-type]
-
-    assert list(found("tfidf").items()) == [("武汉", 1024), ("加油", 384), ("医生", 768)]
-    assert found("scale5") == {"武汉": 5, "医生": 3, "加油": 1}
-    assert found("none") == {"武汉": 1, "医生": 1, "加油": 1}
-    assert found("tf") == {"武汉": 2, "医生": 1, "加油": 1}
-    quarters = [4 - 4 * i // len(words) for i in range(len(words))]
-    assert found("position") == {"武汉": quarters[0] + quarters[2], "医生": quarters[4], "加油": quarters[1]}
 
 
 def test_too_few_keywords_give_no_fingerprint() -> None:
@@ -179,13 +130,6 @@ def test_stop_words_and_flags_are_those_of_jieba() -> None:
     assert {line.split()[2] for line in lines} | {flag for _, flag in P} | {"eng"} == FLAGS
 
 
-def test_own_stop_words_add_to_those_of_jieba() -> None:
-    text = "the ferry of the island leaves"
-    assert set(keywords(FeatureConfig("keywords", own_stop_words=("Ferry",)), text)) == {"island", "leaves"}
-    bare = FeatureConfig("keywords", stop_words="none", own_stop_words=("Ferry",))
-    assert set(keywords(bare, text)) == {"the", "of", "island", "leaves"}
-
-
 @cache
 def jieba_idf() -> dict[str, int]:
     lines = (pkgutil.get_data("jieba", "analyse/idf.txt") or b"").decode().splitlines()
@@ -206,7 +150,7 @@ def plain_keywords(config: FeatureConfig, text: str) -> dict[str, int]:
             continue
         if flag in config.drop_parts_of_speech or len(word.strip()) < config.min_word:
             continue
-        if config.stop_words == "jieba" and word in ENGLISH:
+        if config.stop_words == "jieba" and word in segmenter.jieba_stop_words():
             continue
         if word not in config.own_stop_words:
             words.append(word)
@@ -292,21 +236,6 @@ def test_keywords_equal_the_plain_rule(choose: str, weights: str) -> None:
         assert list(keywords(config, text).items()) == list(plain_keywords(config, text).items())
 
     check()
-
-
-def test_the_published_example_of_five_levels_can_be_written_down() -> None:
-    """Weights 4 5 3 1 2 1 3 5 1 3 4 5, from values of that order."""
-    published = {"美国": 4, "51区": 5, "雇员": 3, "称": 1, "内部": 2, "有": 1, "9架": 3, "飞碟": 5}
-    published |= {"曾": 1, "看见": 3, "灰色": 4, "外星人": 5}
-    config = FeatureConfig(
-        "keywords",
-        top_k=12,
-        min_word=1,
-        dictionary=("51区 9000 nz", "9架 9000 m"),
-        idf=tuple((word, float(weight)) for word, weight in published.items()),
-        weights="scale5",
-    )
-    assert keywords(config, "美国 51区 雇员 称 内部 有 9架 飞碟 曾 看见 灰色 外星人") == published
 
 
 @pytest.mark.parametrize(

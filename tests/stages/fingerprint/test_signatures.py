@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from hashlib import blake2b
 
 import numpy as np
@@ -17,7 +16,6 @@ from twinsieve.stages.contract import Bodies
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest_config import DigestConfig
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.segmenter import Segmenter
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig, SignatureConfig
 
 _SEED = 7
@@ -166,55 +164,9 @@ def test_every_kind_equals_the_plain_rule(config: SignatureConfig) -> None:
     check()
 
 
-def test_a_point_inside_a_number_ends_no_sentence() -> None:
-    config = SignatureConfig("sentences", 16, joined=False)
-    scheme = Scheme(SchemeConfig(signature=config))
-    hashes = scheme.read(["圆周率是3.14, we all know. 今天天气很好"])[1].part_hashes
-    assert np.count_nonzero(hashes) == 2
-
-
-def test_a_change_in_one_sentence_leaves_the_hashes_of_the_others() -> None:
-    scheme = Scheme(SchemeConfig(signature=SignatureConfig("sentences", 3, joined=False)))
-    texts = [
-        "今天全市的天气很好。医院里来了很多人！我们都在家里等消息。",
-        "今天全市的天气不好。医院里来了很多人！我们都在家里等消息。",
-    ]
-    first, second = scheme.read(texts)[1].part_hashes
-    assert len(set(first.tolist()) & set(second.tolist())) == 2
-
-
 def test_a_text_without_a_sentence_has_no_hash_and_never_the_hash_of_nothing() -> None:
     scheme = Scheme(SchemeConfig(signature=SignatureConfig("imatch", 1, commonest=999.0), features=_FEATURES))
     assert not scheme.read(["今天天气很好我们出去玩"])[1].part_hashes.any()
-
-
-@pytest.mark.parametrize("kind", ["top_features", "imatch"])
-def test_words_are_cut_once_for_simhash_and_signature(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut = Counter[int]()
-    words = Segmenter.words
-
-    def counted(self: Segmenter, bodies: Bodies, row: int) -> list[str]:
-        cut[row] += 1
-        return words(self, bodies, row)
-
-    monkeypatch.setattr(Segmenter, "words", counted)
-    config = SignatureConfig(kind)  # type: ignore[arg-type]
-    scheme = Scheme(SchemeConfig(features=FeatureConfig("keywords"), signature=config))
-    prints = scheme.read(["武汉的医院和护士都在等待病人", "码头的灯塔今晚熄灯检修"])[1]
-    assert cut == {0: 1, 1: 1}
-    assert prints.has_simhash.all()
-    assert prints.part_hashes[:, 0].all()
-
-
-def test_another_seed_gives_other_hashes() -> None:
-    config = SignatureConfig("sentences", 1)
-    one, other = (
-        Scheme(SchemeConfig(digest=DigestConfig(seed=seed), signature=config)).read(
-            ["今天天气很好我们出去玩"]
-        )[1]
-        for seed in (1, 2)
-    )
-    assert one.part_hashes[0, 0] != other.part_hashes[0, 0]
 
 
 @pytest.mark.parametrize(

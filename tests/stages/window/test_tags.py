@@ -95,36 +95,6 @@ def test_an_emptied_ring_leaves_an_empty_table(capacity: int, kept: list[int]) -
     assert (ring.index.slots == 0).all()
 
 
-@settings(max_examples=examples(50), deadline=None)
-@given(st.integers(1, 16), st.lists(_TAGS, max_size=50))
-def test_a_rebuilt_table_finds_what_the_original_found(capacity: int, kept: list[int]) -> None:
-    ring = _Ring(capacity)
-    for tag in kept:
-        ring.keep(tag)
-    rebuilt = TagIndex(capacity)
-    rebuilt.rebuild(ring.tags, ring.oldest, len(ring.held))
-    for tag in kept:
-        assert tag_find(rebuilt.slots, rebuilt.mask, ring.tags, np.uint64(tag)) == ring.find(tag)
-
-
-def test_a_large_ring_forgets_exactly_what_it_overwrote() -> None:
-    capacity, total = 5_000, 12_500
-    stream = np.random.default_rng(1).integers(0, 2**64, total, dtype=np.uint64)
-    ring = _Ring(capacity)
-    ring.index.reserve(ring.tags, 0, 0, capacity)
-    for tag in stream.tolist():
-        slot = ring.next % capacity
-        if ring.next >= capacity:
-            tag_remove(ring.index.slots, ring.index.mask, ring.tags, ring.tags[slot], slot)
-        ring.tags[slot] = tag
-        tag_insert(ring.index.slots, ring.index.mask, ring.tags, np.uint64(tag), slot)
-        ring.next += 1
-    found = [ring.find(tag) for tag in stream.tolist()]
-    assert found[: total - capacity] == [-1] * (total - capacity)
-    assert found[total - capacity :] == [row % capacity for row in range(total - capacity, total)]
-    assert np.count_nonzero(ring.index.slots) == capacity
-
-
 @pytest.mark.parametrize("capacity", [0, -1, 2**30 + 1])
 def test_an_impossible_capacity_is_refused(capacity: int) -> None:
     with pytest.raises(UsageError, match="ring capacity is"):
