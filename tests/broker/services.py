@@ -156,12 +156,3 @@ def wait_for(holds: Callable[[], bool], service: Service) -> None:
         assert service.error is None, f"stopped: {service.error!r}"
         assert time.monotonic() < deadline, "not all came out in time"
         time.sleep(0.2)
-
-
-def until_ended(service: Service) -> Exception:
-    """What the process ended with, by itself."""
-    deadline = time.monotonic() + DEADLINE_S
-    while service.error is None:
-        assert time.monotonic() < deadline, "it goes on"
-        time.sleep(0.2)
-    return service.error

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from selenium.webdriver.common.keys import Keys
 
 from tests.pages.chromium import Browser
 
@@ -14,13 +11,6 @@ _POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'no
 
 def _page(body: str, head: str = "") -> bytes:
     return f"<!doctype html><meta charset=utf-8>{head}<body>{body}".encode()
-
-
-def test_calm_page_has_no_problems(browser: Browser) -> None:
-    browser.show(_page("<p>calm</p>", _POLICY))
-    browser.require_inert(scripts=0)
-    browser.require_layout()
-    assert browser.seen("p") == "calm"
 
 
 @pytest.mark.parametrize(
@@ -118,72 +108,3 @@ def test_page_that_does_not_fit_is_noticed(browser: Browser, body: str) -> None:
     browser.show(_page(body))
     with pytest.raises(AssertionError, match="at a width of"):
         browser.require_layout()
-
-
-def test_box_that_scrolls_may_hold_more_than_fits(browser: Browser) -> None:
-    browser.show(_page(f"<div style='overflow-x: auto'><p>{'W' * 300}</p></div>"))
-    browser.require_layout()
-
-
-def test_scripts_can_be_off(browser: Browser) -> None:
-    body = "<p>without</p><noscript>none</noscript><script>document.querySelector('p').textContent = 'with'</script>"
-    browser.show(_page(body), scripts=False)
-    assert browser.text("p") == "without"
-    assert browser.seen() == "without\n\nnone"
-    browser.reload()
-    assert browser.text("p") == "without"
-    browser.show(_page(body))
-    assert browser.text("p") == "with"
-
-
-def test_keys_clicks_and_downloads_work_on_a_file(browser: Browser) -> None:
-    script = """
-      document.querySelector("button").onclick = () => {
-        const link = document.createElement("a");
-        link.href = URL.createObjectURL(new Blob(["a\\tb\\n"], {type: "text/tab-separated-values"}));
-        link.download = "rows.tsv";
-        link.click();
-      };
-      document.onkeydown = (event) => { document.querySelector("p").textContent += event.key; };
-    """
-    browser.show(_page(f"<p></p><button>save</button><script>{script}</script>"))
-    browser.press("1a" + Keys.ARROW_DOWN)
-    assert browser.text("p") == "1aArrowDown"
-    browser.click("button")
-    assert browser.downloaded("rows.tsv") == b"a\tb\n"
-
-
-def test_pages_before_are_judged_too(browser: Browser, tmp_path: Path) -> None:
-    for name, body in [("one", "<p>calm</p>"), ("two", "<img src='one.html'>"), ("three", "<p>calm</p>")]:
-        (tmp_path / f"{name}.html").write_bytes(_page(body))
-        browser.open(tmp_path / f"{name}.html")
-    assert [one for one in browser.problems() if one.startswith("request")] == [
-        f"request: {(tmp_path / 'one.html').as_uri()}"
-    ]
-
-
-def test_what_a_page_stores_lasts_for_a_test(browser: Browser, tmp_path: Path) -> None:
-    page = _page("<script>localStorage.seen = 1 + Number(localStorage.seen || 0)</script>")
-    stored = "return localStorage.seen"
-    browser.show(page)
-    browser.reload_until(lambda: int(browser.evaluate(stored)) > 1, "what it stored")
-    browser.use(tmp_path)
-    browser.show(page)
-    assert browser.evaluate(stored) == "1"
-
-
-def test_hurry_ends_with_its_test(browser: Browser, tmp_path: Path) -> None:
-    page = _page("<script>const wait = setTimeout.toString()</script>")
-    browser.hurry()
-    browser.show(page)
-    assert "native code" not in browser.evaluate("return wait")
-    browser.require_inert()
-    browser.use(tmp_path)
-    browser.show(page)
-    assert "native code" in browser.evaluate("return wait")
-
-
-def test_problems_of_one_test_stay_there(browser: Browser, tmp_path: Path) -> None:
-    browser.show(_page("<script>setInterval(() => console.error('still here'), 1)</script>"))
-    browser.use(tmp_path)
-    assert browser.problems() == []

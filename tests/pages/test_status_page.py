@@ -12,7 +12,7 @@ from tests.memory.broker import MemoryBroker, MemoryCluster
 from tests.pages.chromium import Browser
 from tests.pages.hostile import TEXTS, UNBREAKABLE
 from tests.service.running import Service
-from tests.service.status_pages import Served, first_port, pages_listening, shown
+from tests.service.status_pages import Served, first_port, pages_listening
 from tests.service.stepped import unlike
 from twinsieve.pipeline.broker.admin import NewTopic
 from twinsieve.pipeline.broker.records import Messages, Partition
@@ -80,22 +80,6 @@ def test_page_updates_by_itself(browser: Browser, served: Served) -> None:
     browser.wait(lambda: _text(browser, total) == "12,345", "the new figure")
     assert "worker: it failed" in _text(browser, "#figures")
     assert browser.evaluate("return document.body.dataset.seen") == "yes", "the page was loaded again"
-
-
-def test_page_without_scripts_has_the_same_figures(browser: Browser, served: Served) -> None:
-    served.metrics.messages.labels("near").inc(12_345)
-    browser.open(_address(served), scripts=False)
-    without = browser.evaluate(
-        "return [...document.querySelectorAll('data')].map((each) => [each.dataset.name, each.getAttribute('value')])"
-    )
-    figures = shown(served.port).figures
-    changing = {"memory.resident_bytes"}
-    assert {
-        name: None if value is None else float(value) for name, value in without if name not in changing
-    } == {name: value for name, value in figures.items() if name not in changing}
-    served.metrics.messages.labels("near").inc(1)
-    total = '[data-name="messages.by_verdict.near.total"]'
-    browser.wait(lambda: _text(browser, total) == "12,346", "a refresh without scripts")
 
 
 def test_page_says_when_the_process_is_gone(browser: Browser, served: Served) -> None:

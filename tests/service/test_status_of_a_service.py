@@ -13,9 +13,8 @@ import pytest
 from tests.memory.broker import ManualClock, MemoryBroker, MemoryCluster
 from tests.service.running import Service, came_out, wait_for
 from tests.service.scraped import Scraped, listening
-from tests.service.status_pages import ask, first_port, leaves, pages_listening, shown, status_json
-from tests.service.stepped import edited, unlike
-from tests.service.test_status_figures import EQUAL
+from tests.service.status_pages import ask, first_port, pages_listening, shown, status_json
+from tests.service.stepped import unlike
 from twinsieve.pipeline.broker.records import BrokerError, Messages, Partition
 from twinsieve.pipeline.settings.model import Settings
 
@@ -63,40 +62,6 @@ def produce(cluster: MemoryCluster, partition: int, *texts: str) -> None:
     for text in texts:
         messages.add(None, orjson.dumps({"text": text}))
     MemoryBroker(cluster).appender().append(Partition("posts", partition), messages)
-
-
-def test_figures_of_a_service_are_its_metrics(
-    start: Callable[..., Scraped], cluster: MemoryCluster, pages: list[int]
-) -> None:
-    running = start()
-    port = first_port(pages)
-    produce(cluster, 0, *map(unlike, range(6)), unlike(1), edited(unlike(2)))
-    produce(cluster, 1, unlike(3), unlike(9))
-    wait_for(lambda: came_out(cluster, *OUTPUTS) == 10, "all of it")
-    running.clock.sleep(5.0)
-    running.tells(lag_messages={("0", "posts"): 0, ("1", "posts"): 0}, window_messages=7, index_lag_blocks=0)
-    changing = ("memory.", "process.")
-
-    def agree() -> bool:
-        """Whether figures equal metrics. Both are fetched one after the other, and a value may change between."""
-        scraped, found = running.metrics(), leaves(status_json(port))
-        figures = shown(port).figures
-        wanted = {
-            name: value(scraped)
-            for name, value in EQUAL.items()
-            if name in found and not name.startswith(changing)
-        }
-        return all(
-            found[name] == value and figures.get(name, value) == value for name, value in wanted.items()
-        )
-
-    wait_for(agree, "figures that equal the metrics")
-    found = leaves(status_json(port))
-    assert found["messages.by_verdict.near.total"] == 1
-    assert found["messages.by_verdict.exact.total"] == 2
-    assert (found["app"], found["member"], found["process.ready"]) == ("t", "one", True)
-    running.clock.sleep(5.0)
-    wait_for(lambda: status_json(port)["messages"]["per_s"]["10s"] is not None, "a rate")
 
 
 def test_no_page_shows_a_text(

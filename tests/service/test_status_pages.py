@@ -79,24 +79,11 @@ def test_port_of_http_may_be_left_out() -> None:
     assert status_pages.misdirected(["127.0.0.1"], 8080) != ""
 
 
-@pytest.mark.parametrize("path", ["/", "/status.json"])
-def test_head_is_the_answer_to_a_get_without_its_body(still: Served, path: str) -> None:
-    status, body, headers = ask(still.port, path)
-    assert ask(still.port, path, "HEAD")[:2] == (status, b"") == (200, b"")
-    assert headers["Content-Length"] == str(len(body))
-
-
 @pytest.mark.parametrize(
     "path", ["/x", "/metrics", "/healthz", "/../etc/passwd", "//[", "/status.json/x", "*"]
 )
 def test_there_are_no_other_pages(still: Served, path: str) -> None:
     assert ask(still.port, path)[:2] == (404, b"no such page; there are / and /status.json\n")
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "FETCH"])
-def test_other_methods_are_not_allowed(still: Served, method: str) -> None:
-    status, body, headers = ask(still.port, "/", method)
-    assert (status, body, headers["Allow"]) == (405, b"method not allowed; use GET or HEAD\n", "GET, HEAD")
 
 
 @pytest.mark.parametrize("path", ["/", "/status.json"])
