@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -117,31 +116,6 @@ def counted(out: str) -> dict[str, int]:
     }
 
 
-def test_audit_counts_every_drop_once_and_shows_the_biggest_clusters(run: Run, dropped: Path) -> None:
-    rows = read_lines(dropped)
-    found = run("audit", dropped, "--top", "5")
-    assert (found.code, found.err) == (0, "")
-    counts = counted(found.out)
-    stages = Counter(row["stage"] for row in rows)
-    assert {name: counts[name] for name in stages} == stages
-    bands = {name: count for name, count in counts.items() if name.startswith("near, from")}
-    assert sum(bands.values()) == stages["near"]
-    assert bands["near, from 0.85"] == sum(
-        row["stage"] == "near" and 0.85 <= row["similarity"] < 0.9 for row in rows
-    )
-    unconfirmed = sum(row["duplicate_of"] is None for row in rows)
-    assert counts["unconfirmed"] == unconfirmed > 0
-    sizes = Counter(row["duplicate_of"] for row in rows if row["duplicate_of"] is not None)
-    biggest = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:5]
-    shown: list[Any] = []
-    for line in found.out.splitlines():
-        cells = [cell.strip() for cell in line.strip("│").split("│")]
-        if len(cells) == 4 and cells[1].endswith("%"):
-            shown.append((int(cells[0]), cells[1]))
-    assert shown == [(size, f"{size / len(rows):.1%}") for _, size in biggest]
-    assert f"{len(sizes):,} kept messages have drops" in found.out
-
-
 def test_of_equal_clusters_the_older_comes_first_with_its_least_alike_drop(run: Run, tmp_path: Path) -> None:
     def drop(position: int, leader: int, similarity: float) -> dict[str, Any]:
         text = f"drop {position}"
@@ -157,21 +131,6 @@ def test_of_equal_clusters_the_older_comes_first_with_its_least_alike_drop(run: 
     assert [" ".join(line.split()[-2:]) for line in shown] == ["leader 1", "drop 5", "leader 2", "drop 3"]
     counts = counted(found.out)
     assert (counts["near, from 0.8"], counts["near, from 0.85"]) == (1, 1)
-
-
-def test_audit_lists_the_drops_of_a_leader_and_those_that_hold_a_text(run: Run, dropped: Path) -> None:
-    rows = [row for row in read_lines(dropped) if row["duplicate_of"] is not None]
-    position, size = Counter(row["duplicate_of"] for row in rows).most_common(1)[0]
-    by_position = run("audit", dropped, "--leader", str(position), "--top", "10000").out
-    assert by_position.endswith(f"\n{size:,} drops; {size:,} shown\n")
-    leader = next(row for row in rows if row["duplicate_of"] == position)
-    assert run("audit", dropped, "--leader", leader["duplicate_of_id"], "--top", "10000").out == by_position
-    part = leader["leader_text"][4:9]
-    texts = [(row["text"], row["leader_text"] or "") for row in read_lines(dropped)]
-    holding = sum(part in text or part in leads for text, leads in texts)
-    found = run("audit", dropped, "--search", part, "--top", "1").out
-    assert found.endswith(f"\n{holding:,} drops; 1 shown\n")
-    assert run("audit", dropped, "--search", "no such text").out == "0 drops; 0 shown\n"
 
 
 def test_texts_are_shown_escaped_and_cut(run: Run, tmp_path: Path) -> None:

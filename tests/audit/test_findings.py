@@ -210,27 +210,3 @@ def test_kept_apart_of_another_kind_is_refused_with_its_line(
     found = run("audit", drops, "--kept-apart", tmp_path / "a.jsonl")
     assert found.code == 2
     assert f"a.jsonl:2: {says}" in found.err
-
-
-def test_a_number_may_have_zeros_in_front_and_no_word_is_a_missing_number(run: Run, tmp_path: Path) -> None:
-    rows = [row(9, 6), row(10, 6), row(11, 6, duplicate_of="x", duplicate_of_id="y")]
-    drops = write_rows(tmp_path / "d.jsonl", rows)
-    for words, listed in (
-        (("--leader", "006"), 2),
-        (("--leader", "p6"), 2),
-        (("--leader", "None"), 0),
-        (("--position", "0009"), 1),
-        (("--position", "posts.jsonl:010"), 1),
-    ):
-        assert run("audit", drops, *words).out.endswith(f"{listed} drops; {listed} shown\n"), words
-
-
-def test_json_is_the_same_beside_a_page(run: Run, tmp_path: Path) -> None:
-    drops = write_rows(tmp_path / "d.jsonl", [row(n, n - 1000) for n in range(1001, 1301)])
-    alone = run("audit", drops, "--json", "--top", "250")
-    beside = run("audit", drops, "--json", "--top", "250", "--html", tmp_path / "d.html")
-    assert alone.code == beside.code == 0
-    assert alone.out == beside.out
-    said = json.loads(alone.out)
-    assert (len(said["clusters"]), len(said["rate"])) == (250, 60)
-    assert (tmp_path / "d.html").read_text().count("1 drops, 0.3%") == 200

@@ -17,7 +17,6 @@ from twinsieve import simhash
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.operate.topic_plan import LOG_ROW_BYTES
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.sizing.cost import cost_of
 from twinsieve.pipeline.sizing.process_memory import held_by
 
 _A = "你妈妈喊你回家吃饭哦，回家罗回家罗"
@@ -265,16 +264,6 @@ def test_lint_says_that_it_did_not_see_a_secret(tmp_path: Path, run: Run) -> Non
     assert "not checked" not in run("lint").out
     missing = run("lint", *_SASL, *setting("kafka.security.password_file=/no/such/file"))
     assert (missing.code, "which cannot be read: No such file" in missing.out) == (2, True)
-
-
-def test_memory_grows_with_the_windows() -> None:
-    def total(messages: int) -> int:
-        settings = Settings.model_validate(
-            {"near": {"window": {"messages": messages}}, "exact": {"window": {"messages": messages}}}
-        )
-        return cost_of(settings, 1000).total_bytes
-
-    assert 5 * total(100_000) < total(1_000_000) < 20 * total(100_000)
 
 
 def test_what_generate_makes_is_the_same_for_a_seed(tmp_path: Path, run: Run) -> None:

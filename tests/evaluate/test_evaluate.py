@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import orjson
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from rich.console import Console
 
 from tests.calling import Run
 from twinsieve.pipeline.tools.evaluate.evaluate import VARIANTS, Variant, read_texts, run_evaluate
@@ -84,20 +82,6 @@ def test_similarity_and_rows_can_be_chosen(files: tuple[Path, Path]) -> None:
     assert (two.rows, two.to_drop, two.runs[0].scores.every.f1) == (2, 1, 1.0)
 
 
-def test_tables_name_every_variant_and_class(files: tuple[Path, Path]) -> None:
-    report = run_evaluate(*files, scheme=SchemeConfig(), sieve=SieveConfig())
-    console = Console(width=200, record=True, file=io.StringIO())
-    console.print(*report_tables(report))
-    text = console.export_text()
-    assert all(text.count(str(variant)) == 2 for variant in VARIANTS[2::3])
-    assert "16-32" in text
-    by_length = text[text.index("near recall by body length") :]
-    row = next(line for line in by_length.splitlines() if str(VARIANTS[0]) in line)
-    # The two near rows to drop have 16 characters or more; no row of the other classes is to be dropped.
-    assert row.split(str(VARIANTS[0]))[1].replace("│", " ").split() == ["–", "0.500", "(2)", "–", "–", "–"]
-    assert "3 to drop, 2 of them without an earlier equal body" in " ".join(text.split())
-
-
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
@@ -136,13 +120,6 @@ def test_judged_pairs_meet_only_their_own_partner(tmp_path: Path) -> None:
     guarded = judge_pairs(pairs, TEXTS, SchemeConfig(), SieveConfig())
     assert [(one.dropped, one.reason) for one in guarded[:2]] == [(True, Rule.NONE), (False, Rule.NUMBER)]
     assert [table.row_count for table in judged_tables(guarded)] == [1, 1, 1]
-
-
-def test_an_interval_holds_the_share_and_narrows_with_the_number() -> None:
-    wide, narrow = Share(9, 10).interval, Share(900, 1000).interval
-    assert wide[0] < narrow[0] < 0.9 < narrow[1] < wide[1] < 1.0
-    assert (Share(0, 0).interval, Share(10, 10).interval[1]) == ((0.0, 1.0), pytest.approx(1.0))
-    assert (str(Share(0, 0)), str(Share(9, 10))) == ("–", "0.900 (0.60-0.98)")
 
 
 def test_judged_pairs_without_text_or_with_another_label_are_refused(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.segment_bytes import Texts
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.sizing.cost import cost_of
-from twinsieve.pipeline.sizing.cost_lines import cost_lines
-from twinsieve.pipeline.sizing.cover import Asked, Proposal, as_yaml, settings_to_cover
+from twinsieve.pipeline.sizing.cover import Asked, Proposal, settings_to_cover
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.batch_sieve import worst_case_bytes
@@ -223,20 +222,6 @@ def test_other_methods_have_no_model_and_say_nothing(other: str, run: Run) -> No
     assert "near window covers" in run("lint", "--rate", "10").out
 
 
-def test_yaml_of_dotted_keys_is_read_as_these_keys(tmp_path: Path) -> None:
-    keys = {
-        "near.window.age": "1h",
-        "exact.window.messages": "7",
-        "exact.window.age": "2h",
-        "near.segment": "9000",
-    }
-    path = tmp_path / "s.yaml"
-    path.write_text(as_yaml(dict(sorted(keys.items()))))
-    settings = load_settings(path)
-    assert (settings.near.window.age_ms, settings.exact.window.age_ms) == (_HOUR_MS, 2 * _HOUR_MS)
-    assert (settings.exact.window.messages, settings.near.segment) == (7, 9_000)
-
-
 def test_what_a_process_may_hold_counts_the_index_of_segments_that_stay_in_memory() -> None:
     keys: dict[str, object] = {
         "exact.method": "none",
@@ -255,20 +240,3 @@ def test_what_a_process_may_hold_counts_the_index_of_segments_that_stay_in_memor
     assert sieve("4GiB") == 4 * _GIB, "two segments of the longest texts take 2.7 GiB"
     assert sieve("64GiB") == worst + 9 * hot
     assert cost_of(_of_keys(keys | {"state.memory": "64GiB"}), 1).total_bytes == sieve("64GiB")
-
-
-def test_costs_are_a_table_with_a_column_for_each_share_of_repeats() -> None:
-    keys = {"exact.method": "none", "near.window.messages": 30_000_000, "near.segment": 10_000_000}
-    costs = cost_of(_of_keys(keys), 5_000)
-    first, second = costs.estimates
-    table = {line[:44].strip(): line[44:].split() for line in cost_lines(costs.estimates, 5_000, Texts())}
-    mib = 1 << 20
-    assert table["memory, MiB"] == ["usual", "at", "worst"]
-    assert table["open segment"] == [
-        f"{memory.anonymous['open segment'] / mib:,.1f}" for memory in (first.memory, first.worst_memory)
-    ]
-    assert table["mapped files: read by each look-up"] == [f"{first.memory.hot / mib:,.1f}"] * 2
-    assert table["segments"] == [f"{each.written['segments'] / mib:,.1f}" for each in (first, second)]
-    assert table["all"] == [f"{sum(each.written.values()) / mib:,.1f}" for each in (first, second)]
-    assert table["written an hour, MiB"] == ["0", "dropped", "0.4", "dropped"]
-    assert table["near window covers"] == ["1.67", "h", "2.78", "h"]

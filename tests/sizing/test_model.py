@@ -150,15 +150,6 @@ def _kept(sieve: BatchSieve, count: int, joined: int) -> KeptMessages:
     raise AssertionError("too few posts")
 
 
-def test_the_columns_of_a_piece_add_up() -> None:
-    """Texts of 100 characters: 67 % have a SimHash and 3 % a sketch."""
-    layout = BandLayout(bands=24)
-    plain = 16 + 4 + 24 * 4
-    bag, simhash, sketch = 32 * (1 - np.exp(-100 / 35)), 16 * 0.672 + 0.8, 64 * 0.031
-    expected = plain + 18.2 + 2.0 * 99.9 + bag + simhash + sketch
-    assert piece_bytes(SieveConfig(layout=layout), Texts(100)) == pytest.approx(expected, abs=0.3)
-
-
 @pytest.mark.parametrize("joined", [1, 2, 4])
 def test_bytes_of_a_piece_are_within_a_tenth(joined: int) -> None:
     config = SieveConfig(ExactConfig("none"), NearConfig(window=Window(20_000)))

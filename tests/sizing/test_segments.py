@@ -28,21 +28,6 @@ def _findings(**keys: object) -> list[str]:
     return [str(finding) for finding in check_tree(tree_of(written))[1]]
 
 
-def test_the_bytes_of_a_segment_are_those_of_its_arrays() -> None:
-    """Written out once more, for the default layout of 28 bands and one table, and texts of 100 characters."""
-    messages = 1_000_000
-    parts = segment_parts(_config(messages, messages), Texts(100))
-    buckets = round(messages / 8.4)
-    cells = 4
-    while cells <= messages * 1.5:
-        cells *= 2
-    assert parts["ring"] == messages * 64
-    assert parts["tags"] == 4 * cells + 8 * messages
-    assert parts["buckets"] == 64 * (28 * buckets + buckets // 2)
-    # 99.4 characters are stored of each: two bytes, one bit for word starts. 7.7 % have a sketch of 64 bytes.
-    assert parts["texts"] / messages == pytest.approx(99.4 * 2 + 99.4 / 8 + 1 + 0.077 * 64 + 3, rel=0.01)
-
-
 @pytest.mark.parametrize("window", [1000, 1001, 5000])
 def test_what_always_lies_in_memory_is_the_open_segment(window: int) -> None:
     one = segment_parts(_config(1000, 1000), Texts())

@@ -261,11 +261,6 @@ def test_the_lines_tell_the_interval_and_how_many_labels_would_narrow_it() -> No
             assert (ends[1] - ends[0] <= 2 * float(half)) == narrow
 
 
-def test_a_narrow_interval_is_said_to_be_narrow() -> None:
-    read: list[Reader] = [(9_600, "same", frozenset())] * 180 + [(7_000, "different", frozenset(PROFILES))]
-    assert "the interval of precision is narrow: ± 0.007" in advised(read).lines
-
-
 @given(st.integers(1, 500), st.integers(0, 500))
 def test_an_interval_of_90_percent_is_that_of_a_plain_search(of: int, hits: int) -> None:
     hits = min(hits, of)
@@ -411,23 +406,3 @@ def test_limits_are_recommended_from_200_labels_on_where_labels_speak_for_them(
     few, _ = tuned(run, tmp_path, posts, labels, "-c", own)
     assert few["yaml"] == without
     assert f"limits are recommended from {LIMITS_FROM} labels on" in few["lines"]
-
-
-def test_labels_of_one_side_are_said_beside_the_table(
-    run: Run, tmp_path: Path, posts: Path, alike: list[Json]
-) -> None:
-    labels = tmp_path / "labels.tsv"
-    write_labels(labels, alike[:40] + alike[:2], ["same"] * 42)
-    advice, out = tuned(run, tmp_path, posts, labels)
-    assert advice["yaml"] is None
-    assert advice["reason"].startswith("no recommendation: no pair is labelled different")
-    assert advice["lines"] == ["2 of 42 labels repeat a pair; each pair counts once"]
-    assert f"{advice['reason']}\n{advice['lines'][0]}\n" in out
-
-
-def test_a_file_of_labels_without_a_pair_recommends_nothing(run: Run, tmp_path: Path, posts: Path) -> None:
-    labels = tmp_path / "labels.tsv"
-    write_labels(labels, [], [])
-    advice, _ = tuned(run, tmp_path, posts, labels)
-    assert (advice["yaml"], advice["lines"]) == (None, [])
-    assert advice["reason"].startswith("no recommendation: 0 of 0 labelled pairs are same or different")

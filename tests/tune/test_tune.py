@@ -72,49 +72,6 @@ def test_rows_cuts_the_sample_in_the_middle_of_a_chunk(run: Run, tmp_path: Path,
     assert found == points(run, tmp_path, few, *SMALL)
 
 
-def _table_lines(out: str) -> list[list[str]]:
-    """The cells of the rows that begin with a similarity."""
-    return [line.split() for line in out.splitlines() if line.lstrip().startswith("0.")]
-
-
-def test_tables_fit_a_terminal_of_80_columns_and_say_what_is_recommended_first(
-    run: Run, tmp_path: Path, posts: Path
-) -> None:
-    report = ("--report", tmp_path / "tune.html", "--rows", "1500", "--similarity", "0.82", *SMALL)
-    plain = run("tune", posts, *report)
-    assert [row[0] for row in _table_lines(plain.out)] == [
-        "0.7",
-        "0.75",
-        "0.8",
-        "0.82",
-        "0.85",
-        "0.9",
-        "0.95",
-    ]
-    everything = run("tune", posts, *report, "--all")
-    rows = [[cell for cell in row if cell != "*"] for row in _table_lines(everything.out)]
-    assert [len(row) for row in rows] == [8] * 26
-    assert {row[0]: row for row in map(tuple, rows)}.items() >= {
-        row[0]: row for row in (tuple(c for c in r if c != "*") for r in _table_lines(plain.out))
-    }.items()
-
-    marked = tmp_path / "dropped.jsonl"
-    dedup(run, tmp_path, posts, *SMALL, "--similarity", "0.7", "--duplicates", str(marked))
-    pairs = [row for row in read_lines(marked) if row["stage"] == "near"][:80]
-    labels = tmp_path / "labels.tsv"
-    lines = [
-        f"{row['id']}\t{row['duplicate_of_id']}\t{'same' if number % 4 else 'different'}"
-        for number, row in enumerate(pairs)
-    ]
-    labels.write_text("\n".join(["later_id\tearlier_id\tlabel", *lines, ""]))
-    judged = run("tune", posts, *report, "--judged", labels)
-    assert judged.out.startswith("recommended settings:")
-    tables = judged.out[judged.out.index("similarity  ") :]
-    assert tables.count("<\n") + tables.count("< ") >= 1
-    for out in (plain.out, everything.out, tables):
-        assert max(map(len, map(str.rstrip, out.splitlines()))) <= 80
-
-
 def test_keys_that_tune_sets_replace_those_of_the_user(run: Run, tmp_path: Path, posts: Path) -> None:
     flags = ("--rows", "300", *SMALL)
     plain = points(run, tmp_path, posts, *flags)
