@@ -352,17 +352,6 @@ def test_dedup_takes_rows_and_gives_back_the_same_objects(text: Any) -> None:
     assert [id(post) for post in kept] == [id(posts[0]), id(posts[2])]
 
 
-def test_dedup_takes_columns_of_libraries() -> None:
-    texts = ["Rain until Friday.", "rain until friday", None]
-    for column in (
-        pd.Series(texts, dtype="string"),
-        pl.Series(texts),
-        pa.array(texts),
-        np.array(texts, dtype=object),
-    ):
-        assert len(list(Sieve(window=9).dedup(column))) == 2
-
-
 def test_what_was_read_before_the_source_failed_is_judged_and_yielded() -> None:
     def broken() -> Iterator[str]:
         yield "Rain until Friday."
@@ -469,11 +458,6 @@ def test_an_age_limit_without_times_is_said_once(caplog: pytest.LogCaptureFixtur
     assert told == [
         "max_age has no effect, because no times were given; give judge(…, times=…), or no max_age"
     ]
-
-
-def test_a_shown_table_has_no_blanks_at_the_ends_of_its_lines() -> None:
-    shown = repr(Sieve(window=9).judge(["one and the same words", "One and the same words"]))
-    assert [line for line in shown.splitlines() if line != line.rstrip()] == []
 
 
 # --- settings ---

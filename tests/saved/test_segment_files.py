@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,7 +23,6 @@ from twinsieve.pipeline.saved.segment_files import ScratchSegments, Uncached
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.errors import StateError
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.window.segments import HOT, Arrays, SealedSegment
 
 __all__ = ["posts", "small_pieces"]
 
@@ -298,38 +296,6 @@ def test_a_segment_does_not_stay_in_the_page_cache_while_it_is_written(
     assert (tmp_path / "file").read_bytes() == b"head" + content[4:]
     # All that was written before is in the file when its pages go.
     assert let_go == list(range(900, 10_000, 1200))
-
-
-@pytest.mark.parametrize("memory", [0, 1 << 30])
-def test_what_look_ups_need_of_a_written_segment_is_read_at_once(
-    memory: int, posts: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[range] = []
-
-    def note(_file: int, size: int, at: int) -> bytes:
-        read.append(range(at, at + size))
-        return b""
-
-    monkeypatch.setattr(os, "pread", note)
-    config = replace(CONFIG, near=replace(CONFIG.near, memory=memory))
-    sieve, scratch = BatchSieve(config), ScratchSegments("", str(tmp_path))
-    written: list[SealedSegment] = []
-
-    def write(sealed: SealedSegment) -> Future[Arrays]:
-        written.append(sealed)
-        return scratch.write(sealed)
-
-    sieve.seal_into(write)
-    low = 0
-    while not written:
-        sieve.judge(posts.slice(low, low + 20))
-        low += 20
-    # The first call ends behind the writing, and the second one behind the reading that follows it.
-    for _ in range(2):
-        scratch._writer.submit(int).result()
-    needed = [array.nbytes for name, array in written[0].arrays.items() if not memory or name not in HOT]
-    assert sum(map(len, read)) == sum(needed)
-    scratch.close()
 
 
 @pytest.mark.parametrize("harm", ["missing", "cut", "one bit", "another segment"])

@@ -139,6 +139,14 @@ def test_text_that_yaml_would_guess_at_means_what_it_says(tmp_path: Path) -> Non
         ("kafka: {request_timeout: 0s}\n", "1:26: kafka.request_timeout is 0 ms"),
         ("kafka: {idle_report: 0s}\n", "1:22: kafka.idle_report is 0 ms"),
         ("app: weibo-shadow\n", "1:6: app is 'weibo-shadow'"),
+        ("near: {window: {age: 0s}}\n", "1:22: near.window.age is 0s, so whatever has a time would be forgotten"),
+        ("exact: {window: {age: 0ms}}\n", "1:23: exact.window.age is 0s, so"),
+        ("scope: [a, b, a]\n", "1:8: scope names 'a' twice; remove one"),
+        ("exact: {fields: [id, id]}\n", "1:17: exact.fields names 'id' twice; remove one"),
+        ("near.similarity: 0.8\n", "1:1: unknown key 'near.similarity'; write it nested: near: {similarity: …}"),
+        ("near.window.age: 1h\n", "1:1: unknown key 'near.window.age'; write it nested: near: {window: {age: …}}"),
+        ("input: {text_field: ''}\n", "1:21: input.text_field is empty; give it a value or remove the key"),
+        ("near: {bucket_load: many}\n", "1:21: near.bucket_load is 'many', which is not a number; write it as 8.4"),
         ("digest: {seed_file: missing}\n", "1:21: digest.seed_file names 'missing'"),
     ],
 )  # fmt: skip
@@ -399,38 +407,6 @@ def test_a_secret_is_refused_on_the_command_line_and_not_repeated(run: Run, key:
         f"--set {key}: {key} is a secret, and other users can see command lines; "
         f"set {variable} or name a file in {key}_file\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "finding"),
-    [
-        (
-            "near: {window: {age: 0s}}\n",
-            "1:22: near.window.age is 0s, so whatever has a time would be forgotten",
-        ),
-        ("exact: {window: {age: 0ms}}\n", "1:23: exact.window.age is 0s, so"),
-        ("scope: [a, b, a]\n", "1:8: scope names 'a' twice; remove one"),
-        ("exact: {fields: [id, id]}\n", "1:17: exact.fields names 'id' twice; remove one"),
-        (
-            "near.similarity: 0.8\n",
-            "1:1: unknown key 'near.similarity'; write it nested: near: {similarity: …}",
-        ),
-        (
-            "near.window.age: 1h\n",
-            "1:1: unknown key 'near.window.age'; write it nested: near: {window: {age: …}}",
-        ),
-        ("input: {text_field: ''}\n", "1:21: input.text_field is empty; give it a value or remove the key"),
-        (
-            "near: {bucket_load: many}\n",
-            "1:21: near.bucket_load is 'many', which is not a number; write it as 8.4",
-        ),
-    ],
-)
-def test_what_cannot_be_meant_is_a_finding(tmp_path: Path, text: str, finding: str) -> None:
-    path = tmp_path / "s.yaml"
-    path.write_text(text)
-    _, found = check_tree(tree_of_file(path))
-    assert [str(one).startswith(f"{path}:{finding}") for one in found] == [True], found
 
 
 def test_secrets_are_keys_with_a_file_beside_them() -> None:
