@@ -15,24 +15,16 @@ that to judge all keys takes long.
 from __future__ import annotations
 
 import argparse
-import io
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
-import orjson
 
 from bench.machine import machine_line
-from bench.snapshots import Peak, anonymous_bytes, storage_in
-from twinsieve.pipeline.saved.journal import Journal
-from twinsieve.pipeline.saved.manifest import Holds, StateFile, decode_files
-from twinsieve.pipeline.saved.saved_files import SavedFiles
+from bench.snapshots import Peak, Save, Saver, anonymous_bytes, restored, run_steps, saved_files
+from twinsieve.pipeline.saved.manifest import Holds
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 
@@ -41,31 +33,6 @@ _ROWS = 50_000
 _SHOWN = 4
 _NEAR_WINDOW = 100_000
 """The ring of a sieve without a near stage: small, so that the figures are those of the exact stage."""
-
-
-class Save(NamedTuple):
-    """A save.
-
-    kept: messages kept since the save before
-    written, exact: bytes that it wrote, and bytes of all its files: those of the exact stage and the manifest
-    pieces: bytes of pieces of kept messages that were written since the save before
-    """
-
-    kept: int
-    pause_s: float
-    seconds: float
-    written: int
-    pieces: int
-    exact: int
-    files: int
-
-    def line(self, key_bytes: float) -> str:
-        """Its line of the table. key_bytes: memory of a key"""
-        of_kept = self.written / (self.kept * key_bytes) if self.kept else 0.0
-        return (
-            f"{self.kept:>12,} {1000 * self.pause_s:>9.1f} {self.seconds:>9.2f} "
-            f"{self.written / _MIB:>13.2f} {of_kept:>9.2f} {self.files:>6} {self.exact / _MIB:>9.1f}"
-        )
 
 
 def config_of(keys: int, method: str) -> SieveConfig:
@@ -89,44 +56,19 @@ def batches(count: int, first: int = 0) -> Iterator[Batch]:
         yield batch
 
 
-class _Saver:
-    """Saves a sieve into a folder in the background."""
+def _parts(save: Save) -> dict[str, int]:
+    """Bytes of the files of the exact stage."""
+    return {file.name: file.size for file in save.files if file.holds is Holds.PART}
 
-    def __init__(self, sieve: BatchSieve, folder: str) -> None:
-        self._sieve = sieve
-        self._folder = Path(folder)
-        self._journal = Journal(storage_in(folder), "bench", _NEAR_WINDOW)
-        sieve.on_kept = self._journal.take
-        self._background = ThreadPoolExecutor(1)
-        self._kept = self._written = 0
-        self._named: set[str] = set()
 
-    def save(self) -> Future[Save]:
-        """Begin a save."""
-        began = perf_counter()
-        frozen = self._sieve.freeze(self._journal.parts)
-        cut = self._journal.cut(frozen)
-        pause_s = perf_counter() - began
-        kept = frozen.kept - self._kept
-        self._kept = frozen.kept
+def _size(save: Save) -> int:
+    return save.small + sum(_parts(save).values())
 
-        def write() -> Save:
-            files = self._journal.write(cut)
-            small = io.BytesIO()
-            frozen.write(small)
-            (self._folder / "state").write_bytes(small.getvalue())
-            (self._folder / "files").write_bytes(orjson.dumps([list(file) for file in files]))
-            self._journal.announced(files, {file.name for file in files})
-            parts = [file for file in files if file.holds is Holds.PART]
-            new = sum(file.size for file in parts if file.name not in self._named)
-            pieces, self._written = self._journal.written - self._written - new, self._journal.written
-            self._named = {file.name for file in parts}
-            exact = sum(file.size for file in parts) + small.tell()
-            return Save(
-                kept, pause_s, perf_counter() - began, new + small.tell(), pieces, exact, len(parts) + 1
-            )
 
-        return self._background.submit(write)
+def _written(before: Save | None, save: Save) -> int:
+    """Bytes that a save wrote of the exact stage, with its manifest."""
+    known = _parts(before) if before is not None else {}
+    return save.small + sum(size for name, size in _parts(save).items() if name not in known)
 
 
 def fill(sieve: BatchSieve, keys: int) -> None:
@@ -147,7 +89,7 @@ def judge(keys: int, method: str, between: int, folder: str | None, *, direct: b
     warm.judge(next(batches(_ROWS)))
     before = anonymous_bytes()
     sieve = BatchSieve(config)
-    saver = None if folder is None else _Saver(sieve, folder)
+    saver = None if folder is None else Saver(sieve, folder, _NEAR_WINDOW)
     saves: list[Future[Save]] = []
     seconds, left, rows = 0.0, between, 0
     with Peak() as peak:
@@ -179,19 +121,23 @@ def judge(keys: int, method: str, between: int, folder: str | None, *, direct: b
         key_bytes = exact.bytes_used / keys
         head = ("kept", "pause ms", "seconds", "MiB written", "of kept", "files", "MiB all")
         print("{:>12} {:>9} {:>9} {:>13} {:>9} {:>6} {:>9}".format(*head))
-        for save in done[-_SHOWN - 2 :]:
-            print(save.line(key_bytes))
+        new = [_written(before, save) for before, save in zip([None, *done], done, strict=False)]
+        for save, written in list(zip(done, new, strict=True))[-_SHOWN - 2 :]:
+            of_kept = written / (save.kept * key_bytes) if save.kept else 0.0
+            print(
+                f"{save.kept:>12,} {1000 * save.pause_s:>9.1f} {save.seconds:>9.2f} {written / _MIB:>13.2f} "
+                f"{of_kept:>9.2f} {len(_parts(save)) + 1:>6} {_size(save) / _MIB:>9.1f}"
+            )
         kept = sum(save.kept for save in done)
         pauses = [save.pause_s for save in done]
-        written = sum(save.written for save in done)
         print(
             f"{len(done)} saves: pauses {1000 * float(np.median(pauses)):.1f} ms, "
             f"{1000 * float(np.quantile(pauses, 0.95)):.1f} at the 95th percentile, "
             f"{1000 * max(pauses):.1f} the longest; "
-            f"written {written / _MIB:,.0f} MiB, {written / kept:.1f} B a kept key, "
-            f"{written / kept / key_bytes:.2f} of its memory; files {done[-1].exact / _MIB:,.0f} MiB, "
-            f"{done[-1].exact / keys:.1f} B a key of the window; beside them pieces of kept messages, "
-            f"{sum(save.pieces for save in done) / kept:.0f} B a kept key"
+            f"written {sum(new) / _MIB:,.0f} MiB, {sum(new) / kept:.1f} B a kept key, "
+            f"{sum(new) / kept / key_bytes:.2f} of its memory; files {_size(done[-1]) / _MIB:,.0f} MiB, "
+            f"{_size(done[-1]) / keys:.1f} B a key of the window; beside them pieces of kept messages, "
+            f"{(sum(save.written for save in done) - sum(new)) / kept:.0f} B a kept key"
         )
     how = "saving" if folder else "not saving"
     print(
@@ -206,18 +152,15 @@ def judge(keys: int, method: str, between: int, folder: str | None, *, direct: b
 def restore(keys: int, method: str, folder: str) -> None:
     """Restore the saved sieve, and print how long it takes."""
     BatchSieve(config_of(10, method)).judge(next(batches(_ROWS)))
-    files: list[StateFile] = decode_files(orjson.loads((Path(folder) / "files").read_bytes()))
-    for file in files:
+    for file in saved_files(folder):
         (Path(folder) / file.name).read_bytes()
-    began, before = perf_counter(), anonymous_bytes()
-    with Peak() as peak, SavedFiles(storage_in(folder), files, "bench") as parts:
-        stream = io.BytesIO((Path(folder) / "state").read_bytes())
-        sieve = BatchSieve.load(stream, config_of(keys, method), parts=parts)
-    took_s = perf_counter() - began
+    before = anonymous_bytes()
+    again = restored(folder, config_of(keys, method))
+    took_s, held = again.seconds, again.sieve.stats().bytes_used
     print(
         f"restart, files in the page cache: {took_s:.2f} s, {1e6 * took_s / keys:.2f} µs a key; peak of "
-        f"anonymous memory {(peak.bytes - before) / _MIB:,.0f} MiB more than before, afterwards "
-        f"{(anonymous_bytes() - before) / _MIB:,.0f} MiB, sieve {sieve.stats().bytes_used / _MIB:,.0f} MiB",
+        f"anonymous memory {again.more / _MIB:,.0f} MiB more than before, afterwards "
+        f"{(anonymous_bytes() - before) / _MIB:,.0f} MiB, sieve {held / _MIB:,.0f} MiB",
         flush=True,
     )
 
@@ -245,11 +188,8 @@ def main() -> None:
         f"{options.between:,}",
         flush=True,
     )
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or temporary
-        for step in ("saving", "restart") if options.direct else ("saving", "judging", "restart"):
-            arguments = [*sys.argv[1:], "--step", step, "--folder", folder]
-            subprocess.run([sys.executable, "-m", "bench.exact_windows", *arguments], check=True)
+    steps = ("saving", "restart") if options.direct else ("saving", "judging", "restart")
+    run_steps("bench.exact_windows", steps, options.folder)
 
 
 if __name__ == "__main__":

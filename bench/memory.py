@@ -2,9 +2,9 @@
 
     python -m bench.memory [--kept 1000000] [--window 100000]
 
-First part: peak memory and time of whole runs of `twinsieve dedup` over a few posts. Second part: a sieve of
-default settings keeps that number of generated posts: bytes of all its arrays, and growth of the process, by
-kept message. Third part: a smaller window, ten windows long: the process must not grow.
+First part: a sieve of default settings keeps that number of generated posts: bytes of all its arrays, and
+growth of the process, by kept message. Second part: a smaller window, ten windows long: the process must not
+grow.
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ import argparse
 import ctypes
 import gc
 import os
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.machine import machine_line
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
-from twinsieve.pipeline.tools.generate.stream import SOURCES, Posts, generate, generate_columns
+from twinsieve.pipeline.tools.generate.stream import SOURCES, Posts, generate_columns
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
@@ -53,27 +49,6 @@ class Feeder:
             self.sieve.judge(batch_of(*self.scheme.read(texts)))
             read += len(texts)
         return read
-
-
-def small_files() -> None:
-    """Peak memory and time of whole runs over a few posts, kernels compiled; the best of five."""
-    program = Path(sys.executable).with_name("twinsieve")
-    with tempfile.TemporaryDirectory() as folder:
-        print("whole runs of `twinsieve dedup`, everything included:")
-        for rows in (10, 1_000, 10_000):
-            posts = Path(folder, "posts.txt")
-            texts = (post["text"].replace("\n", " ") for post in generate(rows, 1))
-            posts.write_text("".join(f"{text}\n" for text in texts), "utf-8")
-            peak, seconds = 0, float("inf")
-            for _ in range(5):
-                started = time.perf_counter()
-                done = subprocess.Popen([program, "dedup", posts, "-q", "-o", os.devnull])
-                _, status, used = os.wait4(done.pid, 0)
-                if status:
-                    sys.exit(f"twinsieve dedup ended with status {status}")
-                seconds = min(seconds, time.perf_counter() - started)
-                peak = max(peak, used.ru_maxrss)
-            print(f"  {rows:,} posts: {peak / 1024:.0f} MiB, {seconds:.2f} s")
 
 
 def kept_message(kept: int) -> None:
@@ -129,7 +104,6 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=100_000)
     arguments = parser.parse_args()
     print(machine_line())
-    small_files()
     kept_message(arguments.kept)
     flatness(arguments.window)
 

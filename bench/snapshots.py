@@ -19,10 +19,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -35,7 +37,7 @@ from twinsieve.pipeline.saved.saved_files import SavedFiles
 from twinsieve.pipeline.saved.storage import Storage
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.pipeline.tools.generate.stream import generate_columns
-from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
+from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, SieveStats, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 from twinsieve.stages.memory_pages import zeros
@@ -82,7 +84,23 @@ def storage_in(folder: str) -> Storage:
     return Storage((LocalFileSystem(), folder))
 
 
-class _Saver:
+class Save(NamedTuple):
+    """A save.
+
+    kept: messages kept since the save before; stats: of the sieve
+    written: bytes that were written since then, with `small`, those of the manifest; files: all that it names
+    """
+
+    kept: int
+    stats: SieveStats
+    pause_s: float
+    seconds: float
+    written: int
+    small: int
+    files: list[StateFile]
+
+
+class Saver:
     """Saves a sieve into a folder in the background."""
 
     def __init__(self, sieve: BatchSieve, folder: str, window: int) -> None:
@@ -94,17 +112,16 @@ class _Saver:
         self._written = 0
         self._kept = 0
 
-    def save(self) -> Future[str]:
-        """Begin a save; the result is its line of the table."""
+    def save(self) -> Future[Save]:
+        """Begin a save."""
         began = perf_counter()
         frozen = self._sieve.freeze(self._journal.parts)
         cut = self._journal.cut(frozen)
         pause_s = perf_counter() - began
         stats = self._sieve.stats()
         kept, self._kept = stats.kept - self._kept, stats.kept
-        held = stats.bytes_used / stats.held
 
-        def write() -> str:
+        def write() -> Save:
             files = self._journal.write(cut)
             small = io.BytesIO()
             frozen.write(small)
@@ -113,20 +130,55 @@ class _Saver:
             self._journal.announced(files, {file.name for file in files})
             new = self._journal.written - self._written + small.tell()
             self._written = self._journal.written
-            size = sum(file.size for file in files) / stats.held
-            seconds = perf_counter() - began
-            return (
-                f"{stats.kept:>12,} {1000 * pause_s:>9.1f} {seconds:>9.2f} {new / _MIB:>13.1f} "
-                f"{new / max(1, kept * held):>9.2f} {len(files):>6} {size:>12.0f}"
-            )
+            return Save(kept, stats, pause_s, perf_counter() - began, new, small.tell(), files)
 
         return self._background.submit(write)
+
+
+def saved_files(folder: str) -> list[StateFile]:
+    """The files of the last save."""
+    return decode_files(orjson.loads((Path(folder) / "files").read_bytes()))
+
+
+class Restored(NamedTuple):
+    """A restart. more: anonymous memory at its peak beyond that of before"""
+
+    sieve: BatchSieve
+    seconds: float
+    more: int
+
+
+def restored(folder: str, config: SieveConfig) -> Restored:
+    """Restore the sieve of the last save."""
+    began, before = perf_counter(), anonymous_bytes()
+    with Peak() as peak, SavedFiles(storage_in(folder), saved_files(folder), "bench") as parts:
+        stream = io.BytesIO((Path(folder) / "state").read_bytes())
+        sieve = BatchSieve.load(stream, config, parts=parts)
+    return Restored(sieve, perf_counter() - began, peak.bytes - before)
+
+
+def run_steps(module: str, steps: Sequence[str], folder: str | None) -> None:
+    """Run each step of a measurement in a process of its own. folder: of the saves; None: a temporary one"""
+    with tempfile.TemporaryDirectory() as temporary:
+        for step in steps:
+            arguments = [*sys.argv[1:], "--step", step, "--folder", folder or temporary]
+            subprocess.run([sys.executable, "-m", module, *arguments], check=True)
+
+
+def _line(save: Save) -> str:
+    stats = save.stats
+    of_sieve = save.written / max(1.0, save.kept * stats.bytes_used / stats.held)
+    size = sum(file.size for file in save.files) / stats.held
+    return (
+        f"{stats.kept:>12,} {1000 * save.pause_s:>9.1f} {save.seconds:>9.2f} {save.written / _MIB:>13.1f} "
+        f"{of_sieve:>9.2f} {len(save.files):>6} {size:>12.0f}"
+    )
 
 
 def judge(window: int, snapshots: int, messages: int, folder: str | None) -> None:
     """Fill the window, then judge and save; without a folder, judge only."""
     scheme, sieve = Scheme(SchemeConfig()), BatchSieve(config_of(window))
-    saver = None if folder is None else _Saver(sieve, folder, window)
+    saver = None if folder is None else Saver(sieve, folder, window)
     if saver is not None:
         head = ("kept", "pause ms", "seconds", "MiB written", "of sieve", "files", "B a kept one")
         print("{:>12} {:>9} {:>9} {:>13} {:>9} {:>6} {:>12}".format(*head), flush=True)
@@ -145,12 +197,12 @@ def judge(window: int, snapshots: int, messages: int, folder: str | None) -> Non
             left, done = messages, done + 1
             if saver is not None:
                 if running is not None:
-                    print(running.result(), flush=True)
+                    print(_line(running.result()), flush=True)
                 running = saver.save()
             if done > snapshots:
                 break
         if running is not None:
-            print(running.result(), flush=True)
+            print(_line(running.result()), flush=True)
     held, how = sieve.stats().bytes_used, "saving" if folder else "not saving"
     print(
         f"{how}: peak of anonymous memory {peak.bytes / _MIB:,.0f} MiB, sieve {held / _MIB:,.0f} MiB "
@@ -169,7 +221,7 @@ def touched(size: int) -> float:
 
 def restore(window: int, folder: str, *, cached: bool) -> None:
     """Restore the saved sieve, and print how long it takes."""
-    files: list[StateFile] = decode_files(orjson.loads((Path(folder) / "files").read_bytes()))
+    files = saved_files(folder)
     if not cached:
         for file in files:
             descriptor = os.open(Path(folder) / file.name, os.O_RDONLY)
@@ -185,18 +237,13 @@ def restore(window: int, folder: str, *, cached: bool) -> None:
                 os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     read_s = perf_counter() - began
     touch_s = touched(3 * sum(file.size for file in files) // 2)
-    began, before = perf_counter(), anonymous_bytes()
-    with Peak() as peak, SavedFiles(storage_in(folder), files, "bench") as parts:
-        sieve = BatchSieve.load(
-            io.BytesIO((Path(folder) / "state").read_bytes()), config_of(window), parts=parts
-        )
-    took_s = perf_counter() - began
-    held = sieve.stats().bytes_used
+    again = restored(folder, config_of(window))
+    took_s, held = again.seconds, again.sieve.stats().held
     where = "in the page cache" if cached else f"not in the page cache (reading them once: {read_s:.1f} s)"
     print(
-        f"restart with {sieve.stats().held:,} kept, files {where}: {took_s:.1f} s, "
-        f"{1e6 * took_s / max(1, sieve.stats().held):.2f} µs a kept message, "
-        f"anonymous memory {(peak.bytes - before) / _MIB:,.0f} MiB more, sieve {held / _MIB:,.0f} MiB; "
+        f"restart with {held:,} kept, files {where}: {took_s:.1f} s, "
+        f"{1e6 * took_s / max(1, held):.2f} µs a kept message, anonymous memory {again.more / _MIB:,.0f} MiB "
+        f"more, sieve {again.sieve.stats().bytes_used / _MIB:,.0f} MiB; "
         f"before, that the machine gave as much memory took {touch_s:.1f} s",
         flush=True,
     )
@@ -223,11 +270,7 @@ def main() -> None:
         f"input: generated posts, seed 1; window {options.window:,}, saved every {options.messages:,}",
         flush=True,
     )
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or temporary
-        for step in ("saving", "judging", "cached", "uncached"):
-            arguments = [*sys.argv[1:], "--step", step, "--folder", folder]
-            subprocess.run([sys.executable, "-m", "bench.snapshots", *arguments], check=True)
+    run_steps("bench.snapshots", ("saving", "judging", "cached", "uncached"), options.folder)
 
 
 if __name__ == "__main__":
