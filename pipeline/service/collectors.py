@@ -20,7 +20,21 @@ Condition = Callable[[], bool]
 Value = float | Callable[[], float]
 
 
-class OptionalGauge(Collector):
+class _Gauge(Collector):
+    """A gauge whose series are made at each scrape."""
+
+    _description: tuple[str, str, Sequence[str]]
+
+    def describe(self) -> list[Metric]:
+        """The metric without series, from which the registry reads the name."""
+        return [self._family()]
+
+    def _family(self) -> GaugeMetricFamily:
+        name, text, labels = self._description
+        return GaugeMetricFamily(name, text, labels=labels)
+
+
+class OptionalGauge(_Gauge):
     """A gauge that exports the values of the last `set` only.
 
     A value may be a function; it is called at each scrape.
@@ -46,20 +60,12 @@ class OptionalGauge(Collector):
         """Replace all series. values: each key is a tuple of label values, in the order of `labels`"""
         self._values = dict(values)
 
-    def describe(self) -> list[Metric]:
-        """The metric without series, from which the registry reads the name."""
-        return [self._family()]
-
     def collect(self) -> list[Metric]:
         """The metric with its current series."""
         family = self._family()
         for labels, value in self._values.items() if self._is_available() else ():
             family.add_metric(labels, value() if callable(value) else value)
         return [family]
-
-    def _family(self) -> GaugeMetricFamily:
-        name, text, labels = self._description
-        return GaugeMetricFamily(name, text, labels=labels)
 
 
 class CountedElsewhere(Collector):
@@ -79,7 +85,7 @@ class CountedElsewhere(Collector):
         return [CounterMetricFamily(*self._description, value=self._count())]
 
 
-class PhaseGauge(Collector):
+class PhaseGauge(_Gauge):
     """A gauge with a series for each phase, in the label `phase`: 1 for the current phase, 0 for the others.
 
     `Enum` of prometheus_client is the same, but its label has the name of the metric.
@@ -102,10 +108,6 @@ class PhaseGauge(Collector):
         """Set the current phase. labels: values of the labels before `phase`"""
         self._current[labels] = phase
 
-    def describe(self) -> list[Metric]:
-        """The metric without series, from which the registry reads the name."""
-        return [self._family()]
-
     def collect(self) -> list[Metric]:
         """The metric with the series of every `enter`."""
         family = self._family()
@@ -113,10 +115,6 @@ class PhaseGauge(Collector):
             for phase in self._phases:
                 family.add_metric((*labels, phase), float(phase == current))
         return [family]
-
-    def _family(self) -> GaugeMetricFamily:
-        name, text, labels = self._description
-        return GaugeMetricFamily(name, text, labels=labels)
 
 
 class DelayHistogram(Collector):

@@ -2,8 +2,7 @@
 
 Few labels cannot prove a precision of .96: if all of 40 dropped pairs are `same`, the 90 % interval still
 begins at .94. So settings are compared with each other, by the F measure of the lower end of that interval
-and of recall: one wrong drop more must bring many right ones, and the fewer labels there are, the more. What
-this does on pairs that it has not seen stands in docs/BENCHMARKS.md (`python -m bench.tune_labels`).
+and of recall: one wrong drop more must bring many right ones, and the fewer labels there are, the more.
 """
 
 from __future__ import annotations
@@ -29,26 +28,15 @@ LIMITS_FROM = 200
 """With fewer labels the limits of the profile stay."""
 NARROW = (0.05, 0.02)
 """Half the widths of an interval of precision that a user may want."""
+_BETA = 1 / 3
+"""Of the F measure: how much recall counts beside precision."""
+_SLIP = 0.03
+"""Share of the pairs labelled `different` that a profile drops, as supposed before any label is seen. It is
+that of all judged sets (14 of 448, docs/BENCHMARKS.md), and .02 to .04 without any one of them."""
+_WEIGHT = 5
+"""Number of labels for which the supposition counts. Where nearly all pairs are the same, one wrong drop
+would decide alone without it."""
 _DEFAULTS = NearSettings()
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How settings are compared.
-
-    beta: of the F measure, how much recall counts beside precision
-    slip: share of the pairs labelled `different` that a profile drops, as supposed before any label is seen.
-        It is that of all judged sets (14 of 448, docs/BENCHMARKS.md), and .02 to .04 without any one of them
-    weight: number of labels for which the supposition counts. Where nearly all pairs are the same, one wrong
-        drop would decide alone without it
-    """
-
-    beta: float = 1 / 3
-    slip: float = 0.03
-    weight: int = 5
-
-
-RULE = Rule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +63,6 @@ def advise(
     *,
     own: bool = False,
     sampled: Sequence[str] = (),
-    rule: Rule = RULE,
 ) -> Advice:
     """The settings that the labels speak for.
 
@@ -89,14 +76,14 @@ def advise(
         return Advice(None, f"no recommendation: {missing}", labels.notes)
     different = labels.count("different")
     kind = profile_of(sampled)
-    chosen = best_point(points, different, settings, kind, rule)
+    chosen = best_point(points, different, settings, kind)
     if chosen is None or chosen.judged is None:
         why = "no profile drops a pair labelled same at any similarity"
         return Advice(None, f"no recommendation: {why}", labels.notes)
     judged, limits = chosen.judged, dict[str, int]()
     if len(labels.pairs) >= LIMITS_FROM:
         found = LabelledPairs(labels.pairs, texts)
-        limits, judged = better_limits(chosen, found, lambda trial: _worth(trial, different, rule))
+        limits, judged = better_limits(chosen, found, lambda trial: _worth(trial, different))
     precision, recall = judged.precision, judged.recall
     if precision.value < 0.5:
         why = "even the best settings drop more pairs labelled different than pairs labelled same"
@@ -123,7 +110,6 @@ def best_point(
     different: int,
     settings: Settings,
     kind: str | None = None,
-    rule: Rule = RULE,
 ) -> Point | None:
     """The point to recommend; None if no point that may be recommended drops a pair labelled `same`.
 
@@ -132,7 +118,7 @@ def best_point(
 
     different: number of pairs labelled `different`; kind: as of `profile_of`
     """
-    worths = [(_worth(point.judged, different, rule), point) for point in points if _may_be_used(point)]
+    worths = [(_worth(point.judged, different), point) for point in points if _may_be_used(point)]
 
     def order(entry: tuple[float, Point]) -> tuple[float, bool, bool, int]:
         worth, point = entry
@@ -155,16 +141,16 @@ def own_similarity(profile: str) -> int:
     return own
 
 
-def _worth(judged: Judged | None, different: int, rule: Rule) -> float:
+def _worth(judged: Judged | None, different: int) -> float:
     """The F measure of the lower end of the interval of precision and of recall, 0 to 1."""
     if judged is None or not judged.precision.hits:
         return 0.0
     right, wrong = judged.precision.hits, judged.precision.of - judged.precision.hits
-    slip = (wrong + rule.slip * rule.weight) / (different + rule.weight)
+    slip = (wrong + _SLIP * _WEIGHT) / (different + _WEIGHT)
     dropped = right + different * slip
     low, _ = wilson(right / dropped, dropped, LEVEL)
     recall = judged.recall.value
-    return (1 + rule.beta**2) * low * recall / (rule.beta**2 * low + recall)
+    return (1 + _BETA**2) * low * recall / (_BETA**2 * low + recall)
 
 
 def _may_be_used(point: Point) -> bool:

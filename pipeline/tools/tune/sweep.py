@@ -157,41 +157,32 @@ def sweep(
     look: called with the messages as the user's settings read them, while these are in memory
     raises: UsageError if a pair has no text
     """
+
+    def points_of(configured: SchemeConfig, using: Sequence[Curve]) -> Iterator[Point]:
+        both = batch_of_pairs(pairs, texts, configured) if pairs else None
+        batches = sample.batches(Scheme(configured), arrivals_ms)
+
+        def point(asked: tuple[Curve, int]) -> Point:
+            curve, similarity = asked
+            config = config_at(curve, similarity)
+            judged = None
+            if both is not None:
+                of_pairs = verdicts_of(pairs, both, config)
+                judged = Judged(precision(of_pairs), recall(of_pairs))
+            verdicts = judge(batches, config)
+            kinds = verdicts.kinds
+            exact, near = (int(np.count_nonzero(kinds == kind)) for kind in (Kind.EXACT, Kind.NEAR))
+            apart = counts_by_name(verdicts.reasons[kinds == Kind.UNIQUE])
+            return Point(curve, similarity, len(kinds), exact, near, apart, judged)
+
+        with ThreadPoolExecutor(threads) as pool:
+            if any(curve.is_own for curve in using):
+                look(batches, pool)
+            yield from pool.map(point, [(curve, at) for curve in using for at in SIMILARITIES])
+
     for configured, using in by_scheme(curves).items():
-        # A function of its own, so that the fingerprints of a scheme are gone before those of the next.
-        yield from _points_of(configured, using, sample, arrivals_ms, threads, pairs, texts, look)
-
-
-def _points_of(
-    configured: SchemeConfig,
-    curves: Sequence[Curve],
-    sample: Sample,
-    arrivals_ms: int,
-    threads: int,
-    pairs: Sequence[JudgedPair],
-    texts: dict[str, str],
-    look: Callable[[Sequence[Batch], ThreadPoolExecutor], None],
-) -> Iterator[Point]:
-    both = batch_of_pairs(pairs, texts, configured) if pairs else None
-    batches = sample.batches(Scheme(configured), arrivals_ms)
-
-    def point(asked: tuple[Curve, int]) -> Point:
-        curve, similarity = asked
-        config = config_at(curve, similarity)
-        judged = None
-        if both is not None:
-            of_pairs = verdicts_of(pairs, both, config)
-            judged = Judged(precision(of_pairs), recall(of_pairs))
-        verdicts = judge(batches, config)
-        kinds = verdicts.kinds
-        exact, near = (int(np.count_nonzero(kinds == kind)) for kind in (Kind.EXACT, Kind.NEAR))
-        apart = counts_by_name(verdicts.reasons[kinds == Kind.UNIQUE])
-        return Point(curve, similarity, len(kinds), exact, near, apart, judged)
-
-    with ThreadPoolExecutor(threads) as pool:
-        if any(curve.is_own for curve in curves):
-            look(batches, pool)
-        yield from pool.map(point, [(curve, at) for curve in curves for at in SIMILARITIES])
+        # A generator of its own, so that the fingerprints of a scheme are gone before those of the next.
+        yield from points_of(configured, using)
 
 
 def similarity_text(similarity: int) -> str:
