@@ -169,27 +169,6 @@ def test_drops_of_one_leader_are_listed(on_memory: Asking, run: Run) -> None:
     assert audit(run, "--position", at.replace("@", ":")).out == one.out
 
 
-def test_tables_and_the_page_are_written(on_memory: Asking, run: Run, tmp_path: Path) -> None:
-    table, page = tmp_path / "d.csv", tmp_path / "d.html"
-    found = audit(run, "--csv", str(table), "--html", str(page))
-    assert found.code == 0, found.err
-    assert len(table.read_text("utf-8").splitlines()) == 67
-    assert unlike(11) in page.read_text("utf-8")
-    said = json.loads(audit(run, "--json").out)
-    assert said["drops"] == 66
-    assert unlike(11) not in json.dumps(said, ensure_ascii=False)
-
-
-def test_the_command_counts_what_it_leaves_out(on_memory: Asking, run: Run) -> None:
-    found = audit(run, "--limit", "10", "--since", "2020-09-13T12:26:40")
-    assert found.out.startswith("4 messages are repeats")
-    assert found.err == (
-        "read 4 records of posts.duplicates: [0] 56 to 58, [1] 68 to 70; 122 older offsets left out: a higher limit "
-        "reads more\n"
-    )
-    assert "older offsets left out: a higher limit reads more" in found.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -97,15 +97,6 @@ def _audit(scene: Scene) -> bytes:
     return scene.browser.picture(height=1_400)
 
 
-def _clusters(scene: Scene) -> bytes:
-    """The kept messages for which most others were dropped."""
-    browser = scene.browser
-    browser.open(scene.audit_page(), width=_WIDTH)
-    browser.resize(_WIDTH, 620)
-    browser.evaluate("document.querySelector('article').scrollIntoView(); scrollBy(0, -46)")
-    return browser.window()
-
-
 def _tune(scene: Scene) -> bytes:
     scene.browser.open(scene.tune_page(), width=_WIDTH)
     return scene.browser.picture(height=1_400)
@@ -175,7 +166,6 @@ def _write(posts: Path, cluster: MemoryCluster, stop: threading.Event) -> None:
 
 SHOTS: dict[str, Callable[[Scene], bytes]] = {
     "audit": _audit,
-    "audit-clusters": _clusters,
     "tune": _tune,
     "tune-labels": _labels,
     "tune-judged": _judged,

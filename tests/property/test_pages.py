@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from tests.property.streams import PARTS, batch_of, table
 from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import Batch, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve
-from twinsieve.stages.memory_pages import LARGE_PAGE_BYTES, zeros
 from twinsieve.stages.window import bucket_table, tags
 from twinsieve.stages.window.buckets import entry_count
 
@@ -102,17 +100,6 @@ def test_a_restored_index_goes_on_like_the_saved_one(room: int, window: int, seg
             saved = from_bytes(state, config)
             sealed = saved.near.segments.sealed
             assert not any(each.table.is_sparse for each in sealed), "files hold tables"
-
-
-def test_pages_behind_the_small_ones_are_whole_large_ones() -> None:
-    for count, small in ((1, 0), (5, 8), (1 << 20, 0), (1 << 20, 1 << 16), (1 << 20, 100), (3_000, 1 << 30)):
-        array = zeros(count, np.uint64, small_bytes=small)
-        assert len(array) == count
-        assert not array.any()
-        assert array.ctypes.data % _PAGE == 0
-        assert array.flags.writeable
-        behind = -(-min(small, 8 * count) // _PAGE) * _PAGE
-        assert (array.ctypes.data + behind) % LARGE_PAGE_BYTES == 0
 
 
 _TEN_KEPT = """
