@@ -35,8 +35,7 @@ from twinsieve.pipeline.saved.kept_file import record_of
 from twinsieve.pipeline.saved.manifest import Holds
 from twinsieve.pipeline.saved.piece_bytes import piece_bytes
 from twinsieve.pipeline.settings.segment_bytes import Texts, hot_bytes, segment_parts
-from twinsieve.pipeline.sizing.estimate import Load, estimate
-from twinsieve.pipeline.sizing.judging_time import judging_us
+from twinsieve.pipeline.sizing.estimate import Load, estimate, judging_us
 from twinsieve.pipeline.tools.generate.stream import SOURCES
 from twinsieve.pipeline.wire.column_bytes import arrays_of
 from twinsieve.stages.contract import BandLayout, Batch, ExactConfig, NearConfig, SieveConfig, Window

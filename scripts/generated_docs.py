@@ -15,8 +15,7 @@ from scripts.settings_text import all_keys, example
 from twinsieve.pipeline.service.metrics import declared
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.sizing.cost_lines import proposal_lines
-from twinsieve.pipeline.sizing.cover import Asked, settings_to_cover
+from twinsieve.pipeline.sizing.cover import Asked, proposal_lines, settings_to_cover
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.stages.differ.rules import Rule
 

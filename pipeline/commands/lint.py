@@ -177,7 +177,7 @@ def command(
     if _names_kafka(tree) or given:
         _print_on_kafka(console, cost, settings, rate, partitions)
         if cost.estimates:
-            from twinsieve.pipeline.sizing.cost_lines import cost_lines
+            from twinsieve.pipeline.sizing.cover import cost_lines
 
             click.echo("\n".join(cost_lines(cost.estimates, rate, texts)))
     else:
@@ -199,8 +199,7 @@ def command(
 
 def _print_proposal(settings: Settings, asked: Asked) -> None:
     """Print settings that cover the time, as a settings file; raises: UsageError if there are none."""
-    from twinsieve.pipeline.sizing.cost_lines import proposal_lines
-    from twinsieve.pipeline.sizing.cover import settings_to_cover
+    from twinsieve.pipeline.sizing.cover import proposal_lines, settings_to_cover
 
     for line in proposal_lines(settings_to_cover(settings, asked), asked):
         click.echo(line)

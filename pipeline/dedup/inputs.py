@@ -13,10 +13,10 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import pairwise
+from pathlib import Path
 from time import perf_counter, thread_time
 from typing import NamedTuple
 
-from twinsieve.pipeline.basics.processors import cores
 from twinsieve.pipeline.dedup.ahead import Ahead
 from twinsieve.pipeline.dedup.saves import Saves
 from twinsieve.pipeline.files.format import RowChunk
@@ -260,3 +260,17 @@ def refuse_empty_replacement(repeated: str, state: str, outputs: Mapping[str, st
                 f"be dropped, and what is left would overwrite {flag} {name}; name another output, input or "
                 "state"
             )
+
+
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def cores() -> int:
+    """Number of cores that this process may use, by its CPU affinity and the limit of its control group."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, _, period = _QUOTA.read_text().partition(" ")
+        limit = -(-int(quota) // int(period))
+    except (OSError, ValueError):
+        return allowed
+    return max(1, min(allowed, limit))

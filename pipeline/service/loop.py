@@ -6,17 +6,17 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from enum import StrEnum
+from functools import partial
 
 from twinsieve.pipeline.basics.pauses import Pauses
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.basics.state_machine import Machine
-from twinsieve.pipeline.broker.ports import Clock
+from twinsieve.pipeline.broker.ports import Clock, Hook
 from twinsieve.pipeline.broker.records import BrokerError, FatalError
 from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.service.build import ALIVE_S
-from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.step_timer import StepTimer
+from twinsieve.pipeline.service.metrics import OPEN_STEPS, WAITING_STEPS, Metrics
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.worker import Worker
 
@@ -338,3 +338,50 @@ class Loop(ABC):
 
         leaves: also leave its group, so that another member takes its work over at once
         """
+
+
+_BEGUN = frozenset({WorkerStep.BEGUN, IndexStep.BEGUN})
+_COMMITTED = frozenset({WorkerStep.COMMITTED, IndexStep.COMMITTED})
+
+
+class StepTimer:
+    """A hook that times the steps of one role, and counts the transactions that the role does not commit.
+
+    step: another hook, called after each step too
+    """
+
+    def __init__(self, metrics: Metrics, clock: Clock, role: str, step: Hook) -> None:
+        self._clock = clock
+        self._step = step
+        self._aborts = partial(metrics.aborts.labels, role)
+        self._observe = {
+            name: (metrics.waits if name in WAITING_STEPS else metrics.steps).labels(name).observe
+            for name in (*WorkerStep, *IndexStep)
+        }
+        self._open: str | None = None
+        """The last step of the open transaction; None if none is open."""
+        self._last_s = clock.monotonic_s()
+
+    def begin_round(self) -> None:
+        """Begin a round. A transaction that is still open counts as not committed; the time between two
+        rounds is not added to any step."""
+        self._count_abort()
+        self._last_s = self._clock.monotonic_s()
+
+    def _count_abort(self) -> None:
+        if self._open is not None:
+            self._aborts(self._open).inc()
+        self._open = None
+
+    def __call__(self, step: str) -> None:
+        now_s = self._clock.monotonic_s()
+        self._observe[step](now_s - self._last_s)
+        self._last_s = now_s
+        if step in _BEGUN:
+            # A worker may begin several transactions in a round, also after one that failed.
+            self._count_abort()
+        if step in OPEN_STEPS:
+            self._open = step
+        elif step in _COMMITTED:
+            self._open = None
+        self._step(step)

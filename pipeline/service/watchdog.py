@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Self
 
 from twinsieve.pipeline.basics.printable import printable
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.service.loop import Loop
-from twinsieve.pipeline.service.supervisor import Supervisor
 from twinsieve.stages.errors import SieveError
 
 _log = logging.getLogger("twinsieve")
@@ -158,3 +159,29 @@ def where(thread: int | None) -> str:
     return ", called by ".join(
         f"{'/'.join(PurePath(call.filename).parts[-2:])}:{call.lineno} {call.name}" for call in calls
     )
+
+
+class Supervisor:
+    """The service manager that has started this process, if it listens on `NOTIFY_SOCKET`; else every call
+    does nothing. No call waits, and none fails.
+
+    watch_s: seconds within which the service manager wants to hear that the process is well; None if it does
+        not
+    """
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        address = environment.get("NOTIFY_SOCKET", "")
+        # A name that begins with @ is abstract: it is no file.
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        micros, pid = environment.get("WATCHDOG_USEC", ""), environment.get("WATCHDOG_PID", "")
+        is_watched = micros.isdecimal() and pid in ("", str(os.getpid()))
+        self.watch_s = int(micros) / 1e6 if is_watched and self._address else None
+
+    def tell(self, **fields: object) -> None:
+        """Send these fields, such as READY=1."""
+        if not self._address:
+            return
+        lines = "\n".join(f"{name}={value}" for name, value in fields.items())
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            sender.sendto(lines.encode(), self._address)

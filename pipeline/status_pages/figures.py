@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -13,7 +15,6 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.show import deciding_settings
 from twinsieve.pipeline.sizing.process_memory import held_by
-from twinsieve.pipeline.status_pages.rates import PERIODS_S, Rates
 from twinsieve.stages.contract import Kind
 
 _HOUR_S = 3600.0
@@ -235,3 +236,60 @@ class StatusFigures:
 
 def _by_period(rates: Sequence[float | None]) -> dict[str, float | None]:
     return {f"{period_s:.0f}s": rate for period_s, rate in zip(PERIODS_S, rates, strict=True)}
+
+
+EVERY_S = 5.0
+"""Time between two readings that are kept."""
+PERIODS_S = (10.0, 60.0, 300.0)
+
+
+class Rates:
+    """Keeps a reading each five seconds, of the last five minutes.
+
+    >>> rates = Rates()
+    >>> for second, count in ((0, 0), (70, 300), (80, 500)):
+    ...     rates.read(second, {"unique": count})
+    >>> rates.per_s(80, {"unique": 500})["unique"]
+    (20.0, 6.25, 6.25)
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readings: deque[tuple[float, dict[str, float]]] = deque(
+            maxlen=int(max(PERIODS_S) / EVERY_S) + 1
+        )
+
+    def due(self, now_s: float) -> bool:
+        """Whether it is time for a reading."""
+        with self._lock:
+            return not self._readings or now_s - self._readings[-1][0] >= EVERY_S
+
+    def read(self, now_s: float, counts: Mapping[str, float]) -> None:
+        """Keep a reading, if it is time for one. now_s: monotonic time"""
+        with self._lock:
+            if not self._readings or now_s - self._readings[-1][0] >= EVERY_S:
+                self._readings.append((now_s, dict(counts)))
+
+    def per_s(self, now_s: float, counts: Mapping[str, float]) -> dict[str, tuple[float | None, ...]]:
+        """By name the growth a second over each of PERIODS_S, or since the first reading if that is later.
+        None: there is no earlier reading."""
+        with self._lock:
+            readings = list(self._readings)
+        rates: dict[str, tuple[float | None, ...]] = {}
+        starts = [_start(readings, now_s, period_s) for period_s in PERIODS_S]
+        for name, count in counts.items():
+            rates[name] = tuple(
+                None if start is None else (count - start[1].get(name, 0.0)) / (now_s - start[0])
+                for start in starts
+            )
+        return rates
+
+
+def _start(
+    readings: list[tuple[float, dict[str, float]]], now_s: float, period_s: float
+) -> tuple[float, dict[str, float]] | None:
+    """The newest reading that is at least `period_s` old, else the oldest one; None if none is older than
+    now."""
+    earlier = [reading for reading in readings if reading[0] < now_s]
+    old = [reading for reading in earlier if now_s - reading[0] >= period_s]
+    return old[-1] if old else earlier[0] if earlier else None

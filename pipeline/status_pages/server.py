@@ -10,9 +10,10 @@ import ipaddress
 import json
 import logging
 import socket
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from twinsieve.pipeline.basics.shown_amounts import repeats
 from twinsieve.pipeline.broker.ports import Clock
@@ -22,10 +23,10 @@ from twinsieve.pipeline.pages.render import render
 from twinsieve.pipeline.service.http import HTML, Answer, PageServer, Request
 from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import Status, Watch
+from twinsieve.pipeline.service.stream_log import message_of, shortened
 from twinsieve.pipeline.settings.checks import LOOPBACK
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.status_pages.figures import StatusFigures
-from twinsieve.pipeline.status_pages.log_tail import LogTail
 from twinsieve.stages.errors import UsageError
 
 _log = logging.getLogger("twinsieve")
@@ -146,3 +147,41 @@ def _require_loopback(host: str, port: int) -> None:
 
 def _text(status: int, line: str) -> Answer:
     return Answer(status, f"{line}\n".encode(), headers=_GUARDS)
+
+
+_MOST_RECORDS = 50
+_MAX_MESSAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A record of the log. time_s: seconds since 1970; level: `warning`, `error` or `critical`"""
+
+    time_s: float
+    level: str
+    message: str
+
+
+class LogTail(logging.Handler):
+    """Keeps the last 50 warnings and errors, without the secrets in addresses, and at most 500 characters of
+    each.
+
+    >>> log, tail = logging.getLogger("doctest"), LogTail()
+    >>> log.addHandler(tail)
+    >>> log.error("cannot read %s", "s3://key:secret@bucket/x")
+    >>> [(line.level, line.message) for line in tail.lines()]
+    [('error', 'cannot read s3://bucket/x')]
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._lines: deque[LogLine] = deque(maxlen=_MOST_RECORDS)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the record. `logging` calls this for one record at a time."""
+        message = shortened(message_of(record), _MAX_MESSAGE)
+        self._lines.append(LogLine(record.created, record.levelname.lower(), message))
+
+    def lines(self) -> list[LogLine]:
+        """The records, newest first."""
+        return list(self._lines)[::-1]

@@ -22,7 +22,6 @@ from twinsieve.pipeline.tools.evaluate.judged import (
     read_judged,
     recall,
 )
-from twinsieve.pipeline.tools.evaluate.report_tables import report_tables
 from twinsieve.pipeline.tools.evaluate.scores import Counts
 from twinsieve.pipeline.tools.evaluate.truth import HEADER
 from twinsieve.stages.contract import OFF, Differences, NearConfig, SieveConfig

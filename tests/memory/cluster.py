@@ -13,7 +13,6 @@ from tests.memory.in_flight import InFlight
 from tests.memory.lock import CLUSTER_LOCK
 from tests.memory.log import Entry, Outcome, PartitionLog, Topic, Transaction
 from twinsieve.pipeline.broker.admin import NewTopic
-from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.broker.ports import Clock
 from twinsieve.pipeline.broker.records import (
     AbortableError,
@@ -23,6 +22,7 @@ from twinsieve.pipeline.broker.records import (
     Partition,
     RefusedRecordError,
 )
+from twinsieve.pipeline.worker.outbox import partition_of
 
 _LEADER_STEP_S = 0.1
 

@@ -10,7 +10,7 @@ import pytest
 from tests.stored import storage_at
 from twinsieve.pipeline.saved.journal import RECORD_MESSAGES, Journal
 from twinsieve.pipeline.saved.piece_bytes import largest_piece_bytes
-from twinsieve.pipeline.saved.saving_cost import saving_bytes
+from twinsieve.pipeline.sizing.process_memory import saving_bytes
 from twinsieve.pipeline.tools.evaluate.evaluate import batch_of
 from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes

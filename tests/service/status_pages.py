@@ -16,8 +16,7 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.settings.model import HttpSettings, Settings
 from twinsieve.pipeline.status_pages import server as status_pages
 from twinsieve.pipeline.status_pages.figures import StatusFigures
-from twinsieve.pipeline.status_pages.log_tail import LogTail
-from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
+from twinsieve.pipeline.status_pages.server import LogTail, StatusPages, StatusServer
 
 _TIMEOUT_S = 60
 

@@ -17,8 +17,7 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.service.run import SystemClock
 from twinsieve.pipeline.settings.model import HttpSettings, Settings
 from twinsieve.pipeline.status_pages.figures import StatusFigures
-from twinsieve.pipeline.status_pages.log_tail import LogTail
-from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
+from twinsieve.pipeline.status_pages.server import LogTail, StatusPages, StatusServer
 from twinsieve.stages.errors import UsageError
 
 _TIMEOUT_S = 60

@@ -20,8 +20,7 @@ from twinsieve.pipeline.service.metrics import OPEN_STEPS, Metrics, ProcessPhase
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.pipeline.status_pages.figures import StatusFigures
-from twinsieve.pipeline.status_pages.log_tail import LogTail
-from twinsieve.pipeline.status_pages.server import StatusPages, StatusServer
+from twinsieve.pipeline.status_pages.server import LogTail, StatusPages, StatusServer
 from twinsieve.pipeline.worker.waiting import WaitReason
 from twinsieve.stages.contract import Kind
 from twinsieve.stages.differ.rules import Rule

@@ -13,8 +13,7 @@ import pytest
 from tests.memory.broker import ManualClock
 from twinsieve.pipeline.service.loop import Loop
 from twinsieve.pipeline.service.metrics import Metrics
-from twinsieve.pipeline.service.supervisor import Supervisor
-from twinsieve.pipeline.service.watchdog import Watchdog
+from twinsieve.pipeline.service.watchdog import Supervisor, Watchdog
 
 
 class Hanging(Loop):

@@ -18,8 +18,7 @@ from twinsieve.pipeline.saved.kept_file import record_of
 from twinsieve.pipeline.saved.manifest import Holds
 from twinsieve.pipeline.saved.piece_bytes import piece_bytes
 from twinsieve.pipeline.settings.segment_bytes import Texts, hot_bytes, segment_parts
-from twinsieve.pipeline.sizing.estimate import Load, estimate, memory_of
-from twinsieve.pipeline.sizing.judging_time import judging_us
+from twinsieve.pipeline.sizing.estimate import Load, estimate, judging_us, memory_of
 from twinsieve.stages.contract import BandLayout, ExactConfig, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.batch_sieve import BatchSieve, worst_case_bytes
 from twinsieve.stages.judge.kept_messages import KeptMessages

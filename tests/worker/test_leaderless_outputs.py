@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinsieve.pipeline.broker.key_partitions import partition_of
 from twinsieve.pipeline.worker.emit import Emission
-from twinsieve.pipeline.worker.outbox import reachable
+from twinsieve.pipeline.worker.outbox import partition_of, reachable
 
 _KEYS = st.none() | st.sampled_from([b"", b"k", b"a", b"key-1", b"a longer key", b"zz"])
 

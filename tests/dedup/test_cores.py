@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from twinsieve.pipeline.basics import processors
+from twinsieve.pipeline.dedup import inputs
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,6 @@ def test_the_limit_of_the_control_group_counts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, most: int
 ) -> None:
     (tmp_path / "cpu.max").write_text(limit)
-    monkeypatch.setattr(processors, "_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(inputs, "_QUOTA", tmp_path / "cpu.max")
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(99)))
-    assert processors.cores() == most
+    assert inputs.cores() == most
