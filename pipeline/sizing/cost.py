@@ -55,7 +55,7 @@ class Cost:
     """What settings cost.
 
     memory: worst-case bytes of the sieve, by part; files: of the files of its sealed segments
-    estimates: what the sieve costs with usual texts, for each share of repeats in `sizing.model.REPEATS`;
+    estimates: what the sieve costs with usual texts, for each share of repeats in `sizing.estimate.REPEATS`;
         empty where there is no model (`is_modelled`)
     covers: the time that each window covers
     log_row_bytes, log_bytes_a_day: bytes in the log on Kafka, per message and per day

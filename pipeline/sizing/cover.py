@@ -48,7 +48,7 @@ class Proposal:
     """Settings that do what is asked.
 
     keys: what to set, dotted keys and values as they are written; settings: with these keys
-    estimates: what they cost, for the shares of repeats of `sizing.model.REPEATS` and the asked one
+    estimates: what they cost, for the shares of repeats of `sizing.estimate.REPEATS` and the asked one
     """
 
     keys: Mapping[str, str]

@@ -7,7 +7,7 @@ never used again.
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, unique
 from typing import Self
 
 import numpy as np
@@ -29,6 +29,7 @@ class Category(Enum):
     BESIDE = "beside"
 
 
+@unique
 class Rule(IntEnum):
     """The reason why a message was kept although a similar one was kept before: the first rule that holds.
 
@@ -218,8 +219,11 @@ class Rule(IntEnum):
 GUARD_RULES = tuple(int(rule) for rule in Rule if rule.category is Category.GUARD)
 """Numbers of the guards, in the order of evaluation."""
 
-HAS_PLACE = np.array([Rule(number).has_place for number in range(len(Rule))])
-"""bool[rules]: `Rule.has_place`, by number of the rule."""
+RULE_NUMBERS = max(Rule) + 1
+"""Size of an array with an entry for each number of a rule. No rule has the number of a removed one."""
+
+HAS_PLACE = np.array([Rule(number).has_place for number in range(RULE_NUMBERS)])
+"""bool[RULE_NUMBERS]: `Rule.has_place`, by number of the rule."""
 
 
 def counts_by_name(reasons: NDArray[np.uint8]) -> dict[str, int]:
@@ -230,5 +234,5 @@ def counts_by_name(reasons: NDArray[np.uint8]) -> dict[str, int]:
     >>> counts_by_name(np.array([3, 0, 1, 3], np.uint8))
     {'number': 1, 'calendar': 2}
     """
-    counts = np.bincount(reasons, minlength=len(Rule)).tolist()
+    counts = np.bincount(reasons, minlength=RULE_NUMBERS).tolist()
     return {rule.words: counts[rule] for rule in Rule if rule and counts[rule]}

@@ -9,18 +9,17 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import Alignment, new_alignment
 from twinsieve.stages.differ.number_values import Values, new_values
-from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.rules import RULE_NUMBERS
 from twinsieve.stages.differ.tokens import Tokens, new_tokens
 
 MAX_SENSES = 64
 _PAIR_CELLS = 1024
-_RULES = len(Rule)
 
 
 class Differing(NamedTuple):
     """Working memory of one thread for a pair of bodies.
 
-    first_runs: int64[rules], by number of a rule: the first run for which it holds, or -1
+    first_runs: int64[RULE_NUMBERS], by number of a rule: the first run for which it holds, or -1
     pairs: uint64[_PAIR_CELLS], hash table of the pairs of neighbouring characters in the earlier body
     """
 
@@ -45,6 +44,6 @@ def new_differing() -> Differing:
         new_values(),
         np.zeros(MAX_SENSES, np.int64),
         np.zeros(MAX_SENSES, np.int64),
-        np.zeros(_RULES, np.int64),
+        np.zeros(RULE_NUMBERS, np.int64),
         np.zeros(_PAIR_CELLS, np.uint64),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Flag, Kind
-from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.rules import RULE_NUMBERS, Rule
 from twinsieve.stages.errors import UsageError
 
 Stage = Literal["unique", "exact", "near", "no_text"]
@@ -149,7 +149,7 @@ class Verdicts(Sequence[Verdict]):
     @property
     def reason(self) -> NDArray[np.str_]:
         """str[n]: why a text was kept although it is similar enough to a kept text, in words; else empty."""
-        words = np.array([_word(code) or "" for code in range(len(Rule))])
+        words = np.array([_word(code) or "" for code in range(RULE_NUMBERS)])
         return words[self.reason_code]
 
     @property
