@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.stages.differ import plain_differences as plain
 from twinsieve.stages import contract
-from twinsieve.stages.contract import STORED_LENGTH, Bodies, Differences
+from twinsieve.stages.contract import LIMITS, STORED_LENGTH, Bodies, Differences
 from twinsieve.stages.differ.difference import difference
 from twinsieve.stages.differ.phrases import Phrases
-from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.rules import Category, Rule
 from twinsieve.stages.differ.tokens import find_tokens
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.differ.workspace import new_differing
@@ -272,6 +272,48 @@ def test_the_kernel_gives_the_reason_of_the_plain_list(
 ) -> None:
     kernel, listed = reasons(*pair, differences, comparing=comparing)
     assert kernel == listed
+
+
+_KEPT_APART = {
+    Rule.NUMBER: ("新增12例确诊病例", "新增15例确诊病例", GUARDS),
+    Rule.NUMERAL: ("地铁三号线今天停运", "地铁四号线今天停运", GUARDS),
+    Rule.CALENDAR: ("the market opens on monday", "the market opens on friday", GUARDS),
+    Rule.NUMBER_ADDED: ("the bus leaves the station", "the bus 25 leaves the station", GUARDS),
+    Rule.OPPOSITE: ("the museum is open today", "the museum is closed today", GUARDS),
+    Rule.EXCHANGED: ("anna lent peter money", "peter lent anna money", GUARDS),
+    Rule.CORRECTION: ("fire at the old plant", "fake fire at the old plant", GUARDS),
+    Rule.LINK: ("watch it here https://ex.am/ep12", "watch it here https://ex.am/ep13", GUARDS),
+    Rule.MENTION: ("thanks to @anna for all", "thanks to @otto for all", GUARDS),
+    Rule.TAG: ("good #news for all of us", "good #sport for all of us", GUARDS),
+    Rule.REPLACED: ("flight to boston", "flight to denver", FULL),
+    Rule.BOTH_SAY_MORE: ("武汉下雨了大家回家", "我的朋友武汉下雨了", FULL),
+    Rule.LONG_REPLACEMENT: ("甲" * 90 + "乙" * 8 + "丙" * 90, "甲" * 90 + "丁" * 8 + "丙" * 90, ANYWHERE),
+    Rule.IN_ITS_PLACE: (
+        "wildfire near athens forces hundreds to leave their homes",
+        "wildfire near lisbon forces hundreds to leave their homes",
+        FULL,
+    ),
+    Rule.OWN_WORDS: ("the ferry waits in the harbour", "x" * 36 + " the ferry waits in the harbour", FULL),
+    Rule.ADDED_INSIDE: (
+        "the ferry of this evening waits for all guests in the old harbour",
+        "the ferry of this evening waits three long hours for all guests in the old harbour",
+        SMS,
+    ),
+    Rule.WORD_ADDED: ("man dies in crash on road", "man dies in fatal crash on road", FULL),
+}
+
+
+def test_each_rule_keeps_a_pair_apart_in_the_kernel_and_in_the_plain_list() -> None:
+    assert _KEPT_APART.keys() == {rule for rule in Rule if rule.category is not Category.BESIDE}
+    found = {
+        rule: reasons(later, earlier, differences, comparing=True)
+        for rule, (earlier, later, differences) in _KEPT_APART.items()
+    }
+    assert found == {rule: (rule, rule) for rule in _KEPT_APART}
+
+
+def test_each_rule_names_the_limits_that_it_reads() -> None:
+    assert {limit for rule in Rule for limit in rule.limits} == set(LIMITS)
 
 
 def test_own_words_count_by_their_letters_though_any_text_has_their_pairs() -> None:
