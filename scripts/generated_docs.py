@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scripts import label_tables
 from scripts.settings_text import all_keys, example
+from twinsieve.pipeline.files.format import formats
 from twinsieve.pipeline.service.metrics import declared
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
@@ -30,6 +31,15 @@ def rules_table() -> str:
         if rule:
             limits = f" ({', '.join(f'`{limit}`' for limit in rule.limits)})" if rule.limits else ""
             rows.append(f"| {rule.words} | {rule.category.value} | {rule.meaning} | {rule.line}{limits} |")
+    return "\n".join(rows) + "\n"
+
+
+def formats_table() -> str:
+    """Every format of files, with its endings."""
+    rows = ["| `--format` | format | endings | may be compressed |", "|---|---|---|---|"]
+    for kind in formats():
+        endings = ", ".join(f"`{ending}`" for ending in kind.endings)
+        rows.append(f"| `{kind.name}` | {kind.title} | {endings} | {'yes' if kind.packs else 'no'} |")
     return "\n".join(rows) + "\n"
 
 
@@ -78,6 +88,7 @@ def memory_table() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "formats": formats_table,
     "memory": memory_table,
     "metrics": metrics_table,
     "projection": projection,

@@ -114,13 +114,12 @@ def command(
 ) -> None:
     """Write the unique messages of INPUTs (`-`: stdin) in order; drop exact and near duplicates.
 
-    Reads and writes JSON lines, CSV and plain text lines. Also reads JSON arrays and indented JSON (.json),
-    and writes them as JSON lines, or as an array if the name of the output ends in .json. Reads files
-    compressed with gzip, zstd, bzip2 or xz; compresses outputs whose names end in .gz, .zst, .bz2 or .xz.
-    Output files appear when the run is complete; a stream gets each row at once. A folder means all files
-    below it whose ending is known, a quoted pattern all files that match, in name order; hidden files and
-    outputs are left out. Parquet and Arrow files keep all columns; they need the extra `arrow`. Addresses
-    such as s3://bucket/posts.jsonl.gz are read with fsspec.
+    Kept rows are written as they came in, in the format of the inputs (--format). Only JSON arrays and
+    indented JSON (.json) are written as JSON lines, or as an array if the name of the output ends in .json.
+    Reads files compressed with gzip, zstd, bzip2 or xz; compresses outputs whose names end in .gz, .zst, .bz2
+    or .xz. Output files appear when the run is complete; a stream gets each row at once. A folder means all
+    files below it whose ending is known, a quoted pattern all files that match, in name order; hidden files
+    and outputs are left out. Addresses such as s3://bucket/posts.jsonl.gz are read with fsspec.
     """
     started = time.perf_counter()
     from twinsieve.pipeline.commands.warm_up import loading

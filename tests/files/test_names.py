@@ -28,7 +28,7 @@ def source(tmp_path: Path) -> Path:
         ("x.parquet", "parquet"),
         ("x.XLSX", "a spreadsheet"),
         ("x.zip", "a zip archive"),
-        ("x.avro.gz", "Avro"),
+        ("x.xml.gz", "XML"),
         ("x.tar.gz", "a tar archive"),
         ("x.csv", "csv"),
         ("x.csv.zst", "csv"),
