@@ -16,7 +16,6 @@ from twinsieve.pipeline.files.format import formats
 from twinsieve.pipeline.service.metrics import declared
 from twinsieve.pipeline.settings.load import Override, load_settings
 from twinsieve.pipeline.settings.model import Settings
-from twinsieve.pipeline.sizing.cover import Asked, proposal_lines, settings_to_cover
 from twinsieve.pipeline.sizing.process_memory import held_by
 from twinsieve.stages.differ.rules import Rule
 
@@ -53,20 +52,6 @@ def metrics_table() -> str:
     return "\n".join(rows) + "\n"
 
 
-_LAYOUT = ("near.layout.bands=24", "near.layout.rows=4")
-_DAY = Asked(rate=5_000, cover_ms=24 * 3_600_000, machine=64 << 30, repeats=0.4)
-
-
-def projection() -> str:
-    """What `lint` proposes for a day on one machine."""
-    pairs = (pair.partition("=") for pair in _LAYOUT)
-    settings = load_settings(None, {}, [Override(key, value, "--set") for key, _, value in pairs])
-    command = "twinsieve lint --rate 5000 --cover 24h --repeats 0.4 --memory 64GiB"
-    flags = " ".join(f"--set {pair}" for pair in _LAYOUT)
-    lines = proposal_lines(settings_to_cover(settings, _DAY), _DAY)
-    return "\n".join(["```", f"$ {command} {flags}", *lines, "```"]) + "\n"
-
-
 _WINDOWS = ((200_000, 2_000_000), (1_000_000, 10_000_000), (4_000_000, 40_000_000), (16_000_000, 100_000_000))
 _PARTITIONS = 8
 
@@ -91,7 +76,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "formats": formats_table,
     "memory": memory_table,
     "metrics": metrics_table,
-    "projection": projection,
     "rules": rules_table,
     "settings": all_keys,
     **label_tables.PARTS,

@@ -51,7 +51,7 @@ def by_profile() -> str:
 def of_measure(measure: str) -> str:
     """For BENCHMARKS: the counts and shares of each set. measure: of the stored counts"""
     with_recall = measure != WHOLE_RUN
-    with_profile = measure in (PROFILE, WHOLE_RUN)
+    with_profile = measure == WHOLE_RUN
     head = ["texts", *["profile"] * with_profile, "right / wrong / unsure", "precision", "unsure as wrong"]
     head += ["recall"] * with_recall
     rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
@@ -62,6 +62,23 @@ def of_measure(measure: str) -> str:
         cells += [shown(counts.recall)] * with_recall
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
+
+
+def of_pairs() -> str:
+    """For BENCHMARKS: the labelled pairs of each set, judged under its profile and without one."""
+    with_profile, without = stored()[PROFILE], stored()[NONE]
+    head = ["texts", "profile", "right / wrong / unsure", "precision", "recall"]
+    head += ["no profile: right / wrong / unsure", "precision", "recall"]
+    rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name in [name for name in _TEXTS if name in with_profile]:
+        cells = [_TEXTS[name], _profile(name), *_of_pairs(with_profile[name])]
+        cells += _of_pairs(without[name]) if name in without else ["–"] * 3
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _of_pairs(counts: Counts) -> list[str]:
+    return [_labels(counts), shown(counts.precision), shown(counts.recall)]
 
 
 def shown(share: Share) -> str:
@@ -88,7 +105,6 @@ def _labels(counts: Counts) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "labels by profile": by_profile,
     "labels of whole runs": partial(of_measure, WHOLE_RUN),
-    "labels of pairs": partial(of_measure, PROFILE),
+    "labels of pairs": of_pairs,
     "labels left out": partial(of_measure, OTHERS),
-    "labels without a profile": partial(of_measure, NONE),
 }
