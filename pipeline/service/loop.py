@@ -49,7 +49,7 @@ reads the bootstrap addresses only when it is made (reason: `kafka/confluent/opt
 
 
 class LoopPhase(StrEnum):
-    """What a loop does with its role; docs/DESIGN.md has a table of the transitions."""
+    """What a loop does with its role; docs/DESIGN.md shows the transitions."""
 
     STARTING = "starting"
     """the role has not emitted, judged or stood by yet; now a missing permission ends the process"""
