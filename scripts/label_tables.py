@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from tests.accuracy.label_counts import NONE, OTHERS, PROFILE, WHOLE_RUN, Counts, stored
 from tests.accuracy.labels import configured
@@ -48,22 +47,6 @@ def by_profile() -> str:
     return "\n".join(rows) + "\n"
 
 
-def of_measure(measure: str) -> str:
-    """For BENCHMARKS: the counts and shares of each set. measure: of the stored counts"""
-    with_recall = measure != WHOLE_RUN
-    with_profile = measure == WHOLE_RUN
-    head = ["texts", *["profile"] * with_profile, "right / wrong / unsure", "precision", "unsure as wrong"]
-    head += ["recall"] * with_recall
-    rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for name in [name for name in _TEXTS if name in stored()[measure]]:
-        counts = stored()[measure][name]
-        cells = [_TEXTS[name], *[_profile(name)] * with_profile, _labels(counts)]
-        cells += [shown(counts.precision), shown(counts.precision_at_worst)]
-        cells += [shown(counts.recall)] * with_recall
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
-
-
 def of_pairs() -> str:
     """For BENCHMARKS: the labelled pairs of each set, judged under its profile and without one."""
     with_profile, without = stored()[PROFILE], stored()[NONE]
@@ -104,7 +87,5 @@ def _labels(counts: Counts) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "labels by profile": by_profile,
-    "labels of whole runs": partial(of_measure, WHOLE_RUN),
     "labels of pairs": of_pairs,
-    "labels left out": partial(of_measure, OTHERS),
 }
