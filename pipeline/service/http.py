@@ -1,11 +1,8 @@
 """The HTTP server of a process, and the pages /healthz, /readyz and /metrics.
 
-The server is our own, because libraries fail the test that it passes (`python -m bench.http_flood`): clients
-open 1,500 connections and send half a request line on each, in a process that may open 1,024 files. Ours
-answers a probe within 10 ms and has 19 files open. Servers on an event loop take a file for each connection
-(uvicorn 0.54 all 1,024, no answer within 8 s; tornado 6.6, aiohttp 3.14 and hypercorn 0.18 answer after 0.1
-to 5 s), so the process could open neither a broker nor a snapshot. Bounded ones (cheroot 11.1, waitress 3.0)
-wait for the silent clients until a time-out of 10 s.
+The server is our own, because libraries fail where many clients open connections and send half a request line
+on each. Servers on an event loop take a file for each connection, so the process could open neither a broker
+nor a snapshot; bounded ones wait for the silent clients until a time-out.
 """
 
 from __future__ import annotations
