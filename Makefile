@@ -162,9 +162,9 @@ dist: $(VENV)/.installed
 interpreters: $(VENV)/.installed
 	$(BIN)/python scripts/interpreters.py $(PYTHONS)
 
-# The quick half of the tests under the oldest Python found and the oldest packages that pyproject.toml allows.
+# The quick half of the tests under the oldest Python found, or PYTHONS="python3.13", and the oldest packages that pyproject.toml allows for it.
 oldest: $(VENV)/.installed-dev
-	@$(BIN)/python -m scripts.oldest
+	@$(BIN)/python -m scripts.oldest $(PYTHONS)
 
 # Rewrites both lock files from pyproject.toml.
 lock: | $(VENV)/bin/python
