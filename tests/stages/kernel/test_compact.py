@@ -175,7 +175,7 @@ _LAST = """
 import numpy as np
 from numba import njit
 from types import FunctionType
-from twinsieve.stages.kernel import kernel
+from twinsieve.stages.kernel.compact import EntryCompiler
 
 def last(numbers, index):
     return numbers[index]
@@ -184,7 +184,8 @@ def of_module(name):
     return FunctionType(last.__code__, {"__name__": name}, "last")
 
 numbers = np.arange(3)
-for made in (kernel(of_module("twinsieve.stages.elsewhere")), njit(of_module("elsewhere"))):
+compact = njit(pipeline_class=EntryCompiler)
+for made in (compact(of_module("twinsieve.stages.elsewhere")), njit(of_module("elsewhere"))):
     for index in (2, -1, 3):
         try:
             print(int(made(numbers, index)), end=" ")
