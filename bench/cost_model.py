@@ -7,7 +7,7 @@ them, fill the near window one and a half times; a state is saved after every qu
 what the model says, what was measured, and measured divided by predicted. Bytes are to be within 10 %, times
 within 35 % on a quiet machine. A time is CPU time of the one thread that judges.
 
-The constants behind both stand in `pipeline/sizing/measured.py` and `pipeline/saved/piece_bytes.py`; the
+The constants behind both stand in `pipeline/sizing/estimate.py` and `pipeline/saved/piece_bytes.py`; the
 last line of each part is what the bytes of a piece are made of.
 """
 

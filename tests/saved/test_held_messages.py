@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.generated_posts import generate
 from tests.property.streams import batch_of
-from twinsieve.pipeline.saved import held_messages
-from twinsieve.pipeline.saved.held_messages import HeldMessages
+from twinsieve.api import saved_sieve
+from twinsieve.api.saved_sieve import HeldMessages
 from twinsieve.stages.contract import SieveConfig
 from twinsieve.stages.judge.batch_sieve import BatchSieve
 from twinsieve.stages.judge.kept_messages import KeptMessages
@@ -41,7 +41,7 @@ def test_runs_are_held_up_to_the_limit(kept: KeptMessages, runs: list[tuple[int,
     is_complete = True
     given_runs = 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(held_messages, "_LOOSE", 3)
+        patch.setattr(saved_sieve, "_LOOSE", 3)
         held = HeldMessages(0, limit)
         at = 0
         for left_out, count in runs:

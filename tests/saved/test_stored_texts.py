@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.property.streams import batch_of
 from tests.stored import storage_at
-from twinsieve.pipeline.saved.held_messages import HeldMessages
+from twinsieve.api.saved_sieve import HeldMessages
 from twinsieve.pipeline.saved.journal import Journal
 from twinsieve.pipeline.saved.kept_file import record_of
 from twinsieve.pipeline.saved.stored_texts import stored_texts

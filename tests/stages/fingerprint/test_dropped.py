@@ -16,9 +16,8 @@ from tests.stages.fingerprint.bodies import bodies_of
 from twinsieve.stages.contract import BandLayout
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest_config import DigestConfig
-from twinsieve.stages.fingerprint.dropped import dropped_characters, without
 from twinsieve.stages.fingerprint.features import FeatureConfig
-from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter
+from twinsieve.stages.fingerprint.fingerprinter import Fingerprinter, dropped_characters, without
 from twinsieve.stages.judge.scheme import Scheme, SchemeConfig
 
 LAYOUT = BandLayout(bands=4)
