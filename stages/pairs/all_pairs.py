@@ -1,9 +1,11 @@
 """All pairs of a column of fingerprints that differ in at most k bits.
 
-Equal fingerprints are put together first; `permuted_tables` finds the pairs of distinct ones.
+Equal fingerprints are put together first; permuted tables find the pairs of distinct ones.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,10 @@ from numpy.typing import NDArray
 from twinsieve.stages.columns import starts_of
 from twinsieve.stages.contract import MAX_DISTANCE
 from twinsieve.stages.errors import UsageError
-from twinsieve.stages.kernel import kernel
-from twinsieve.stages.pairs import permuted_tables
-from twinsieve.stages.pairs.found import Found, check_count
+from twinsieve.stages.intrinsics import popcount
+from twinsieve.stages.kernel import ZERO, kernel
+from twinsieve.stages.near.hamming import table_masks
+from twinsieve.stages.pairs.found import Found, check_count, write_pair
 
 
 def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -> NDArray[np.int64]:
@@ -33,7 +36,7 @@ def all_pairs(fingerprints: NDArray[np.uint64], distance: int, max_pairs: int) -
     starts = starts_of(sizes)
     found = Found(max_pairs)
     if distance:
-        permuted_tables.find(distinct, distance, found)
+        _add_alike(distinct, distance, found)
     alike = found.pairs
     inside = int((sizes * (sizes - 1) // 2).sum())
     across = int((sizes[alike[:, 0]] * sizes[alike[:, 1]]).sum())
@@ -66,3 +69,51 @@ def _of_rows(
                 pairs[place, 0] = order[left]
                 pairs[place, 1] = order[right]
                 place += 1
+
+
+def _add_alike(distinct: NDArray[np.uint64], distance: int, found: Found) -> None:
+    """Add all pairs of places in `distinct` within the distance, by permuted tables.
+
+    Fingerprints are sorted by each table's key, and compared where they have one key. A pair that several
+    tables show is taken from the first of them, so nothing has to be remembered.
+    source: Manku, Jain, Das Sarma 2007, section 3
+    """
+    masks = table_masks(distance + 2, distance)
+    for table in range(len(masks)):
+        keys = distinct & masks[table]
+        order = np.argsort(keys, kind="stable")
+        found.add(partial(_pairs_of_table, distinct, keys[order], order, masks, table, distance))
+
+
+@kernel
+def _pairs_of_table(
+    distinct: NDArray[np.uint64],
+    keys: NDArray[np.uint64],
+    order: NDArray[np.int64],
+    masks: NDArray[np.uint64],
+    table: int,
+    distance: int,
+    pairs: NDArray[np.int64],
+) -> int:
+    """How many pairs this table is the first to show; as many of them as fit are written to `pairs`."""
+    count = ZERO
+    low = 0
+    while low < len(keys):
+        high = low + 1
+        while high < len(keys) and keys[high] == keys[low]:
+            high += 1
+        for left in range(low, high):
+            for right in range(left + 1, high):
+                differing = distinct[order[left]] ^ distinct[order[right]]
+                if np.int64(popcount(differing)) > distance:
+                    continue
+                is_first = True
+                for earlier in range(table):
+                    if differing & masks[earlier] == np.uint64(0):
+                        is_first = False
+                        break
+                if is_first:
+                    write_pair(pairs, count, order[left], order[right])
+                    count += 1
+        low = high
+    return count
