@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Differences
 from twinsieve.stages.differ.align import NO_RUN, VALUED, facts_of, is_inside
+from twinsieve.stages.differ.counted import add_ones, count_readers
+from twinsieve.stages.differ.dashes import is_date_part
 from twinsieve.stages.differ.forms import is_one_word
-from twinsieve.stages.differ.number_values import holds_all, read_values
-from twinsieve.stages.differ.phrases import AGENCY, LIGHT, POWER, Phrases
+from twinsieve.stages.differ.phrases import AGENCY, LIGHT, ONE, POWER, Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
+from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import YES, ZERO, kernel
@@ -110,6 +112,7 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
             in_place = min(
                 _character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3])
             )
+            in_place = in_place if both > 0 else ZERO
             if in_place > place:
                 place, place_run = in_place, np.int64(number)
             if both > 0 and work.alignment.count[0] <= limits.name_places:
@@ -218,14 +221,55 @@ def _valued_points(tokens: Tokens, first: int, end: int) -> int:
 def _say_one_number(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
     """Whether both sides of a run hold the same numbers, written differently."""
     mine, other = work.values, work.other_values
+    later, earlier = work.later, work.earlier
+    facts, other_facts = facts_of(later, run[0], run[1]), facts_of(earlier, run[2], run[3])
     if (
-        facts_of(work.later, run[0], run[1]) & VALUED == 0
-        or facts_of(work.earlier, run[2], run[3]) & VALUED == 0
+        facts & (VALUED | ONE) == 0
+        or other_facts & (VALUED | ONE) == 0
+        or (facts | other_facts) & VALUED == 0
     ):
         return False
-    read_values(work.later, run[0], run[1], phrases, mine)
-    read_values(work.earlier, run[2], run[3], phrases, other)
+    read_values(later, run[0], run[1], phrases, mine, np.int64(PLAINLY))
+    read_values(earlier, run[2], run[3], phrases, other, np.int64(PLAINLY))
+    if mine.counts[0] == 0:
+        add_ones(later, run[0], run[1], phrases, mine)
+    if other.counts[0] == 0:
+        add_ones(earlier, run[2], run[3], phrases, other)
+    if mine.counts[0] == other.counts[0] and holds_all(mine, other, YES):
+        return True
+    read_in_all_ways(later, earlier, run, phrases, mine, other)
     return mine.counts[0] == other.counts[0] and holds_all(mine, other, YES)
+
+
+@kernel(callee=True)
+def _is_one_writing(run: NDArray[np.int64], work: Differing) -> bool:
+    """Whether both sides of a run have the same words but for numbers and the parts of a date: 3月5日, 03/05.
+
+    Only for a run whose sides hold the same numbers (`_say_one_number`).
+    """
+    later, earlier = work.later, work.earlier
+    a, b = run[0], run[2]
+    while True:
+        while a < run[1] and _is_of_number(later, a):
+            a += 1
+        while b < run[3] and _is_of_number(earlier, b):
+            b += 1
+        if a == run[1] or b == run[3]:
+            return bool(a == run[1] and b == run[3])
+        if later.ids[a] != earlier.ids[b]:
+            return False
+        a += 1
+        b += 1
+
+
+@kernel(callee=True)
+def _is_of_number(tokens: Tokens, position: int) -> bool:
+    """Whether a token writes a number, or stands between the numbers of a date."""
+    if tokens.facts[position] & (VALUED | POWER):
+        return True
+    if tokens.kinds[position] != CHARACTER:
+        return False
+    return is_date_part(tokens.chars[tokens.starts[position]])
 
 
 @kernel(callee=True, inlined=True)
@@ -237,7 +281,11 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return points, other
+    if facts_of(later, run[0], run[1]) & VALUED and count_readers(run, phrases, later, earlier):
+        return ZERO, ZERO
     if _say_one_number(run, phrases, work):
+        if _is_one_writing(run, work):
+            return ZERO, ZERO
         points -= _valued_points(later, run[0], run[1])
         other -= _valued_points(earlier, run[2], run[3])
     if size <= _SPELLING_TOKENS and other_size <= _SPELLING_TOKENS:

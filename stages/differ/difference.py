@@ -15,10 +15,11 @@ from twinsieve.stages.contract import FULL, Differences
 from twinsieve.stages.differ.align import NO_RUN, VALUED, align, are_few, facts_of
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
+from twinsieve.stages.differ.counted import may_count_more
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
-from twinsieve.stages.differ.phrases import CORRECTS, NEGATES, NUMBER_MARK, Phrases
+from twinsieve.stages.differ.phrases import CORRECTS, MORE, NEGATES, NUMBER_MARK, Phrases
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.tokens import WORD, Tokens, other_reference
@@ -64,7 +65,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     for number in range(work.alignment.count[0]):
         run = work.alignment.runs[number]
         mine, other = facts_of(later, run[0], run[1]), facts_of(earlier, run[2], run[3])
-        if (mine | other) & VALUED:
+        if (mine | other) & (VALUED | MORE) or may_count_more(later, earlier, run):
             _note(first, number_rules(number, phrases, work), number)
         if (mine | other) & NEGATES:
             odd, here = negation_of(number, phrases, work)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from twinsieve.stages.differ.number_values import holds_all, read_values, same_order
 from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.tokens import Tokens
+from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_values, same_order
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import YES, kernel
 
@@ -82,10 +83,10 @@ def _same_tokens(later: Tokens, a: int, earlier: Tokens, b: int, size: int) -> b
 @kernel(callee=True)
 def _same_values_in_other_order(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
     mine, other = work.values, work.other_values
-    read_values(work.later, run[0], run[1], phrases, mine)
+    read_values(work.later, run[0], run[1], phrases, mine, np.int64(PLAINLY))
     if mine.counts[0] < 2:
         return False
-    read_values(work.earlier, run[2], run[3], phrases, other)
+    read_values(work.earlier, run[2], run[3], phrases, other, np.int64(PLAINLY))
     if mine.counts[0] != other.counts[0] or same_order(mine, other):
         return False
     return bool(holds_all(mine, other, YES))

@@ -14,12 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.differ.dashes import is_dash
 from twinsieve.stages.differ.phrases import (
     CURRENCY,
     DIGIT,
     EXCLUDES,
+    LIGHT,
     NUMBER_MARK,
     NUMERAL,
+    ONE,
     POWER,
     Phrases,
     find,
@@ -40,6 +43,7 @@ from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 
 _NAME = np.uint64(0x5851F42D4C957F2D)
 _DOT, _COMMA = ord("."), ord(",")
+_GROUP = 3
 _NAME_LETTERS = 2
 _NAME_LENGTH = 14
 _BEHIND = np.uint64(32)
@@ -47,6 +51,13 @@ _BEHIND = np.uint64(32)
 _TEN = 10
 _M = ord("m")
 _MILLION = 6
+_MOST = 10**15
+"""Values of words are not multiplied beyond this, so that they stay below 2^63."""
+_MONTHS, _DAYS = 12, 31
+_X = ord("x")
+_SLASH, _MONTH = ord("/"), ord("月")
+PLAINLY, SPACED, DOTTED_DATES = 0, 1, 2
+"""Bits of ways to read numbers, in addition to the plain one: 1 299,00 as 1299; 9.22 as month and day."""
 
 
 MAX_VALUES = 64
@@ -57,18 +68,25 @@ class Values(NamedTuple):
     """The values of some tokens; memory of one thread.
 
     values: uint64[…], hashes, equal for equal values
+    others: uint64[…], the hash of another way to read a value (59.000 as 59000), 0 for none
     numerals: bool[…], whether the value was written in Chinese numerals
     counts: int64[2], (number of values, number of values not written in Chinese numerals)
     """
 
     values: NDArray[np.uint64]
+    others: NDArray[np.uint64]
     numerals: NDArray[np.bool_]
     counts: NDArray[np.int64]
 
 
 def new_values() -> Values:
     """New memory for one thread."""
-    return Values(np.zeros(MAX_VALUES, np.uint64), np.zeros(MAX_VALUES, np.bool_), np.zeros(2, np.int64))
+    return Values(
+        np.zeros(MAX_VALUES, np.uint64),
+        np.zeros(MAX_VALUES, np.uint64),
+        np.zeros(MAX_VALUES, np.bool_),
+        np.zeros(2, np.int64),
+    )
 
 
 @kernel(callee=True)
@@ -77,6 +95,7 @@ def _add(values: Values, value: np.uint64, numeral: bool) -> None:
     if count == MAX_VALUES:
         return
     values.values[count] = value
+    values.others[count] = np.uint64(0)
     values.numerals[count] = numeral
     values.counts[0] = count + 1
     values.counts[1] += not numeral
@@ -102,6 +121,12 @@ def _of_integer(value: int) -> np.uint64:
             digits = (digits ^ np.uint64(value // scale % _TEN)) * FNV_PRIME
             scale //= _TEN
     return _finish(digits, exponent, np.uint64(0))
+
+
+@kernel(callee=True)
+def add_weak(values: Values, value: int) -> None:
+    """Add a whole number as if it were written in Chinese numerals: it decides in short runs only."""
+    _add(values, _of_integer(value), YES)
 
 
 @kernel(callee=True)
@@ -157,6 +182,63 @@ def _of_digits(
 
 
 @kernel(callee=True)
+def _thousands_end(chars: NDArray[np.uint32], first: int, end: int, phrases: Phrases) -> int:
+    """Where the whole part of digits ends if their points may separate thousands; `first` if they may not.
+
+    Three digits stand behind each such point, and one to three before the first: 59.000, 1.234.567, 1.299,00.
+    Indian commas stand before two digits each, the last one before three: 12,34,567.
+    """
+    i = first
+    while i < end and class_of(chars[i], phrases) & DIGIT:
+        i += 1
+    if not first < i < end or i - first > _GROUP or phrases.worth[chars[first]] == 0:
+        return first
+    point = chars[i]
+    group = i
+    while i < end and chars[i] == point:
+        group = i + 1
+        i = group
+        while i < end and class_of(chars[i], phrases) & DIGIT:
+            i += 1
+        is_whole = i - group == _GROUP
+        is_pair = point == _COMMA and i - group == _GROUP - 1 and i < end and chars[i] == _COMMA
+        if not is_whole and not is_pair:
+            return first
+        if is_whole and point == _COMMA and i < end and chars[i] == _COMMA:
+            return first
+    if i == end:
+        return end
+    for k in range(i + 1, end):
+        if not class_of(chars[k], phrases) & DIGIT:
+            return first
+    return i
+
+
+@kernel(callee=True)
+def _of_thousands(
+    chars: NDArray[np.uint32], first: int, end: int, power: int, prefix: np.uint64, phrases: Phrases
+) -> np.uint64:
+    """The value of digits whose points separate thousands, as `_of_digits`; 0 if they cannot."""
+    whole = _thousands_end(chars, first, end, phrases)
+    if whole == first:
+        return np.uint64(0)
+    digits, zeros = FNV_OFFSET, ZERO
+    for i in range(first, end):
+        if chars[i] == _DOT or chars[i] == _COMMA:
+            continue
+        digit = np.uint64(phrases.worth[chars[i]])
+        if digit == np.uint64(0):
+            zeros += 1
+            continue
+        for _ in range(zeros):
+            digits = (digits ^ np.uint64(0)) * FNV_PRIME
+        zeros = ZERO
+        digits = (digits ^ digit) * FNV_PRIME
+    behind = end - whole - 1 if whole < end else ZERO
+    return _finish(digits, power + zeros - behind, prefix)
+
+
+@kernel(callee=True)
 def _power_behind(tokens: Tokens, position: int, end: int, phrases: Phrases) -> tuple[int, int]:
     """(zeros that the numerals at `position` add to the number before them, index after these numerals)
 
@@ -182,14 +264,14 @@ def is_numeral(tokens: Tokens, position: int) -> bool:
 
 @kernel(callee=True)
 def _of_token(
-    tokens: Tokens, position: int, end: int, power: int, prefix: np.uint64, phrases: Phrases, values: Values
+    tokens: Tokens, first: int, end: int, power: int, prefix: np.uint64, phrases: Phrases, values: Values
 ) -> None:
-    """Add the values of one token with digits.
+    """Add the values of one token with digits, chars[first:end].
 
     end: where its number ends, before letters behind it; power: zeros that are added to the last value
     prefix: hash of a currency that stands behind the number as a word, 0 for none
     """
-    chars, first = tokens.chars, tokens.starts[position]
+    chars = tokens.chars
     i = first
     while i < end:
         if class_of(chars[i], phrases) & DIGIT:
@@ -198,7 +280,10 @@ def _of_token(
             last = power if stop == end or marked else ZERO
             if marked:
                 prefix = (prefix ^ (np.uint64(chars[stop]) << _BEHIND)) * FNV_PRIME
+            count = values.counts[0]
             _add(values, _of_digits(chars, i, stop, last, prefix, phrases), NO)
+            if values.counts[0] > count:
+                values.others[count] = _of_thousands(chars, i, stop, last, prefix, phrases)
             prefix = np.uint64(0)
             i = stop
             continue
@@ -211,11 +296,19 @@ def _of_token(
 
 @kernel(callee=True)
 def _is_name(tokens: Tokens, position: int, phrases: Phrases) -> bool:
-    """Whether a mix of letters and digits is a name: it has more than two letters and is short enough."""
-    letters = ZERO
+    """Whether a mix of letters and digits is a name: it has more than two letters and is short enough.
+
+    Letters that are all x mask digits (138xxxx1234).
+    """
+    letters = masks = ZERO
     for i in range(tokens.starts[position], tokens.starts[position + 1]):
         letters += class_of(tokens.chars[i], phrases) & (DIGIT | NUMBER_MARK) == 0
-    return letters > _NAME_LETTERS and tokens.starts[position + 1] - tokens.starts[position] <= _NAME_LENGTH
+        masks += tokens.chars[i] == _X
+    return (
+        letters > _NAME_LETTERS
+        and letters > masks
+        and tokens.starts[position + 1] - tokens.starts[position] <= _NAME_LENGTH
+    )
 
 
 @kernel(callee=True)
@@ -252,8 +345,11 @@ def _of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> n
 
 
 @kernel(callee=True)
-def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: Values) -> None:
-    """Write the values of tokens[first:end] to `values`."""
+def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: Values, ways: int) -> None:
+    """Write the values of tokens[first:end] to `values`.
+
+    ways: bits of further ways to read them, such as SPACED
+    """
     values.counts[0] = values.counts[1] = 0
     position = first
     while position < end:
@@ -273,22 +369,198 @@ def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: 
                     position = stop
                     continue
             if tokens.facts[position] & NUMERAL:
-                _add(values, _of_integer(phrases.number[find(phrases, tokens.ids[position])]), NO)
+                value, position = _said_number(tokens, position, end, phrases)
+                _add(values, _of_integer(value), NO)
+                continue
         else:
-            stop = _read_written(tokens, position, end, phrases, values)
-            position = stop if stop > position else read_digits(tokens, position, end, phrases, values)
+            stop = _read_in_ways(tokens, position, end, ways, phrases, values) if ways else position
+            skipped = np.int64(is_dash(tokens, position, phrases))
+            if stop == position:
+                stop = _read_written(tokens, position, end, skipped, phrases, values)
+            if stop == position:
+                stop = read_digits(tokens, position, end, skipped, phrases, values)
+            position = stop
             continue
         position += 1
 
 
 @kernel(callee=True)
-def read_digits(tokens: Tokens, position: int, end: int, phrases: Phrases, values: Values) -> int:
-    """Add the values of the token with digits at `position` to `values`. returns: index of the next token"""
+def _said_number(tokens: Tokens, position: int, end: int, phrases: Phrases) -> tuple[int, int]:
+    """(value of a number in words, index after them): two hundred and five, twenty one, three million.
+
+    end: of the tokens that are read; a power may stand behind it, where both bodies are equal
+    """
+    value = phrases.number[find(phrases, tokens.ids[position])]
+    at = position + 1
+    while at < tokens.counts[0] and tokens.kinds[at] == WORD:
+        if tokens.facts[at] & POWER:
+            power = phrases.number[find(phrases, tokens.ids[at])]
+            for _ in range(power):
+                value = value * _TEN if value < _MOST else value
+            at += 1
+            continue
+        more = at
+        if tokens.starts[at + 1] - tokens.starts[at] <= _GROUP and tokens.facts[at] & LIGHT:
+            more = at + 1
+        if more >= end or tokens.kinds[more] != WORD:
+            break
+        unit = np.int64(1) if tokens.facts[more] & ONE else ZERO
+        if tokens.facts[more] & NUMERAL:
+            unit = phrases.number[find(phrases, tokens.ids[more])]
+        fits = (value >= 100 and value % 100 == 0 and unit < 100) or (
+            value % 10 == 0 and value % 100 >= 20 and unit < _TEN
+        )
+        if unit == 0 or not fits:
+            break
+        value += unit
+        at = more + 1
+    return value, np.int64(at)
+
+
+@kernel(callee=True)
+def _read_in_ways(
+    tokens: Tokens, position: int, end: int, ways: int, phrases: Phrases, values: Values
+) -> int:
+    """Add the values of a number that can be read in another way. returns: index after it, or `position`
+
+    ways: SPACED, 1 299,00 is 1299; DOTTED_DATES, 9.22 is the month 9 and the day 22
+    """
+    first, token_end = tokens.starts[position], tokens.starts[position + 1]
+    if ways & DOTTED_DATES and tokens.kinds[position] == NUMBER:
+        dot = _dot_of_date(tokens, position, phrases)
+        if dot > first:
+            _of_token(tokens, first, dot, ZERO, np.uint64(0), phrases, values)
+            _of_token(tokens, dot + 1, token_end, ZERO, np.uint64(0), phrases, values)
+            return position + 1
+    stop = _spaced_end(tokens, position, end, phrases) if ways & SPACED else position
+    if stop == position:
+        return position
+    token_end = tokens.starts[stop]
+    power, after = _power_behind(tokens, stop, end, phrases)
+    prefix = np.uint64(0)
+    if after == stop:
+        power, sign, after = _said_behind(tokens, stop, phrases)
+        if sign != NO_SUCH and class_of(tokens.chars[first], phrases) & DIGIT:
+            prefix = np.uint64(sign) * FNV_PRIME
+    _of_token(tokens, first, token_end, max(power, ZERO), prefix, phrases, values)
+    return max(stop, min(after, end))
+
+
+@kernel(callee=True)
+def _said_behind(tokens: Tokens, stop: int, phrases: Phrases) -> tuple[int, int, int]:
+    """(power of ten of a word at `stop`, sign of a currency there or behind it; index after both)
+
+    NO_SUCH for a word that is not there
+    """
+    power = sign = np.int64(NO_SUCH)
+    if stop < tokens.counts[0] and tokens.facts[stop] & POWER:
+        power = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(POWER), phrases)
+        stop += 1
+    if stop < tokens.counts[0] and tokens.facts[stop] & CURRENCY:
+        sign = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(CURRENCY), phrases)
+        stop += 1
+    return power, sign, np.int64(stop)
+
+
+@kernel(callee=True)
+def _dot_of_date(tokens: Tokens, position: int, phrases: Phrases) -> int:
+    """Where the dot of 9.22 stands, of two numbers that can be a month and a day; else 0."""
+    first, end = tokens.starts[position], tokens.starts[position + 1]
+    dot = first
+    while dot < end and tokens.chars[dot] != _DOT:
+        dot += 1
+    if not (1 <= dot - first <= 2 and 1 <= end - dot - 1 <= 2):
+        return ZERO
+    one = other = ZERO
+    for i in range(first, end):
+        if i == dot:
+            continue
+        if not class_of(tokens.chars[i], phrases) & DIGIT:
+            return ZERO
+        if i < dot:
+            one = one * _TEN + phrases.worth[tokens.chars[i]]
+        else:
+            other = other * _TEN + phrases.worth[tokens.chars[i]]
+    fits = min(one, other) >= 1 and min(one, other) <= _MONTHS and max(one, other) <= _DAYS
+    return dot if fits else ZERO
+
+
+@kernel(callee=True)
+def _spaced_end(tokens: Tokens, position: int, end: int, phrases: Phrases) -> int:
+    """Index after the tokens of one number whose thousands have blanks between them; or `position`."""
+    if tokens.kinds[position] != NUMBER:
+        return position
+    i, token_end = tokens.starts[position], tokens.starts[position + 1]
+    while i < token_end and not class_of(tokens.chars[i], phrases) & DIGIT:
+        i += 1
+    if i == token_end or token_end - i > _GROUP or phrases.worth[tokens.chars[i]] == 0:
+        return position
+    if _digits_of(tokens, i, token_end, phrases) != token_end:
+        return position
+    stop = position + 1
+    while stop < end and tokens.kinds[stop] == NUMBER:
+        begin, token_end = tokens.starts[stop], tokens.starts[stop + 1]
+        behind = _digits_of(tokens, begin, token_end, phrases)
+        if behind - begin != _GROUP:
+            break
+        stop += 1
+        if behind < token_end:
+            is_cut = tokens.chars[behind] == _DOT or tokens.chars[behind] == _COMMA
+            if not is_cut or _digits_of(tokens, behind + 1, token_end, phrases) != token_end:
+                stop -= 1
+            break
+    return stop if stop > position + 1 else position
+
+
+@kernel(callee=True)
+def _digits_of(tokens: Tokens, i: int, end: int, phrases: Phrases) -> int:
+    """Index after the digits alone that begin at chars[i]."""
+    while i < end and class_of(tokens.chars[i], phrases) & DIGIT:
+        i += 1
+    return i
+
+
+@kernel(callee=True)
+def writes_dates(tokens: Tokens, first: int, end: int) -> bool:
+    """Whether tokens hold a date of month and day that is not written with a dot: 9/22, 9月22日."""
+    for position in range(first, end):
+        for i in range(tokens.starts[position], tokens.starts[position + 1]):
+            if tokens.chars[i] == _SLASH or tokens.chars[i] == _MONTH:
+                return True
+    return False
+
+
+@kernel(callee=True)
+def read_in_all_ways(
+    later: Tokens,
+    earlier: Tokens,
+    run: NDArray[np.int64],
+    phrases: Phrases,
+    mine: Values,
+    other: Values,
+) -> None:
+    """Write the values of both sides of a run, each read in the ways in which the other may be written."""
+    dated, other_dated = writes_dates(later, run[0], run[1]), writes_dates(earlier, run[2], run[3])
+    ways = np.int64(SPACED | DOTTED_DATES if other_dated else SPACED)
+    other_ways = np.int64(SPACED | DOTTED_DATES if dated else SPACED)
+    read_values(later, run[0], run[1], phrases, mine, ways)
+    read_values(earlier, run[2], run[3], phrases, other, other_ways)
+
+
+@kernel(callee=True)
+def read_digits(
+    tokens: Tokens, position: int, end: int, skipped: int, phrases: Phrases, values: Values
+) -> int:
+    """Add the values of the token with digits at `position` to `values`. returns: index of the next token
+
+    skipped: characters at its beginning that are not read, a dash that is no minus
+    """
     if tokens.kinds[position] == MIX and _is_name(tokens, position, phrases):
         _add(values, tokens.ids[position] ^ _NAME, NO)
         return position + 1
     power, stop = _power_behind(tokens, position + 1, end, phrases)
-    _of_token(tokens, position, tokens.starts[position + 1], power, np.uint64(0), phrases, values)
+    first, token_end = tokens.starts[position] + skipped, tokens.starts[position + 1]
+    _of_token(tokens, first, token_end, power, np.uint64(0), phrases, values)
     return stop
 
 
@@ -312,9 +584,12 @@ def _read_date(tokens: Tokens, position: int, end: int, phrases: Phrases, values
 
 
 @kernel(callee=True)
-def _read_written(tokens: Tokens, position: int, end: int, phrases: Phrases, values: Values) -> int:
+def _read_written(
+    tokens: Tokens, position: int, end: int, skipped: int, phrases: Phrases, values: Values
+) -> int:
     """Add the values of a date, a time or a sum that begins with the digits at `position`.
 
+    skipped: as in `read_digits`
     end: of the tokens that are read; am, pm and powers may stand behind it, where both bodies are equal
     returns: index of the next token, or `position` if the token is none of these
     """
@@ -353,18 +628,18 @@ def _read_written(tokens: Tokens, position: int, end: int, phrases: Phrases, val
         ):
             power = np.int64(_MILLION)
         sign = meant_at(tokens, letters, token_end, np.int64(CURRENCY), phrases)
-    elif stop < tokens.counts[0] and tokens.facts[stop] & POWER:
-        power = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(POWER), phrases)
-        stop += 1
-    if stop < tokens.counts[0] and tokens.facts[stop] & CURRENCY:
-        sign = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(CURRENCY), phrases)
-        stop += 1
+        if stop < tokens.counts[0] and tokens.facts[stop] & CURRENCY:
+            sign = meant_at(tokens, tokens.starts[stop], tokens.starts[stop + 1], np.int64(CURRENCY), phrases)
+            stop += 1
+    else:
+        power, sign, stop = _said_behind(tokens, stop, phrases)
     if power == NO_SUCH and sign == NO_SUCH:
         return position
     prefix = np.uint64(0)
-    if sign != NO_SUCH and class_of(tokens.chars[tokens.starts[position]], phrases) & DIGIT:
+    first = tokens.starts[position] + skipped
+    if sign != NO_SUCH and class_of(tokens.chars[first], phrases) & DIGIT:
         prefix = np.uint64(sign) * FNV_PRIME
-    _of_token(tokens, position, letters, max(power, ZERO), prefix, phrases, values)
+    _of_token(tokens, first, letters, max(power, ZERO), prefix, phrases, values)
     return min(stop, max(end, position + 1))
 
 
@@ -382,7 +657,7 @@ def holds_all(some: Values, of: Values, numerals: bool) -> bool:
         for k in range(of.counts[0]):
             wanted += of.values[k] == value and (numerals or not of.numerals[k])
         for k in range(some.counts[0]):
-            present += some.values[k] == value
+            present += are_one(some, k, of, i)
         if present < wanted:
             return False
     return True
@@ -393,9 +668,21 @@ def holds_any(some: Values, of: Values) -> bool:
     """Whether both have a value in common."""
     for i in range(of.counts[0]):
         for k in range(some.counts[0]):
-            if some.values[k] == of.values[i]:
+            if are_one(some, k, of, i):
                 return True
     return False
+
+
+@kernel(callee=True)
+def are_one(some: Values, k: int, other: Values, i: int) -> bool:
+    """Whether two values are one, in one of the ways to read each of them."""
+    value, other_value = some.values[k], other.values[i]
+    if value == other_value:
+        return True
+    read, other_read = some.others[k], other.others[i]
+    if read == np.uint64(0):
+        return other_read == value
+    return bool(read == other_value) | bool(read == other_read)
 
 
 @kernel(callee=True)
@@ -404,6 +691,6 @@ def same_order(some: Values, other: Values) -> bool:
     if some.counts[0] != other.counts[0]:
         return False
     for i in range(some.counts[0]):  # noqa: SIM110
-        if some.values[i] != other.values[i]:
+        if not are_one(some, i, other, i):
             return False
     return True

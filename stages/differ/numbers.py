@@ -6,13 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few, is_inside
-from twinsieve.stages.differ.number_values import holds_all, holds_any, is_numeral, read_values
+from twinsieve.stages.differ.counted import (
+    add_ones,
+    are_other_parts,
+    count_readers,
+    counts_more,
+    makes_many,
+    names_many,
+    numbers_a_part,
+)
 from twinsieve.stages.differ.phrases import AGENCY, POWER, Phrases, find, hash_of
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import MIX, NUMBER, Tokens
+from twinsieve.stages.differ.number_values import (
+    PLAINLY,
+    Values,
+    holds_all,
+    holds_any,
+    is_numeral,
+    read_in_all_ways,
+    read_values,
+)
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.differ.written import NO_SUCH, letters_from, month_at, whole_of
-from twinsieve.stages.kernel import NO, kernel
+from twinsieve.stages.kernel import NO, YES, kernel
 
 _NONE, _NUMBER, _NUMERAL = int(Rule.NONE), int(Rule.NUMBER), int(Rule.NUMERAL)
 _NUMBER_ADDED = int(Rule.NUMBER_ADDED)
@@ -30,6 +47,8 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     if size == 1 and other_size == 1 and _is_code(later, run[0]) and _is_code(earlier, run[2]):
         return _NONE if _is_one_quantity(run, phrases, work) else _NUMBER
     if size == 0 or other_size == 0:
+        if _is_counted_apart(number, phrases, work):
+            return _NUMBER_ADDED
         if size + other_size > 2 or not is_inside(run, later, earlier):
             return _NONE
         if size:
@@ -40,13 +59,26 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
             added = added and not _day_has_moved(earlier, run[2], other_size, later, run[0], phrases)
         return _NUMBER_ADDED if added else _NONE
     mine, other = work.values, work.other_values
-    read_values(later, run[0], run[1], phrases, mine)
-    read_values(earlier, run[2], run[3], phrases, other)
+    read_values(later, run[0], run[1], phrases, mine, np.int64(PLAINLY))
+    read_values(earlier, run[2], run[3], phrases, other, np.int64(PLAINLY))
     if mine.counts[1] > 0 and other.counts[1] > 0:
-        differ = not holds_all(other, mine, NO) and not holds_all(mine, other, NO)
+        differ = _lack_values(mine, other)
+        if differ:
+            read_in_all_ways(later, earlier, run, phrases, mine, other)
+            differ = _lack_values(mine, other) and not count_readers(run, phrases, later, earlier)
         return _NUMBER if differ else _NONE
     if not are_few(run):
         return _NONE
+    if are_other_parts(run, work, phrases):
+        return _NUMBER
+    if mine.counts[0] == 0 and names_many(earlier, run[2], run[3], later, run[0], run[1], phrases):
+        return _NUMBER
+    if other.counts[0] == 0 and names_many(later, run[0], run[1], earlier, run[2], run[3], phrases):
+        return _NUMBER
+    if mine.counts[0] == 0 and other.counts[1] > 0:
+        add_ones(later, run[0], run[1], phrases, mine)
+    elif other.counts[0] == 0 and mine.counts[1] > 0:
+        add_ones(earlier, run[2], run[3], phrases, other)
     if mine.counts[1] > 0 and other.counts[0] > 0:
         return _NONE if holds_all(other, mine, NO) else _NUMBER
     if other.counts[1] > 0 and mine.counts[0] > 0:
@@ -54,6 +86,31 @@ def number_rules(number: int, phrases: Phrases, work: Differing) -> int:
     if mine.counts[0] > 0 and other.counts[0] > 0:
         return _NONE if holds_any(mine, other) else _NUMERAL
     return _NONE
+
+
+@kernel(callee=True)
+def _lack_values(mine: Values, other: Values) -> bool:
+    """Whether each side has a number that the other side lacks."""
+    return not holds_all(other, mine, NO) and not holds_all(mine, other, NO)
+
+
+@kernel(callee=True)
+def _is_counted_apart(number: int, phrases: Phrases, work: Differing) -> bool:
+    """Whether added tokens change what is counted: three more, part 2, 11 policemen / policeman."""
+    runs, count = work.alignment.runs, work.alignment.count[0]
+    run = runs[number]
+    later, earlier = work.later, work.earlier
+    if run[1] > run[0]:
+        return (
+            counts_more(later, run[0], run[1], phrases)
+            or makes_many(number, later, earlier, YES, phrases, runs, count)
+            or numbers_a_part(later, run[0], run[1], count, phrases)
+        )
+    return (
+        counts_more(earlier, run[2], run[3], phrases)
+        or makes_many(number, earlier, later, NO, phrases, runs, count)
+        or numbers_a_part(earlier, run[2], run[3], count, phrases)
+    )
 
 
 @kernel(callee=True)
@@ -109,8 +166,8 @@ def _is_one_quantity(run: NDArray[np.int64], phrases: Phrases, work: Differing) 
     if phrases.ids[row] != phrases.ids[other_row] and (power == 0 or other_power == 0):
         return False
     mine, other = work.values, work.other_values
-    read_values(later, run[0], run[1], phrases, mine)
-    read_values(earlier, run[2], run[3], phrases, other)
+    read_values(later, run[0], run[1], phrases, mine, np.int64(PLAINLY))
+    read_values(earlier, run[2], run[3], phrases, other, np.int64(PLAINLY))
     return mine.counts[0] == other.counts[0] and holds_all(mine, other, NO)
 
 

@@ -37,6 +37,14 @@ AGENCY, POWER, CURRENCY = 1 << 16, 1 << 17, 1 << 18
 says nothing of the news; a POWER (million) multiplies the number before it; a CURRENCY (dollars) stands for
 the sign before a number."""
 
+ONE, BELOW_ZERO, MORE, COUNTER = 1 << 24, 1 << 25, 1 << 26, 1 << 27
+"""Bits of a word's roles and facts. A ONE (a, un) is the number 1 where the other body gives a number there;
+BELOW_ZERO (degrees, balance) says that a number may be negative; MORE (another) makes a number one of others;
+a COUNTER (views, likes) counts how often a message was seen."""
+NUMBERED, MEASURE, PART, LAST_PART = 1 << 28, 1 << 29, 1 << 30, 1 << 31
+"""More such bits. NUMBERED (第, 房间) says that a number follows, a MEASURE (元, บาท) that one came before; a
+PART (episode, 回) is numbered in a series, and a LAST_PART (final, 最終) stands where a number would."""
+
 MONTHS = 1
 CALENDAR_KINDS = 3
 """Senses of the kinds 0, 1 and 2 are weekdays, months and days; each kind from here on is one entry of the
@@ -56,7 +64,7 @@ class Phrases(NamedTuple):
     worth: int64[SPECIAL_PLANES], value of a decimal digit or a Chinese numeral
     cells: int32[2**k], hash table of row + 1, or 0 for an empty cell; keys: uint64[n], `hash_of` each phrase
     ids: uint64[n], key of the first spelling of the same word (colour, color): the id of its tokens
-    roles: uint32[n], roles of each phrase, bits from LIGHT to CURRENCY
+    roles: uint32[n], roles of each phrase, bits from LIGHT to LAST_PART
     number: int64[n], value of a number in words, power of ten of a POWER, sign of a CURRENCY; else -1
     senses: int64[], sense_starts: int64[n + 1], the senses of each phrase. A sense is kind << 8 | side.
         Two phrases with senses of one kind and different sides exclude each other: other days, or opposites

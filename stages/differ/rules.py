@@ -82,7 +82,7 @@ class Rule(IntEnum):
         rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
-    NONE = 0
+    NONE = (0, Category.BESIDE, False, "", "", (), 2)
     SAME_ID = (
         14, Category.BESIDE, False,
         "both have one id",
@@ -92,7 +92,9 @@ class Rule(IntEnum):
         1, Category.GUARD, True,
         "they give different numbers (12 cases / 15 cases)",
         "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
-        "counted with repeats. Also two short mixes one for one (12a / 12b)",
+        "counted with repeats. Also two short mixes one for one (12a / 12b); and in a run of at most 4 "
+        "tokens a side a word such as *a* (a man / 2 men), or the last part of a series, where the other "
+        "body has a number (第2回 / 最終回)",
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,
@@ -112,7 +114,9 @@ class Rule(IntEnum):
         "one gives a number that the other does not give",
         "a number was added or left out inside, alone or with one more token (also 3比1 / 1比3, "
         "where 比1 moves), or a Chinese numeral beside a number or another numeral (5例 / 5万例, "
-        "十万 / 二十万)",
+        "十万 / 二十万). Also a word such as *more* beside a number (three / three more), a number before "
+        "a word that has another form in the other body (policeman / 11 policemen), and at the end the "
+        "number of a part (part 2; (3) if nothing else differs)",
     )  # fmt: skip
     OPPOSITE = (
         5, Category.GUARD, True,

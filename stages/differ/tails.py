@@ -19,7 +19,8 @@ from twinsieve.stages.contract import STORED_LENGTH, Bodies
 from twinsieve.stages.differ.negations import negations
 from twinsieve.stages.differ.number_values import Values, new_values, read_digits
 from twinsieve.stages.differ.phrases import DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
-from twinsieve.stages.differ.tokens import NUMBER, Tokens, new_tokens, tokenize
+from twinsieve.stages.differ.tokens import LAUGHS, NUMBER, Tokens, new_tokens, tokenize
+from twinsieve.stages.differ.number_values import Values, new_values, read_digits
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import mix64
@@ -93,7 +94,7 @@ def _calm_end(tokens: Tokens) -> int:
     """Where to end a piece: the last place at which no number or negation can be cut; else its last token."""
     calm = ZERO
     for position in range(tokens.counts[0] - 1, -1, -1):
-        calm = ZERO if tokens.facts[position] & (DIGIT | NUMERAL | NEGATES) else calm + 1
+        calm = ZERO if tokens.facts[position] & (DIGIT | NUMERAL | NEGATES | LAUGHS) else calm + 1
         if calm == _CALM:
             return position + _CALM // 2
     return tokens.counts[0]
@@ -109,7 +110,7 @@ def _tally(tokens: Tokens, end: int, phrases: Phrases, values: Values) -> np.uin
             position += 1
             continue
         values.counts[0] = values.counts[1] = 0
-        position = read_digits(tokens, position, end, phrases, values)
+        position = read_digits(tokens, position, end, ZERO, phrases, values)
         for k in range(values.counts[0]):
             numbers += mix64(values.values[k])
     count = np.uint64(negations(tokens, ZERO, end, phrases))

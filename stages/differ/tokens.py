@@ -16,16 +16,24 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import STORED_LENGTH
 from twinsieve.stages.differ.phrases import (
     AGENCY,
+    BELOW_ZERO,
     CORRECTS,
+    COUNTER,
     CURRENCY,
     DIGIT,
     EXCLUDES,
+    LAST_PART,
     LENGTHS_SHIFT,
     LIGHT,
     MAX_PHRASE,
+    MEASURE,
+    MORE,
     NEGATES,
     NUMBER_MARK,
+    NUMBERED,
     NUMERAL,
+    ONE,
+    PART,
     POWER,
     UNSPACED,
     Phrases,
@@ -80,7 +88,9 @@ def new_tokens(room: int = STORED_LENGTH) -> Tokens:
     )
 
 
-_OF_WORDS = LIGHT | NUMERAL | NEGATES | EXCLUDES | CORRECTS | AGENCY | POWER | CURRENCY
+_OF_WORDS = (LIGHT | NUMERAL | NEGATES | EXCLUDES | CORRECTS | AGENCY | POWER | CURRENCY) | (
+    ONE | BELOW_ZERO | MORE | COUNTER | PART | LAST_PART
+)
 
 
 @kernel(callee=True)
@@ -128,6 +138,13 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
                     facts |= NUMBER_MARK
                 tokens.facts[count] = np.uint32(facts)
                 tokens.points[count] = 1 if facts & LIGHT else min(2 + j - i, 8)
+            elif not letters and (
+                _is_laughter(tokens, count, i, j, length, phrases) or _is_heart(tokens, i, j, length, phrases)
+            ):
+                tokens.kinds[count] = WORD
+                tokens.ids[count] = hash_of(chars, i, min(j, i + _LAUGHTER))
+                tokens.facts[count] = np.uint32(LIGHT | LAUGHS)
+                tokens.points[count] = 1
             else:
                 tokens.kinds[count] = MIX if letters else NUMBER
                 tokens.facts[count] = np.uint32(DIGIT)
@@ -139,6 +156,90 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
     tokens.counts[0] = count
     tokens.counts[1] = cut
     tokens.counts[2] = i if cut else length
+
+
+_LAUGHTER = 3
+"""Digits that begin a laugh; how many follow says nothing."""
+LAUGHS = 1 << 23
+"""Bit of the facts of digits that laugh or clap (2333, 555, 888): a light word, and no number."""
+_LONGEST_NAME = MAX_PHRASE
+_TWO, _THREE = 2, 3
+_LESS, _DIGIT_THREE = ord("<"), ord("3")
+
+
+@kernel(callee=True)
+def _is_laughter(tokens: Tokens, count: int, first: int, end: int, length: int, phrases: Phrases) -> bool:
+    """Whether digits laugh or clap: 2333, 666, 555, 888 at the end of a clause of an unspaced script.
+
+    Only there digits do so, and only with nothing that makes them a number: a measure behind (元, บาท), or
+    before them what is numbered (第, 房间). count: of the tokens before; length: of the body
+
+    They are one digit repeated, or a 2 with 3s behind it.
+    """
+    chars = tokens.chars
+    if end - first < _LAUGHTER:
+        return False
+    for i in range(first, end):
+        if not class_of(chars[i], phrases) & DIGIT:
+            return False
+    one, rest = phrases.worth[chars[first]], phrases.worth[chars[end - 1]]
+    if one == 0 or not (one == rest or (one == _TWO and rest == _THREE)):
+        return False
+    for i in range(first + 1, end):
+        if phrases.worth[chars[i]] != rest:
+            return False
+    is_last = end == length or chars[end] >= np.uint32(FIRST_REFERENCE)
+    if not is_last and not tokens.word_starts[end]:
+        return False
+    if count > 0:
+        if tokens.kinds[count - 1] != CHARACTER or tokens.facts[count - 1] & NUMERAL:
+            return False
+        for size in range(1, min(_LONGEST_NAME, first) + 1):
+            if _has_role(chars, first - size, first, NUMBERED, phrases):
+                return False
+    if is_last:
+        return count > 0
+    follows = class_of(chars[end], phrases)
+    if follows & (DIGIT | NUMBER_MARK):
+        return False
+    if follows & UNSPACED:
+        for size in range(1, min(_LONGEST_NAME, length - end) + 1):
+            if _has_role(chars, end, end + size, MEASURE, phrases):
+                return False
+        return True
+    stop = end + 1
+    while stop < length and not tokens.word_starts[stop] and not class_of(chars[stop], phrases) & UNSPACED:
+        stop += 1
+    return count > 0 and not _has_role(chars, end, stop, CURRENCY | POWER | EXCLUDES | MEASURE, phrases)
+
+
+@kernel(callee=True)
+def _is_heart(tokens: Tokens, first: int, end: int, length: int, phrases: Phrases) -> bool:
+    """Whether a mark and a number are the heart <3: at the end, or before a word that counts nothing."""
+    chars = tokens.chars
+    if chars[first] != _LESS or end - first < 2:
+        return False
+    for i in range(first + 1, end):
+        if chars[i] != _DIGIT_THREE:
+            return False
+    if end == length or chars[end] >= np.uint32(FIRST_REFERENCE) or chars[end] == _LESS:
+        return True
+    if class_of(chars[end], phrases) & UNSPACED:
+        for size in range(1, min(_LONGEST_NAME, length - end) + 1):
+            if _has_role(chars, end, end + size, MEASURE, phrases):
+                return False
+        return True
+    stop = end + 1
+    while stop < length and not tokens.word_starts[stop] and not class_of(chars[stop], phrases) & UNSPACED:
+        stop += 1
+    return _has_role(chars, end, stop, LIGHT, phrases)
+
+
+@kernel(callee=True)
+def _has_role(chars: NDArray[np.uint32], first: int, end: int, roles: int, phrases: Phrases) -> bool:
+    """Whether chars[first:end] is a phrase with one of these roles."""
+    row = find(phrases, hash_of(chars, first, end))
+    return row >= 0 and np.int64(phrases.roles[row]) & roles != 0
 
 
 @kernel(callee=True)

@@ -17,18 +17,26 @@ from numpy.typing import NDArray
 from twinsieve.stages.differ.phrases import (
     AGENCY,
     BASES,
+    BELOW_ZERO,
     CALENDAR_KINDS,
     CORRECTS,
+    COUNTER,
     CURRENCY,
     DIGIT,
     EXCLUDES,
     IDIOM,
+    LAST_PART,
     LENGTHS_SHIFT,
     LIGHT,
     MAX_PHRASE,
+    MEASURE,
+    MORE,
     NEGATES,
     NUMBER_MARK,
+    NUMBERED,
     NUMERAL,
+    ONE,
+    PART,
     POWER,
     UNSPACED,
     Phrases,
@@ -53,7 +61,17 @@ _ROLES = {
     "idioms": IDIOM,
     "corrections": CORRECTS,
     "agency": AGENCY,
+    "ones": ONE,
+    "below_zero": BELOW_ZERO,
+    "more": MORE,
+    "counters": COUNTER,
+    "numbered": NUMBERED,
+    "measures": MEASURE,
+    "parts": PART,
+    "last_parts": LAST_PART,
 }
+_BESIDE_NUMBERS = BELOW_ZERO | MORE | COUNTER | NUMBERED | MEASURE | PART | LAST_PART
+"""Roles of phrases that are looked up beside numbers alone: no character need say where they begin."""
 _CALENDAR = ("weekdays", "months", "days")
 _MAX_NUMBER = 10**12
 _MAX_POWER = 18
@@ -295,8 +313,10 @@ def _tables(lists: _Lists) -> Phrases:
         if _unspaced()[ord(name[0])]:
             if len(name) > MAX_PHRASE:
                 raise UsageError(f"{name!r} has more than {MAX_PHRASE} characters")
-            begins = lists.entries[name].roles & (NEGATES | EXCLUDES | CORRECTS)
-            classes[ord(name[0])] |= begins | 1 << (LENGTHS_SHIFT + len(name) - 1)
+            roles = lists.entries[name].roles
+            if roles & ~_BESIDE_NUMBERS:
+                begins = roles & (NEGATES | EXCLUDES | CORRECTS)
+                classes[ord(name[0])] |= begins | 1 << (LENGTHS_SHIFT + len(name) - 1)
     entries = [lists.entries[name] for name in names]
     keys = _keys_of(names)
     rows = {name: row for row, name in enumerate(names)}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ from twinsieve.stages.contract import FULL, OFF, STORED_LENGTH, Differences
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.text.scripts import UNSPACED_RANGES
 
+BESIDE = ("ones", "below_zero", "more", "counters", "numbered", "measures", "parts", "last_parts")
+"""Lists of words that stand beside numbers."""
 MARKS = set("-<>≤≥.,:/+*")
 
 
@@ -61,6 +64,7 @@ class Words:
     calendar: list[list[set[str]]] = field(default_factory=list)
     opposites: list[list[set[str]]] = field(default_factory=list)
     agency: set[str] = field(default_factory=set)
+    beside: dict[str, set[str]] = field(default_factory=dict)
     powers: dict[str, int] = field(default_factory=dict)
     currencies: dict[str, str] = field(default_factory=dict)
     endings: list[set[str]] = field(default_factory=list)
@@ -80,6 +84,8 @@ def words() -> Words:
         merged.idioms |= spelled(lists.get("idioms", ""))
         merged.corrections |= spelled(lists.get("corrections", ""))
         merged.agency |= spelled(lists.get("agency", ""))
+        for name in BESIDE:
+            merged.beside.setdefault(name, set()).update(spelled(lists.get(name, "")))
         for name, into in (("numbers", merged.numbers), ("powers", merged.powers)):
             for text, value in lists.get(name, {}).items():
                 into |= dict.fromkeys(spelled(text), value)
@@ -105,6 +111,7 @@ def words() -> Words:
         spellings.setdefault(first, {first}).add(word)
     for group_words in spellings.values():
         roles = (merged.light, merged.negation, merged.idioms, merged.corrections, merged.agency)
+        roles += tuple(merged.beside.values())
         sides_of = (side for kind in (*merged.calendar, *merged.opposites) for side in kind)
         for some in (*roles, *sides_of):
             if some & group_words:
@@ -182,12 +189,66 @@ def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) ->
         word = words().first.get(text, text)
         if not any(map(is_digit, text)):
             tokens.append(Token(text, "W", word))
+        elif laughs(body, position, end, word_starts, tokens) or is_heart(body, position, end, word_starts):
+            tokens.append(Token(text, "W", text[:3]))
         elif all(is_digit(char) or is_mark(char) for char in text):
             tokens.append(Token(text, "N", text))
         else:
             tokens.append(Token(text, "M", word))
         position = end
     return tokens
+
+
+def laughs(body: str, first: int, end: int, word_starts: Sequence[int], before: list[Token]) -> bool:
+    """Whether digits laugh or clap, at the end of a clause of an unspaced script."""
+    text, lists = ascii_digits(body[first:end]), words().beside
+    if not re.fullmatch(r"([1-9])\1\1+|233+", text):
+        return False
+    body = body[: next((k for k, char in enumerate(body) if char >= FIRST_REFERENCE), len(body))]
+    if end < len(body) and not word_starts[end]:
+        return False
+    if before:
+        if before[-1].kind != "H" or before[-1].text in words().numerals:
+            return False
+        if any(body[max(0, first - size) : first] in lists["numbered"] for size in range(1, 9)):
+            return False
+    if end == len(body):
+        return bool(before)
+    char = body[end]
+    if is_digit(char) or is_mark(char):
+        return False
+    if unspaced(char):
+        return not any(body[end : end + size] in lists["measures"] for size in range(1, 9))
+    stop = end + 1
+    while stop < len(body) and not word_starts[stop] and not unspaced(body[stop]):
+        stop += 1
+    word = body[end:stop]
+    known = words()
+    excludes = any(word in side for kind in (*known.calendar, *known.opposites) for side in kind)
+    return bool(before) and not (
+        excludes or word in known.currencies or word in known.powers or word in lists["measures"]
+        or word in known.currencies.values()
+    )  # fmt: skip
+
+
+def is_heart(body: str, first: int, end: int, word_starts: Sequence[int]) -> bool:
+    """Whether a mark and a number are the heart <3, and what follows counts nothing."""
+    if not re.fullmatch("<3+", body[first:end]):
+        return False
+    if end == len(body) or body[end] >= FIRST_REFERENCE or body[end] == "<":
+        return True
+    lists = words()
+    if unspaced(body[end]):
+        return not any(body[end : end + size] in lists.beside["measures"] for size in range(1, 9))
+    stop = end + 1
+    while stop < len(body) and not word_starts[stop] and not unspaced(body[stop]):
+        stop += 1
+    return body[end:stop] in lists.light
+
+
+def laughed(token: Token) -> bool:
+    """Whether a token is digits that laugh."""
+    return token.kind == "W" and any(map(is_digit, token.text))
 
 
 def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple[int, int]]:
@@ -251,18 +312,56 @@ def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:
     return matches[::-1]
 
 
+@dataclass(frozen=True)
+class Read:
+    """A number that can be read in two ways: 59.000 as 59 and as 59000."""
+
+    one: object
+    other: object
+
+
+def are_one(value: object, other: object) -> bool:
+    """Whether two values are one, in one of the ways to read each of them."""
+    mine = (value.one, value.other) if isinstance(value, Read) else (value,)
+    theirs = (other.one, other.other) if isinstance(other, Read) else (other,)
+    return any(one == another for one in mine for another in theirs)
+
+
+def contains(some: list[object], of: list[object]) -> bool:
+    """Whether each value of one list is in the other one, as often."""
+    return all(
+        sum(are_one(value, each) for each in some) >= sum(value == each for each in of) for value in of
+    )
+
+
 Value = tuple[str, object]
 """What is compared, and how it was written: `c` in Chinese numerals, else `n`."""
 
 
 def values(
-    some: Sequence[Token], most: int = 64, behind: Sequence[Token] = (), *, plainly: bool = False
+    some: Sequence[Token],
+    most: int = 64,
+    behind: Sequence[Token] = (),
+    *,
+    before: Sequence[Token] = (),
+    plainly: bool = False,
+    spaced: bool = False,
+    dotted: bool = False,
 ) -> list[Value]:
     """The numbers of some tokens, no more than the first 64.
 
     behind: the tokens after them, which may say am, pm, million or dollars; plainly: digits alone
+    before: the tokens before them; spaced, dotted: also 1 299,00 as one number, 9.22 as a month and a day
     """
     lists, results, position = words(), [], 0
+    if not plainly:
+        body = [*before, *some, *behind]
+        some = [
+            t._replace(text=t.text[1:]) if is_dash(body, len(before) + k) and not is_name_of(t) else t
+            for k, t in enumerate(some)
+        ]
+    if dotted or spaced:
+        some = list(in_other_ways(some, dotted=dotted))
     every = [*some, *behind]
     while position < len(some):
         token = some[position]
@@ -279,7 +378,9 @@ def values(
             position = min(found[1], max(len(some), position + 1))
             continue
         elif token.kind == "W" and token.word in lists.numbers:
-            results.append(("n", Fraction(lists.numbers[token.word])))
+            value, position = said_number(every, position, len(some))
+            results.append(("n", Fraction(value)))
+            continue
         elif token.kind == "M" and is_name(token.text):
             results.append(("n", ("name", token.word)))
         elif token.kind in "NM":
@@ -291,6 +392,183 @@ def values(
             continue
         position += 1
     return results[:most]
+
+
+def said_number(every: Sequence[Token], position: int, end: int) -> tuple[int, int]:
+    """The value of a number in several words, and the index after them: two hundred and five."""
+    lists = words()
+    value, at = lists.numbers[every[position].word], position + 1
+    while at < len(every) and every[at].kind == "W":
+        word = every[at]
+        if word.word in lists.powers:
+            for _ in range(lists.powers[word.word]):
+                value = value * 10 if value < 10**15 else value
+            at += 1
+            continue
+        more = at + 1 if len(word.text) <= 3 and is_light(word) else at
+        if more >= end or every[more].kind != "W":
+            break
+        ones = 1 if every[more].text in lists.beside["ones"] else 0
+        unit = lists.numbers.get(every[more].word, ones)
+        tens = value % 10 == 0 and value % 100 >= 20 and unit < 10
+        if not unit or not (tens or (value >= 100 and value % 100 == 0 and unit < 100)):
+            break
+        value, at = value + unit, more + 1
+    return value, at
+
+
+def ones_of(some: Sequence[Token], first: int, end: int) -> list[Value]:
+    """The number 1 of each word such as a, or that of a hundred, one million."""
+    lists = words()
+    return [
+        ("c", Fraction(10 ** (lists.powers.get(some[k + 1].word, 0) if k + 1 < len(some) and some[k + 1].kind == "W" else 0)))
+        for k in range(first, end)
+        if some[k].kind == "W" and some[k].text in lists.beside["ones"]
+    ]  # fmt: skip
+
+
+def is_name_of(token: Token) -> bool:
+    """Whether a mix of letters and digits is a name."""
+    return token.kind == "M" and is_name(token.text)
+
+
+def in_other_ways(some: Sequence[Token], *, dotted: bool) -> Iterator[Token]:
+    """Tokens with one number where blanks separate thousands, and (dotted) two where a dot separates a date."""
+    position = 0
+    while position < len(some):
+        token = some[position]
+        text = ascii_digits(token.text)
+        date = re.fullmatch(r"(\d{1,2})\.(\d{1,2})", text)
+        if dotted and date:
+            month, day = sorted((int(date[1]), int(date[2])))
+            if 1 <= month <= 12 and day <= 31:
+                yield from (Token(part, "N", part) for part in date.groups())
+                position += 1
+                continue
+        stop = position + 1
+        if token.kind == "N" and re.fullmatch(r"\D*[1-9]\d{0,2}", text):
+            while stop < len(some) and some[stop].kind == "N":
+                following = re.fullmatch(r"\d{3}([.,]\d+)?", ascii_digits(some[stop].text))
+                if not following:
+                    break
+                stop += 1
+                if following[1]:
+                    break
+        yield token if stop == position + 1 else Token("".join(t.text for t in some[position:stop]), "N", "")
+        position = stop
+
+
+DATE_PARTS = set("年月日号號点點时時")
+
+
+def with_role(some: Sequence[Token], position: int, role: str, longest: int, end: int | None = None) -> int:
+    """Tokens of the longest phrase of a list of BESIDE that begins at a token; 0 for none."""
+    end = len(some) if end is None else end
+    if not 0 <= position < end:
+        return 0
+    listed = words().beside[role]
+    if some[position].kind != "H":
+        return int(some[position].kind == "W" and some[position].text in listed)
+    found = 0
+    for stop in range(position + 1, min(end, position + longest) + 1):
+        if some[stop - 1].kind != "H":
+            break
+        if "".join(t.text for t in some[position:stop]) in listed:
+            found = stop - position
+    return found
+
+
+def is_light(token: Token) -> bool:
+    return token.kind in "HW" and (token.text in words().light or laughed(token))
+
+
+def unit_of(token: Token) -> str:
+    """The letters right behind a number, as in 5kg."""
+    found = re.fullmatch(r"[\W\d]*\d[\W\d]*?([^\W\d].*)", token.text) if token.kind == "M" else None
+    return found[1] if found and not any(is_digit(c) or is_mark(c) for c in found[1]) else ""
+
+
+def is_dash(body: Sequence[Token], position: int) -> bool:
+    """Whether a number begins with a dash of a range or of a list."""
+    token, lists = body[position], words()
+    if token.kind not in "NM" or token.text[0] != "-" or len(token.text) < 2:
+        return False
+    last = body[position - 1] if position else None
+    below = lists.beside["below_zero"]
+    if unit_of(token) in below or with_role(body, position + 1, "below_zero", 8):
+        return False
+    if last and (
+        (last.kind == "W" and any(last.text in side for kind in lists.calendar for side in kind))
+        or (last.text in DATE_PARTS and position > 1 and body[position - 2].kind == "N")
+    ):
+        return True
+    near = range(max(0, position - 32), min(len(body), position + 8))
+    for k in near:
+        if body[k].kind == "W" and len(body[k].text) > 1 and body[k].text in below:
+            return False
+        if body[k].kind == "H" and with_role(body, k, "below_zero", 8) > 1:
+            return False
+    following = body[position + 1] if position + 1 < len(body) else None
+    if last and is_light(last):
+        return False
+    if last and last.kind in "NM":
+        return separates(last, token, following)
+    if last and ends_quantity(body, position - 1):
+        return True
+    return is_paid(body, position) or is_listed(body, position)
+
+
+def separates(last: Token, token: Token, following: Token | None) -> bool:
+    """Whether a dash between two numbers is none of a row of numbers below zero."""
+    if last.text[0] == "-":
+        return False
+    if following and following.kind in "HW" and not is_light(following):
+        return True
+    low = re.fullmatch(r"(\d{1,4})|(\d{1,2})[^\W\d]{2}", ascii_digits(last.text))
+    low_number = int(low[1] or low[2]) if low and (low[1] or len(last.text) <= 6) else -1
+    high = 0
+    for char in token.text[1:]:
+        high = min(high * 10 + (unicodedata.decimal(char) if is_digit(char) else worth_of(char)), 1_000_000)
+    return low_number < high
+
+
+def worth_of(char: str) -> int:
+    return words().numerals.get(char, 0)
+
+
+def ends_quantity(body: Sequence[Token], position: int) -> bool:
+    """Whether a token ends an abbreviation or a unit behind a number."""
+    token = body[position]
+    if token.kind == "W":
+        return len(token.text) <= 4 and position > 0 and body[position - 1].kind in "NM"
+    at = position
+    while at > 0 and body[at].kind == "H" and position - at < 6:
+        at -= 1
+    return at < position and body[at].kind in "NM"
+
+
+def is_paid(body: Sequence[Token], position: int) -> bool:
+    """Whether a number has a currency before it, in it or behind it."""
+    token, lists = body[position], words()
+    if any(char in lists.currencies.values() or char in lists.currencies for char in token.text[1:]):
+        return True
+    if unit_of(token) in lists.currencies:
+        return True
+    following = body[position + 1] if position + 1 < len(body) else None
+    if following and following.kind == "W":
+        return following.text in lists.currencies
+    return bool(following and following.kind == "H" and with_role(body, position + 1, "measures", 8))
+
+
+def is_listed(body: Sequence[Token], position: int) -> bool:
+    """Whether several numbers have a dash, and each of them a word behind it."""
+    dashed = [
+        k
+        for k in range(max(0, position - 32), min(len(body), position + 32))
+        if body[k].kind in "NM" and body[k].text[0] == "-"
+    ]
+    behind = [body[k + 1] if k + 1 < len(body) else None for k in dashed]
+    return len(dashed) > 1 and all(t is not None and t.kind in "HW" and not is_light(t) for t in behind)
 
 
 def written(every: Sequence[Token], position: int, end: int) -> tuple[list[object], int] | None:
@@ -381,7 +659,8 @@ def date_in_words(every: Sequence[Token], position: int, end: int) -> tuple[list
 
 
 def is_name(text: str) -> bool:
-    return sum(not is_digit(char) and not is_mark(char) for char in text) > 2 and len(text) <= 14
+    letters = [char for char in text if not is_digit(char) and not is_mark(char)]
+    return len(letters) > 2 and set(letters) != {"x"} and len(text) <= 14
 
 
 def parts(token: Token, factor: int) -> Iterator[object]:
@@ -401,11 +680,17 @@ def parts(token: Token, factor: int) -> Iterator[object]:
         digits = "".join(str(unicodedata.decimal(c)) if is_digit(c) else "." for c in text[position:end])
         value: object = digits
         behind = text[end:] if len(text) == end + 1 and is_mark(text[end]) else ""
+        times = factor if end + len(behind) == len(text) else 1
         if digits.count(".") <= 1:
-            value = Fraction(digits) * (factor if end + len(behind) == len(text) else 1)
-        if behind:
-            value = (value, behind)
-        yield (prefix, value) if prefix else value
+            value = Fraction(digits) * times
+        spelled, other = ascii_digits(text[position:end]), None
+        grouped = re.fullmatch(r"([1-9]\d{0,2}(?:\.\d{3})+)(?:,(\d+))?", spelled) or re.fullmatch(
+            r"([1-9]\d{0,2}(?:,\d{2})*,\d{3})(?:\.(\d+))?", spelled
+        )
+        if grouped:
+            other = Fraction(re.sub("[.,]", "", grouped[1]) + "." + (grouped[2] or "0")) * times
+        both = [(prefix, each, behind) if prefix or behind else each for each in (value, other)]
+        yield both[0] if other is None else Read(both[0], both[1])
         prefix, position = "", end
 
 
@@ -455,8 +740,17 @@ class Pair:
     def values(self, run: Run) -> tuple[list[Value], list[Value]]:
         """The numbers of both sides of a run."""
         return (
-            values(self.a[run.a0 : run.a1], behind=self.a[run.a1 :]),
-            values(self.b[run.b0 : run.b1], behind=self.b[run.b1 :]),
+            values(self.a[run.a0 : run.a1], behind=self.a[run.a1 :], before=self.a[: run.a0]),
+            values(self.b[run.b0 : run.b1], behind=self.b[run.b1 :], before=self.b[: run.b0]),
+        )
+
+    def values_in_all_ways(self, run: Run) -> tuple[list[Value], list[Value]]:
+        """The same, each side read as one of the ways in which the other one is written."""
+        x, y = self.texts(run)
+        dated, other_dated = (any(set(t.text) & set("/月") for t in some) for some in (x, y))
+        return (
+            values(x, behind=self.a[run.a1 :], before=self.a[: run.a0], spaced=True, dotted=other_dated),
+            values(y, behind=self.b[run.b1 :], before=self.b[: run.b0], spaced=True, dotted=dated),
         )
 
     def is_inside(self, run: Run) -> bool:
@@ -533,8 +827,7 @@ def first_of(rules: set[Rule]) -> Rule:
 
 def lacks(some: list[Value], other: list[Value], *, numerals: bool = False) -> bool:
     """Whether a value of `some` is missing in `other`, counted with repeats."""
-    wanted = Counter(value for how, value in some if numerals or how == "n")
-    return bool(wanted - Counter(value for _, value in other))
+    return not contains([value for _, value in other], [v for how, v in some if numerals or how == "n"])
 
 
 def number_rule(pair: Pair, run: Run) -> Rule:
@@ -545,20 +838,141 @@ def number_rule(pair: Pair, run: Run) -> Rule:
     if len(x) == len(y) == 1 and x[0].kind == y[0].kind == "M" and max(len(x[0].text), len(y[0].text)) <= 6:
         return Rule.NONE if one_quantity(pair, run) else Rule.NUMBER
     if not x or not y:
+        if counted_apart(pair, run):
+            return Rule.NUMBER_ADDED
         added = number_added(pair.a, run.a0, run.a1) or number_added(pair.b, run.b0, run.b1)
         moved = day_moved(pair.a, run.a0, x, pair.b, run.b0) or day_moved(pair.b, run.b0, y, pair.a, run.a0)
         return Rule.NUMBER_ADDED if added and pair.is_inside(run) and not moved else Rule.NONE
     mine, other = pair.values(run)
     plain, other_plain = ([v for v in some if v[0] == "n"] for some in (mine, other))
     if plain and other_plain:
-        return Rule.NUMBER if lacks(mine, other) and lacks(other, mine) else Rule.NONE
+        if not (lacks(mine, other) and lacks(other, mine)):
+            return Rule.NONE
+        mine, other = pair.values_in_all_ways(run)
+        differ = lacks(mine, other) and lacks(other, mine)
+        return Rule.NUMBER if differ and not count_readers(pair, run) else Rule.NONE
+    if len(x) <= 4 and len(y) <= 4:
+        valued, other_valued = any(map(has_value, x)), any(map(has_value, y))
+        if (valued and not other_valued and says_last(pair.b, run.b0, run.b1)) or (
+            other_valued and not valued and says_last(pair.a, run.a0, run.a1)
+        ):
+            return Rule.NUMBER
+        if (not mine and names_many(y, x)) or (not other and names_many(x, y)):
+            return Rule.NUMBER
+        if not mine and other_plain:
+            mine = ones_of(pair.a, run.a0, run.a1)
+        elif not other and plain:
+            other = ones_of(pair.b, run.b0, run.b1)
     if len(x) <= 4 and len(y) <= 4 and mine and other:
         if plain:
             return Rule.NUMBER if lacks(mine, other) else Rule.NONE
         if other_plain:
             return Rule.NUMBER if lacks(other, mine) else Rule.NONE
-        return Rule.NONE if {v for _, v in mine} & {v for _, v in other} else Rule.NUMERAL
+        same = any(are_one(v, w) for _, v in mine for _, w in other)
+        return Rule.NONE if same else Rule.NUMERAL
     return Rule.NONE
+
+
+def valued_at(some: Sequence[Token], position: int) -> bool:
+    return 0 <= position < len(some) and has_value(some[position])
+
+
+def counted_apart(pair: Pair, run: Run) -> bool:
+    """Whether tokens that one body adds change what is counted."""
+    mine = run.a1 > run.a0
+    some, others = (pair.a, pair.b) if mine else (pair.b, pair.a)
+    first, end = (run.a0, run.a1) if mine else (run.b0, run.b1)
+    size = end - first
+    if with_role(some, first, "more", 8, end) == size and (
+        valued_at(some, first - 1)
+        or valued_at(some, end)
+        or (end + 1 < len(some) and some[end].kind == "H" and some[end + 1].kind == "N")
+    ):
+        return True
+    number = pair.runs.index(run)
+    if size == 1 and some[first].kind == "N" and number + 1 < len(pair.runs):
+        then = pair.runs[number + 1]
+        a, b = (then.a0, then.b0) if mine else (then.b0, then.a0)
+        replaces = then.a1 > then.a0 and then.b1 > then.b0
+        if a - end <= 3 and replaces and some[a].word != others[b].word and one_word(some[a], others[b]):
+            return True
+    if end != len(some) or first == 0:
+        return False
+    if size == 1 and some[first].kind == "N":
+        short = re.fullmatch(r"\d{1,2}", ascii_digits(some[first].text))
+        return ends_part(some, first) or bool(len(pair.runs) == 1 and short)
+    return size == 2 and with_role(some, first, "parts", 8, end - 1) == 1 and valued_at(some, end - 1)
+
+
+def names_many(some: list[Token], others: list[Token]) -> bool:
+    """Whether a number stands before a word of which the other side has another form."""
+    return any(
+        number.kind == "N" and word.kind == "W" and word.word != other.word and one_word(word, other)
+        for number, word in pairwise(some)
+        for other in others
+    )
+
+
+def ends_part(some: Sequence[Token], end: int) -> bool:
+    return any(with_role(some, end - size, "parts", 8, end) == size for size in range(1, min(8, end) + 1))
+
+
+def says_last(some: Sequence[Token], first: int, end: int) -> bool:
+    """Whether some tokens say that this is the last part of a series."""
+    return any(
+        size
+        and (
+            with_role(some, position + size, "parts", 8)
+            or ends_part(some, position)
+            or some[position].kind == "H"
+        )
+        for position in range(first, end)
+        for size in [with_role(some, position, "last_parts", 8)]
+    )
+
+
+def count_readers(pair: Pair, run: Run) -> bool:
+    """Whether one number stands for another one, and both count who is there or has seen a message."""
+    x, y = pair.texts(run)
+    if not 1 <= len(x) <= 4 or not 1 <= len(y) <= 4:
+        return False
+    places = ((pair.a, run.a0), (pair.b, run.b0))
+    if len(x) == len(y) == 1 and all(with_others(some, position) for some, position in places):
+        return True
+    return all(counts_readers(some, position) for some, position in places)
+
+
+def with_others(some: Sequence[Token], position: int) -> bool:
+    """Whether a token stands between w/ and others."""
+    if not 0 < position < len(some) - 1 or some[position - 1].text != "w":
+        return False
+    return re.fullmatch("other.?", some[position + 1].text) is not None
+
+
+def counts_readers(some: Sequence[Token], position: int) -> bool:
+    first = position
+    while first > 0:
+        sizes = [
+            n for n in range(1, min(8, first) + 1) if with_role(some, first - n, "counters", 8, first) == n
+        ]
+        if some[first - 1].kind in "NM":
+            first -= 1
+        elif sizes:
+            first -= sizes[-1]
+        else:
+            break
+    numbers = counters = 0
+    at = first
+    while at < len(some):
+        if some[at].kind in "NM":
+            numbers, at = numbers + 1, at + 1
+            continue
+        size = with_role(some, at, "counters", 8)
+        if not size:
+            return False
+        counters, at = counters + 1, at + size
+    labelled = some[first].kind not in "NM" and some[-1].kind in "NM" and counters
+    return bool(labelled or (numbers >= 2 and counters >= 2))
 
 
 def one_quantity(pair: Pair, run: Run) -> bool:
@@ -578,7 +992,7 @@ def one_quantity(pair: Pair, run: Run) -> bool:
     if not all(any(unit in some for some in known) for unit in units):
         return False
     one = lists.first.get(units[0], units[0]) == lists.first.get(units[1], units[1])
-    return (one or all(unit in lists.powers for unit in units)) and Counter(mine) == Counter(other)
+    return (one or all(unit in lists.powers for unit in units)) and equal(mine, other)
 
 
 def day_moved(some: list[Token], first: int, added: list[Token], other: list[Token], place: int) -> bool:
@@ -779,8 +1193,11 @@ def marked_apart(word: str, other: str) -> bool:
 
 def reordered(pair: Pair, run: Run) -> bool:
     """The same numbers, two at least, in another order."""
-    mine, other = ([v for _, v in some] for some in pair.values(run))
-    return len(mine) > 1 and mine != other and Counter(mine) == Counter(other)
+    mine, other = pair.values(run)
+    in_order = len(mine) == len(other) and all(
+        are_one(v, w) for (_, v), (_, w) in zip(mine, other, strict=True)
+    )
+    return len(mine) > 1 and not in_order and equal(mine, other)
 
 
 def exchanged(pair: Pair, number: int) -> bool:
@@ -806,6 +1223,11 @@ def exchanged(pair: Pair, number: int) -> bool:
         ):
             return True
     return False
+
+
+def equal(some: list[Value], other: list[Value]) -> bool:
+    """Whether both are the same values, in any order."""
+    return len(some) == len(other) and contains([v for _, v in some], [v for _, v in other])
 
 
 def turned(some: list[Token], other: list[Token]) -> bool:
@@ -847,7 +1269,7 @@ def has_value(token: Token) -> bool:
 def says_something(token: Token) -> bool:
     """Whether a token is a word that may be a name or a fact."""
     mere = words().light | words().agency
-    return token.kind == "W" and len(token.text) >= 3 and token.word not in mere
+    return token.kind == "W" and len(token.text) >= 3 and token.word not in mere and not laughed(token)
 
 
 def points(token: Token) -> int:
@@ -855,7 +1277,7 @@ def points(token: Token) -> int:
     if token.kind == "H":
         return 0 if token.text in words().light else 2
     if token.kind == "W":
-        return 1 if token.text in words().light else min(2 + len(token.text), 8)
+        return 1 if token.text in words().light or laughed(token) else min(2 + len(token.text), 8)
     return min(1 + len(token.text), 8)
 
 
@@ -899,11 +1321,13 @@ def paired(pair: Pair, run: Run) -> tuple[int, int]:
     mine, other = sum(map(points, x)), sum(map(points, y))
     if not x or not y:
         return mine, other
-    if any(map(has_value, x)) and any(map(has_value, y)):
-        one, two = ([v for _, v in some] for some in pair.values(run))
-        if Counter(one) == Counter(two):
-            mine -= sum(points(t) for t in x if has_value(t) or t.word in words().powers)
-            other -= sum(points(t) for t in y if has_value(t) or t.word in words().powers)
+    if any(map(has_value, x)) and count_readers(pair, run):
+        return 0, 0
+    if say_one_number(pair, run):
+        if words_but_numbers(x) == words_but_numbers(y):
+            return 0, 0
+        mine -= sum(points(t) for t in x if has_value(t) or t.word in words().powers)
+        other -= sum(points(t) for t in y if has_value(t) or t.word in words().powers)
     if len(x) <= 12 and len(y) <= 12:
         free = list(y)
         for s in x:
@@ -913,6 +1337,25 @@ def paired(pair: Pair, run: Run) -> tuple[int, int]:
                 free.pop(next(k for k, t in enumerate(free) if t is match))
                 mine, other = mine - points(s), other - points(match)
     return max(0, mine), max(0, other)
+
+
+def say_one_number(pair: Pair, run: Run) -> bool:
+    """Whether both sides of a run hold the same numbers, written differently."""
+    x, y = pair.texts(run)
+    ones = words().beside["ones"]
+    sides = [[has_value(t) or (t.kind == "W" and t.text in ones) for t in some] for some in (x, y)]
+    if not all(map(any, sides)) or not any(map(has_value, x + y)):
+        return False
+    mine, other = pair.values(run)
+    mine = mine or ones_of(pair.a, run.a0, run.a1)
+    other = other or ones_of(pair.b, run.b0, run.b1)
+    return equal(mine, other) or equal(*pair.values_in_all_ways(run))
+
+
+def words_but_numbers(some: list[Token]) -> list[str]:
+    """The words of a side, without its numbers and the characters between the numbers of a date."""
+    powers = words().powers
+    return [t.word for t in some if not has_value(t) and t.word not in powers and t.text not in DATE_PARTS]
 
 
 def measured(pair: Pair, limits: Differences) -> Rule:
@@ -967,6 +1410,7 @@ def in_its_place(pair: Pair, run: Run, limits: Differences) -> bool:
     if not limits.in_place or len(pair.runs) > limits.places:
         return False
     replaced = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
+    replaced *= min(paired(pair, run)) > 0
     return run.a1 < len(pair.a) and run.b1 < len(pair.b) and replaced >= 2 * limits.in_place
 
 
