@@ -32,6 +32,8 @@ _NEAR = 3
 _W = ord("w")
 _OTHER = tuple(map(ord, "other"))
 _COUNTERS = 2
+_MORE_CHARACTERS = 4
+"""Characters of the longest word of `more` in scripts without blanks."""
 _EDITION_DIGITS = 2
 _VALUED = DIGIT | NUMERAL
 
@@ -59,9 +61,9 @@ def is_valued(tokens: Tokens, position: int) -> bool:
 
 @kernel(callee=True, inlined=True)
 def may_count_more(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bool:
-    """Whether one or two added characters stand near a number; else `counts_more` holds for no characters."""
+    """Whether a few added characters stand near a number; else `counts_more` holds for no characters."""
     size, other_size = run[1] - run[0], run[3] - run[2]
-    if size + other_size > 2 or (size > 0 and other_size > 0):
+    if size + other_size > _MORE_CHARACTERS or (size > 0 and other_size > 0):
         return False
     if size > 0:
         return later.kinds[run[0]] == CHARACTER and _is_near_number(later, run[0], run[1])
@@ -70,22 +72,27 @@ def may_count_more(later: Tokens, earlier: Tokens, run: NDArray[np.int64]) -> bo
 
 @kernel(callee=True)
 def _is_near_number(tokens: Tokens, first: int, end: int) -> bool:
-    return is_valued(tokens, first - 1) or is_valued(tokens, end) or is_valued(tokens, end + 1)
+    near = is_valued(tokens, first - 1) or is_valued(tokens, end)
+    return near or is_valued(tokens, end + 1) or is_valued(tokens, end + 2) or is_valued(tokens, end + 3)
 
 
 @kernel(callee=True)
 def counts_more(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
-    """Whether added tokens are no more than a word such as more or another beside a number: three more."""
+    """Whether added tokens are one word such as more beside a number: three more, 3 cuerpos más."""
     if length_with(tokens, first, end, np.int64(MORE), phrases) != end - first or first == end:
         return False
-    return is_valued(tokens, first - 1) or is_valued(tokens, end) or _counts_behind(tokens, end)
+    if is_valued(tokens, first - 1) or is_valued(tokens, end) or _counts_behind(tokens, end):
+        return True
+    return first > 1 and tokens.kinds[first - 1] == WORD and is_valued(tokens, first - 2)
 
 
 @kernel(callee=True)
 def _counts_behind(tokens: Tokens, position: int) -> bool:
-    """Whether a number stands behind one more character: 又有3人."""
-    is_character = position + 1 < tokens.counts[0] and tokens.kinds[position] == CHARACTER
-    return is_character and tokens.kinds[position + 1] == NUMBER
+    """Whether a number stands behind up to three more characters: 又有3人, 又发现3人."""
+    for at in range(position, min(position + _NEAR + 1, tokens.counts[0])):
+        if tokens.kinds[at] != CHARACTER:
+            return tokens.kinds[at] == NUMBER and at > position
+    return False
 
 
 @kernel(callee=True)

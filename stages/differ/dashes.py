@@ -10,12 +10,12 @@ import numpy as np
 
 from twinsieve.stages.differ.phrases import (
     BELOW_ZERO,
-    CALENDAR_KINDS,
     CURRENCY,
     EXCLUDES,
     LIGHT,
     MAX_PHRASE,
     MEASURE,
+    MONTHS,
     UNSPACED,
     Phrases,
     find,
@@ -25,7 +25,7 @@ from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens,
 from twinsieve.stages.differ.written import NO_SUCH, letters_from, meant_at, whole_of
 from twinsieve.stages.kernel import ZERO, kernel
 
-_DASH = ord("-")
+_DASH, _POINT = ord("-"), ord(".")
 _DATE_PARTS = tuple(map(ord, "年月日号號点點时時"))
 _BEFORE, _BEHIND = 32, 8
 """How many tokens before and behind a dash are read for what can be below zero, and for other dashes."""
@@ -53,11 +53,13 @@ def is_dash(tokens: Tokens, position: int, phrases: Phrases) -> bool:
         return False
     if before >= 0 and tokens.facts[before] & LIGHT:
         return False
+    if _is_paid(tokens, position, phrases):
+        return True
     if before >= 0 and tokens.kinds[before] >= NUMBER:
         return _separates(tokens, position, phrases)
     if before >= 0 and _ends_quantity(tokens, before):
         return True
-    return _is_paid(tokens, position, phrases) or _is_listed(tokens, position)
+    return _is_listed(tokens, position)
 
 
 @kernel(callee=True)
@@ -118,7 +120,7 @@ def _ends_date(tokens: Tokens, position: int, phrases: Phrases) -> bool:
         row = find(phrases, tokens.ids[position])
         if row >= 0:
             for k in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
-                if phrases.senses[k] >> 8 < CALENDAR_KINDS:
+                if phrases.senses[k] >> 8 <= MONTHS:
                     return True
     if tokens.kinds[position] != CHARACTER or position == 0 or tokens.kinds[position - 1] != NUMBER:
         return False
@@ -150,10 +152,13 @@ def _ends_quantity(tokens: Tokens, position: int) -> bool:
 def _separates(tokens: Tokens, position: int, phrases: Phrases) -> bool:
     """Whether the dash of a number right behind another number is none of a row of numbers below zero.
 
-    A word behind it says what is counted (Season 3 -12 episodes). Without one, a range goes up.
+    A word behind it says what is counted (Season 3 -12 episodes). Without one, a range goes up. Only behind
+    another number with a point may the number have one: 1900 -2.5 is a fall.
     """
     before = position - 1
     if tokens.chars[tokens.starts[before]] == _DASH:
+        return False
+    if _has_point(tokens, position) and not _has_point(tokens, before):
         return False
     behind = position + 1
     if behind < tokens.counts[0] and tokens.kinds[behind] < NUMBER and not tokens.facts[behind] & LIGHT:
@@ -162,6 +167,14 @@ def _separates(tokens: Tokens, position: int, phrases: Phrases) -> bool:
     for i in range(tokens.starts[position] + 1, tokens.starts[position + 1]):
         high = min(high * 10 + max(phrases.worth[tokens.chars[i]], ZERO), 1_000_000)
     return low < high
+
+
+@kernel(callee=True)
+def _has_point(tokens: Tokens, position: int) -> bool:
+    for i in range(tokens.starts[position], tokens.starts[position + 1]):  # noqa: SIM110
+        if tokens.chars[i] == _POINT:
+            return True
+    return False
 
 
 @kernel(callee=True)

@@ -55,6 +55,7 @@ _MOST = 10**15
 """Values of words are not multiplied beyond this, so that they stay below 2^63."""
 _MONTHS, _DAYS = 12, 31
 _X = ord("x")
+_ZERO_DIGIT = ord("0")
 _SLASH, _MONTH = ord("/"), ord("月")
 PLAINLY, SPACED, DOTTED_DATES = 0, 1, 2
 """Bits of ways to read numbers, in addition to the plain one: 1 299,00 as 1299; 9.22 as month and day."""
@@ -522,8 +523,12 @@ def _digits_of(tokens: Tokens, i: int, end: int, phrases: Phrases) -> int:
 
 @kernel(callee=True)
 def writes_dates(tokens: Tokens, first: int, end: int) -> bool:
-    """Whether tokens hold a date of month and day that is not written with a dot: 9/22, 9月22日."""
+    """Whether tokens hold a date of month and day that is no decimal number: 9/22, 9月22日, 05.03."""
     for position in range(first, end):
+        begin = tokens.starts[position]
+        is_long = tokens.kinds[position] == NUMBER and tokens.starts[position + 1] - begin > _GROUP
+        if is_long and tokens.chars[begin] == _ZERO_DIGIT and tokens.chars[begin + 2] == _DOT:
+            return True
         for i in range(tokens.starts[position], tokens.starts[position + 1]):
             if tokens.chars[i] == _SLASH or tokens.chars[i] == _MONTH:
                 return True
@@ -540,11 +545,10 @@ def read_in_all_ways(
     other: Values,
 ) -> None:
     """Write the values of both sides of a run, each read in the ways in which the other may be written."""
-    dated, other_dated = writes_dates(later, run[0], run[1]), writes_dates(earlier, run[2], run[3])
-    ways = np.int64(SPACED | DOTTED_DATES if other_dated else SPACED)
-    other_ways = np.int64(SPACED | DOTTED_DATES if dated else SPACED)
+    dated = writes_dates(later, run[0], run[1]) or writes_dates(earlier, run[2], run[3])
+    ways = np.int64(SPACED | DOTTED_DATES if dated else SPACED)
     read_values(later, run[0], run[1], phrases, mine, ways)
-    read_values(earlier, run[2], run[3], phrases, other, other_ways)
+    read_values(earlier, run[2], run[3], phrases, other, ways)
 
 
 @kernel(callee=True)

@@ -158,13 +158,14 @@ def _is_one_quantity(run: NDArray[np.int64], phrases: Phrases, work: Differing) 
     if first == NO_SUCH or other_first == NO_SUCH:
         return False
     end, other_end = later.starts[run[0] + 1], earlier.starts[run[2] + 1]
-    row = find(phrases, hash_of(later.chars, first, end))
-    other_row = find(phrases, hash_of(earlier.chars, other_first, other_end))
-    if row < 0 or other_row < 0:
-        return False
-    power, other_power = phrases.roles[row] & POWER, phrases.roles[other_row] & POWER
-    if phrases.ids[row] != phrases.ids[other_row] and (power == 0 or other_power == 0):
-        return False
+    unit, other_unit = hash_of(later.chars, first, end), hash_of(earlier.chars, other_first, other_end)
+    if unit != other_unit:
+        row, other_row = find(phrases, unit), find(phrases, other_unit)
+        if row < 0 or other_row < 0:
+            return False
+        power, other_power = phrases.roles[row] & POWER, phrases.roles[other_row] & POWER
+        if phrases.ids[row] != phrases.ids[other_row] and (power == 0 or other_power == 0):
+            return False
     mine, other = work.values, work.other_values
     read_values(later, run[0], run[1], phrases, mine, np.int64(PLAINLY))
     read_values(earlier, run[2], run[3], phrases, other, np.int64(PLAINLY))

@@ -164,6 +164,7 @@ LAUGHS = 1 << 23
 """Bit of the facts of digits that laugh or clap (2333, 555, 888): a light word, and no number."""
 _LONGEST_NAME = MAX_PHRASE
 _TWO, _THREE = 2, 3
+_PLUS = ord("+")
 _LESS, _DIGIT_THREE = ord("<"), ord("3")
 
 
@@ -174,18 +175,19 @@ def _is_laughter(tokens: Tokens, count: int, first: int, end: int, length: int, 
     Only there digits do so, and only with nothing that makes them a number: a measure behind (元, บาท), or
     before them what is numbered (第, 房间). count: of the tokens before; length: of the body
 
-    They are one digit repeated, or a 2 with 3s behind it.
+    They are one digit repeated, or a 2 with 3s behind it; a plus may end them (555+).
     """
     chars = tokens.chars
-    if end - first < _LAUGHTER:
+    stop = end - (chars[end - 1] == _PLUS)
+    if stop - first < _LAUGHTER:
         return False
-    for i in range(first, end):
+    for i in range(first, stop):
         if not class_of(chars[i], phrases) & DIGIT:
             return False
-    one, rest = phrases.worth[chars[first]], phrases.worth[chars[end - 1]]
+    one, rest = phrases.worth[chars[first]], phrases.worth[chars[stop - 1]]
     if one == 0 or not (one == rest or (one == _TWO and rest == _THREE)):
         return False
-    for i in range(first + 1, end):
+    for i in range(first + 1, stop):
         if phrases.worth[chars[i]] != rest:
             return False
     is_last = end == length or chars[end] >= np.uint32(FIRST_REFERENCE)

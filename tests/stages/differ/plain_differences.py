@@ -202,7 +202,7 @@ def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) ->
 def laughs(body: str, first: int, end: int, word_starts: Sequence[int], before: list[Token]) -> bool:
     """Whether digits laugh or clap, at the end of a clause of an unspaced script."""
     text, lists = ascii_digits(body[first:end]), words().beside
-    if not re.fullmatch(r"([1-9])\1\1+|233+", text):
+    if not re.fullmatch(r"(([1-9])\2\2+|233+)\+?", text):
         return False
     body = body[: next((k for k, char in enumerate(body) if char >= FIRST_REFERENCE), len(body))]
     if end < len(body) and not word_starts[end]:
@@ -498,7 +498,7 @@ def is_dash(body: Sequence[Token], position: int) -> bool:
     if unit_of(token) in below or with_role(body, position + 1, "below_zero", 8):
         return False
     if last and (
-        (last.kind == "W" and any(last.text in side for kind in lists.calendar for side in kind))
+        (last.kind == "W" and any(last.text in side for kind in lists.calendar[:2] for side in kind))
         or (last.text in DATE_PARTS and position > 1 and body[position - 2].kind == "N")
     ):
         return True
@@ -511,16 +511,16 @@ def is_dash(body: Sequence[Token], position: int) -> bool:
     following = body[position + 1] if position + 1 < len(body) else None
     if last and is_light(last):
         return False
+    if is_paid(body, position):
+        return True
     if last and last.kind in "NM":
         return separates(last, token, following)
-    if last and ends_quantity(body, position - 1):
-        return True
-    return is_paid(body, position) or is_listed(body, position)
+    return bool(last and ends_quantity(body, position - 1)) or is_listed(body, position)
 
 
 def separates(last: Token, token: Token, following: Token | None) -> bool:
     """Whether a dash between two numbers is none of a row of numbers below zero."""
-    if last.text[0] == "-":
+    if last.text[0] == "-" or ("." in token.text and "." not in last.text):
         return False
     if following and following.kind in "HW" and not is_light(following):
         return True
@@ -745,11 +745,11 @@ class Pair:
         )
 
     def values_in_all_ways(self, run: Run) -> tuple[list[Value], list[Value]]:
-        """The same, each side read as one of the ways in which the other one is written."""
+        """The same, with spaced thousands as one number, and dotted dates where one side has a date."""
         x, y = self.texts(run)
-        dated, other_dated = (any(set(t.text) & set("/月") for t in some) for some in (x, y))
+        dated = any(set(t.text) & set("/月") or (t.kind == "N" and re.match(r"0.\..", t.text)) for t in x + y)
         return (
-            values(x, behind=self.a[run.a1 :], before=self.a[: run.a0], spaced=True, dotted=other_dated),
+            values(x, behind=self.a[run.a1 :], before=self.a[: run.a0], spaced=True, dotted=dated),
             values(y, behind=self.b[run.b1 :], before=self.b[: run.b0], spaced=True, dotted=dated),
         )
 
@@ -886,7 +886,8 @@ def counted_apart(pair: Pair, run: Run) -> bool:
     if with_role(some, first, "more", 8, end) == size and (
         valued_at(some, first - 1)
         or valued_at(some, end)
-        or (end + 1 < len(some) and some[end].kind == "H" and some[end + 1].kind == "N")
+        or (first > 1 and some[first - 1].kind == "W" and valued_at(some, first - 2))
+        or re.match("H{1,3}N", "".join(t.kind for t in some[end : end + 4]))
     ):
         return True
     number = pair.runs.index(run)
@@ -989,8 +990,10 @@ def one_quantity(pair: Pair, run: Run) -> bool:
         lists.light, lists.negation, lists.idioms, lists.corrections, lists.agency, lists.numbers, lists.powers, lists.currencies, lists.first,
         *(side for kind in (*lists.calendar, *lists.opposites) for side in kind),
     )  # fmt: skip
-    if not all(any(unit in some for some in known) for unit in units):
+    if units[0] != units[1] and not all(any(unit in some for some in known) for unit in units):
         return False
+    if units[0] == units[1]:
+        return equal(mine, other)
     one = lists.first.get(units[0], units[0]) == lists.first.get(units[1], units[1])
     return (one or all(unit in lists.powers for unit in units)) and equal(mine, other)
 
