@@ -12,10 +12,10 @@ from twinsieve.stages.differ.align import NO_RUN, VALUED, facts_of, is_inside
 from twinsieve.stages.differ.counted import add_ones, count_readers
 from twinsieve.stages.differ.dashes import is_date_part
 from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
 from twinsieve.stages.differ.phrases import AGENCY, LIGHT, ONE, POWER, Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
-from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import YES, ZERO, kernel

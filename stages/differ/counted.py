@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few, facts_of
 from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.number_values import Values, add_weak
 from twinsieve.stages.differ.phrases import (
     COUNTER,
     DIGIT,
@@ -22,7 +23,6 @@ from twinsieve.stages.differ.phrases import (
     hash_of,
 )
 from twinsieve.stages.differ.tokens import CHARACTER, MIX, NUMBER, WORD, Tokens, class_of
-from twinsieve.stages.differ.values import Values, add_weak
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 

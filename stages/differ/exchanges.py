@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.differ.number_values import holds_all, read_values, same_order
+from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_values, same_order
 from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.tokens import Tokens
-from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_values, same_order
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import YES, kernel
 

@@ -15,9 +15,6 @@ from twinsieve.stages.differ.counted import (
     names_many,
     numbers_a_part,
 )
-from twinsieve.stages.differ.phrases import AGENCY, POWER, Phrases, find, hash_of
-from twinsieve.stages.differ.rules import Rule
-from twinsieve.stages.differ.tokens import MIX, NUMBER, Tokens
 from twinsieve.stages.differ.number_values import (
     PLAINLY,
     Values,
@@ -27,6 +24,9 @@ from twinsieve.stages.differ.number_values import (
     read_in_all_ways,
     read_values,
 )
+from twinsieve.stages.differ.phrases import AGENCY, POWER, Phrases, find, hash_of
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.tokens import MIX, NUMBER, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.differ.written import NO_SUCH, letters_from, month_at, whole_of
 from twinsieve.stages.kernel import NO, YES, kernel

@@ -37,7 +37,7 @@ class PackedText(NamedTuple):
     """Texts of n rows in NFKC, as code points.
 
     chars: uint32[total]; starts: int64[n + 1]; row i is chars[starts[i]:starts[i + 1]]
-    bits: uint32[n], property bits (`stages.text.tables`) of all characters of the row
+    bits: uint32[n], property bits (`stages.text.code_point_tables`) of all characters of the row
     """
 
     chars: NDArray[np.uint32]
