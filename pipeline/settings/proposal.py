@@ -2,7 +2,8 @@
 
 `dedup`, `run` and `tune` all propose by `profile_of`. The signs are rough: they tell kinds of text apart that
 have a profile of their own, and propose nothing where texts are of several kinds. A proposal changes nothing
-by itself, and is only made to users who chose neither a profile nor a similarity.
+by itself, and is only made to users who chose neither a profile nor a similarity. It is made for scripts of
+which there are labelled texts (docs/BENCHMARKS.md), and for no other.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.text.code_point_tables import DIGIT, LETTER, UNSPACED, tables
+from twinsieve.stages.text.scripts import LATIN_RANGES
 
 ON_KAFKA = 20_000
 """A stream has no end, so a proposal is made after this many texts."""
@@ -28,7 +31,16 @@ _LEAST = 200
 _READ = 400
 """Characters that are read of a text."""
 _ONE_SCRIPT = 0.75
-"""Least share of texts in Chinese, or in scripts with blanks between words."""
+"""Least share of texts in Chinese, or in alphabets of which there are labelled texts."""
+_HAN_RANGES = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+_ALPHABETS = (
+    LATIN_RANGES,
+    ((0x400, 0x52F),),
+    ((0x600, 0x6FF), (0x750, 0x77F), (0xFB50, 0xFDFF), (0xFE70, 0xFEFF)),
+    ((0x1100, 0x11FF), (0x3130, 0x318F), (0xAC00, 0xD7A3)),
+)
+"""Code points of Latin, Cyrillic, Arabic and Korean letters. There are labelled posts in these alphabets, and
+labelled titles in Latin letters."""
 _HAN = 0.95
 """Least share of Han among the unspaced letters of a text in Chinese; one in Japanese has kana."""
 _POSTS = 0.5
@@ -177,7 +189,7 @@ def misfit_line(profile: str, texts: Sequence[str]) -> str | None:
     made_for = f"{profile} is made for {KINDS[profile].texts}" if profile in KINDS else ""
     if found is not None:
         return "; ".join(filter(None, [f"these texts look like {_for_which(found)}", made_for]))
-    chinese, _ = _scripts(texts)
+    chinese = _scripts(texts)[0]
     if profile == "microblog" and texts and chinese < _ONE_SCRIPT:
         return f"{chinese:.0%} of these texts are in Chinese; {made_for}"
     return None
@@ -207,36 +219,46 @@ def profile_of(texts: Sequence[str]) -> str | None:
 
 
 def _kind(texts: Sequence[str]) -> str | None:
+    """The profile for these texts, if labels say how right it is for their script (`KINDS`)."""
     share = 1 / len(texts)
-    chinese, spaced = _scripts(texts)
-    if max(chinese, spaced) < _ONE_SCRIPT:
+    chinese, latin, lettered = _scripts(texts)
+    if max(chinese, lettered) < _ONE_SCRIPT:
         return None
     marked = sum("http" in text or "@" in text or "#" in text for text in texts) * share
     signed = sum("【" in text[:3] or text.rstrip().endswith("】") for text in texts) * share
     ended = sum(text.rstrip()[-1] in ".!?…。!?！？।۔" for text in texts) * share
     if signed >= _SIGNED:
-        return "sms"
+        return "sms" if chinese >= _ONE_SCRIPT else None
     if marked >= _POSTS:
-        return "microblog" if chinese > spaced else "plain"
-    length = median(map(len, texts)) * (2 if chinese > spaced else 1)
-    if marked <= _BARE and length <= _TITLE and ended <= _SENTENCES:
+        return "microblog" if chinese > lettered else "plain"
+    length = median(map(len, texts)) * (2 if chinese > lettered else 1)
+    of_titles = max(chinese, latin) >= _ONE_SCRIPT
+    if of_titles and marked <= _BARE and length <= _TITLE and ended <= _SENTENCES:
         return "titles"
     return None
 
 
-def _scripts(texts: Sequence[str]) -> tuple[float, float]:
-    """Of the texts with letters: the share in Chinese, and the share in scripts with blanks between words."""
-    chinese = spaced = lettered = 0
+def _scripts(texts: Sequence[str]) -> tuple[float, float, float]:
+    """Of the texts with letters: the share in Chinese, in Latin letters, and in one of the alphabets of which
+    there are labelled posts."""
+    chinese = latin = covered = lettered = 0
     for text in texts:
         codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
-        properties = tables().properties[codes]
-        is_letter = properties & (LETTER | DIGIT) == LETTER
-        letters, unspaced = codes[is_letter], np.count_nonzero(properties[is_letter] & UNSPACED)
+        letters = codes[tables().properties[codes] & (LETTER | DIGIT) == LETTER]
+        unspaced = int(np.count_nonzero(tables().properties[letters] & UNSPACED))
+        most = len(letters) / 2
         lettered += len(letters) > 0
-        if 2 * unspaced <= len(letters):
-            spaced += len(letters) > 0
-        else:
+        if unspaced > most:
             # No kana, Thai, Khmer and so on: other unspaced scripts have no profile.
-            han = (letters >= 0x3400) & (letters < 0xA000) | (letters >= 0xF900) & (letters < 0xFB00)
-            chinese += bool(np.count_nonzero(han | (letters >= 0x20000)) >= _HAN * unspaced)
-    return chinese / max(1, lettered), spaced / max(1, lettered)
+            chinese += _count(letters, _HAN_RANGES) >= _HAN * unspaced
+        elif len(letters):
+            counts = [_count(letters, ranges) for ranges in _ALPHABETS]
+            latin += counts[0] > most
+            covered += max(counts) > most
+    of = max(1, lettered)
+    return chinese / of, latin / of, covered / of
+
+
+def _count(letters: NDArray[np.uint32], ranges: Sequence[tuple[int, int]]) -> int:
+    """How many letters lie in one of the ranges, whose ends belong to them."""
+    return sum(int(np.count_nonzero((letters >= first) & (letters <= last))) for first, last in ranges)

@@ -9,16 +9,22 @@ from twinsieve.stages.differ.tokens import WORD, Tokens
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME
 from twinsieve.stages.kernel import ZERO, kernel
 
-_STEM = 3
-"""Least letters that two forms of a word have in common at their beginning."""
+_STEM, _SYLLABLES = 3, 2
+"""Least letters, or syllables of Hangul, that two forms of a word have in common at their beginning."""
+_FIRST_SYLLABLE, _LAST_SYLLABLE = np.uint32(ord("가")), np.uint32(ord("힣"))
+_STRETCHED = 3
+"""A letter that stands so many times in a row is stretched."""
+_REPEATED = 3
+"""Most letters of what laughter repeats: k, ha, jaj."""
 
 
 @kernel(callee=True)
 def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases) -> bool:
     """Whether two tokens are one word: in two spellings, or in two forms.
 
-    Forms begin with the same letters, at least _STEM and at least half of the longer one. What follows is an
-    ending of one language on both sides. Accents do not count.
+    Spellings may stretch letters, and laugh for longer. Forms begin with the same letters, at least _STEM (of
+    Hangul, _SYLLABLES) and at least half of the longer one. What follows is an ending of one language on both
+    sides. Accents do not count.
     """
     if later.kinds[a] != WORD or earlier.kinds[b] != WORD:
         return False
@@ -26,16 +32,77 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
         return True
     first, other = later.starts[a], earlier.starts[b]
     n, m = later.starts[a + 1] - first, earlier.starts[b + 1] - other
+    if later.chars[first] == earlier.chars[other] and (
+        _is_stretched(later, first, n, earlier, other, m) or _laugh(later, first, n, earlier, other, m)
+    ):
+        return True
     stem = ZERO
     while stem < min(n, m) and _base(later, first + stem, phrases) == _base(earlier, other + stem, phrases):
         stem += 1
     if stem == n == m:
         return True
-    if stem < _STEM or 2 * stem < max(n, m):
+    least = _SYLLABLES if _FIRST_SYLLABLE <= later.chars[first] <= _LAST_SYLLABLE else _STEM
+    if stem < least or 2 * stem < max(n, m):
         return False
     return _languages(later, first + stem, first + n, phrases) & _languages(
         earlier, other + stem, other + m, phrases
     ) != np.uint32(0)
+
+
+@kernel(callee=True)
+def _is_stretched(later: Tokens, first: int, n: int, earlier: Tokens, other: int, m: int) -> bool:
+    """Whether one word has a letter _STRETCHED times or more in a row where the other has it once or more
+    (sooo, soooooo), or is the other one twice (너무, 너무너무).
+
+    first, other: where the words begin; n, m: their lengths
+    """
+    i = k = ZERO
+    while i < n and k < m and later.chars[first + i] == earlier.chars[other + k]:
+        i_end, k_end = _end_of_letter(later, first, i, n), _end_of_letter(earlier, other, k, m)
+        if i_end - i != k_end - k and max(i_end - i, k_end - k) < _STRETCHED:
+            break
+        i, k = i_end, k_end
+    if i == n and k == m:
+        return True
+    return min(n, m) > 1 and (
+        (
+            n == 2 * m
+            and _repeat(later, first, n, later, first, m)
+            and _repeat(earlier, other, m, later, first, m)
+        )
+        or (m == 2 * n and _repeat(earlier, other, m, later, first, n))
+    )
+
+
+@kernel(callee=True)
+def _end_of_letter(tokens: Tokens, first: int, position: int, length: int) -> int:
+    """Index after the equal letters that begin at `position` of a word."""
+    end = position + 1
+    while end < length and tokens.chars[first + end] == tokens.chars[first + position]:
+        end += 1
+    return end
+
+
+@kernel(callee=True)
+def _laugh(later: Tokens, first: int, n: int, earlier: Tokens, other: int, m: int) -> bool:
+    """Whether both words repeat the same one to _REPEATED letters, twice or more (haha, hahahah)."""
+    for size in range(1, _REPEATED + 1):
+        if (
+            min(n, m) >= 2 * size
+            and _repeat(later, first, n, later, first, size)
+            and _repeat(earlier, other, m, later, first, size)
+        ):
+            return True
+    return False
+
+
+@kernel(callee=True)
+def _repeat(tokens: Tokens, first: int, n: int, of: Tokens, begin: int, size: int) -> bool:
+    """Whether a word of n letters is the `size` letters at `begin`, over and over."""
+    for k in range(n):  # noqa: SIM110
+        if tokens.chars[first + k] != of.chars[begin + k % size]:
+            return False
+    return True
 
 
 @kernel(callee=True)

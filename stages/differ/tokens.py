@@ -1,7 +1,8 @@
 """Cuts a body into tokens, by which two bodies are aligned, and gives each token a weight.
 
 A token is one character of an unspaced script, a word of another script, a number with the separators and the
-sign that belong to it ("-3.5", "9:30"), or a mix of letters and digits ("h5n1", "5kg"). Digits may be of any
+sign that belong to it ("-3.5", "9:30"), or a mix of letters and digits ("h5n1", "5kg"). Letters of Hangul
+that form no syllable (ㅋㅋ) are a word of their own, which says little. Digits may be of any
 script, for example Thai. After the tokens, a body may hold references: its links, @names and tags, as two
 private-use characters each (`stages.text.references`).
 """
@@ -49,6 +50,7 @@ CHARACTER, WORD, NUMBER, MIX = 0, 1, 2, 3
 _UP_TO_LENGTHS = (1 << (LENGTHS_SHIFT + MAX_PHRASE)) - 1
 
 _REFERENCE_KINDS = 3
+_FIRST_JAMO, _LAST_JAMO = np.uint32(0x1100), np.uint32(0x11FF)
 
 
 class Tokens(NamedTuple):
@@ -100,6 +102,12 @@ def class_of(char: np.uint32, phrases: Phrases) -> int:
 
 
 @kernel(callee=True)
+def _is_jamo(char: np.uint32) -> bool:
+    """Whether a character is a letter of Hangul outside of a syllable: laughter, tears."""
+    return _FIRST_JAMO <= char <= _LAST_JAMO
+
+
+@kernel(callee=True)
 def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
     """Find the tokens of chars[:length] and write them to `tokens`.
 
@@ -118,10 +126,11 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             tokens.facts[count] = np.uint32(first)
         else:
             every = first
+            reaction = _is_jamo(chars[i])
             letters = first & (DIGIT | NUMBER_MARK) == 0
             while j < length and not starts[j]:
                 following = class_of(chars[j], phrases)
-                if following & (UNSPACED | DIGIT) == UNSPACED:
+                if following & (UNSPACED | DIGIT) == UNSPACED or _is_jamo(chars[j]) != reaction:
                     break
                 every |= following
                 letters |= following & (DIGIT | NUMBER_MARK) == 0
@@ -136,6 +145,8 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
                 facts = ZERO if row < 0 else np.int64(phrases.roles[row]) & _OF_WORDS | (1 << LENGTHS_SHIFT)
                 if every & NUMBER_MARK and j - i > 1 and class_of(chars[j - 1], phrases) & NUMBER_MARK:
                     facts |= NUMBER_MARK
+                if reaction:
+                    facts |= LIGHT
                 tokens.facts[count] = np.uint32(facts)
                 tokens.points[count] = 1 if facts & LIGHT else min(2 + j - i, 8)
             elif not letters and (

@@ -99,6 +99,19 @@ _IGNORED_MARKS = (
     0x034F, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F,
     *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),
 )  # fmt: skip
+_OPTIONAL_POINTS = (
+    *range(0x0610, 0x061B), 0x0640, *range(0x064B, 0x0653), 0x0670,
+    *range(0x06D6, 0x06DD), *range(0x06DF, 0x06E5), 0x06E7, 0x06E8, *range(0x06EA, 0x06EE),
+    *range(0x0591, 0x05BE), 0x05BF, 0x05C1, 0x05C2, 0x05C4, 0x05C5, 0x05C7,
+)  # fmt: skip
+"""Vowel points and other signs of Arabic and Hebrew that readers do without, and the tatweel, a stroke that
+only stretches a word: bodies drop them. The signs of other scripts (Thai, Hindi) are vowels, and stay.
+source: The Unicode Standard, 9.1 and 9.2"""
+_TURKISH_I = (0x0130, 0x0131)
+_SMALL_I = np.array([ord("i")], np.uint32)
+_DOT_ABOVE = 0x0307
+"""NFKC has composed it with the letter before where there is such a letter; İ in small letters leaves it
+behind an i, where no Turkish text has it."""
 _VOWEL_JAMO = slice(0x1161, 0x1176)
 _FINAL_JAMO = slice(0x11A8, 0x11C3)
 
@@ -185,6 +198,20 @@ class Changes(NamedTuple):
     texts: NDArray[np.uint32]
 
 
+def case_folds() -> Changes:
+    """Case folding as bodies have it: that of Unicode, but for the Turkish İ and ı, which become i.
+
+    Unicode makes I an i, İ an i with a dot, and leaves ı. So one Turkish word would be two words in capitals
+    and in small letters.
+    """
+    folds = changes("folding")
+    texts = np.split(folds.texts, folds.starts[1:-1])
+    by_code = dict(zip(folds.codes.tolist(), texts, strict=True)) | dict.fromkeys(_TURKISH_I, _SMALL_I)
+    codes = np.array(sorted(by_code), np.uint32)
+    kept = [by_code[code] for code in codes.tolist()]
+    return Changes(codes, starts_of(np.array(list(map(len, kept)))), np.concatenate(kept))
+
+
 def changes(rule: str) -> Changes:
     """The changes of a Unicode rule, except for Hangul syllables. rule: `folding`, `nfkc` or `nfkd`"""
     frozen = database()
@@ -242,7 +269,7 @@ def _classes() -> NDArray[np.uint32]:
         every[first:end] = run_bits
         first = end
     every[_TAG_CHARACTERS] = SYMBOL
-    every[list(_IGNORED_MARKS)] = JOINER
+    every[[*_IGNORED_MARKS, *_OPTIONAL_POINTS, _DOT_ABOVE]] = JOINER
     every[_ZERO_WIDTH_SPACE] = 0
     for first, last in UNSPACED_RANGES:
         every[first : last + 1] |= UNSPACED
@@ -312,7 +339,7 @@ def tables() -> Tables:
     # the same entry before a number and between words.
     for kept, texts in (*BETWEEN_WORDS.items(), *NUMBER_SEPARATORS.items(), *NUMBER_PREFIXES.items()):
         separators[_codes(texts)] = ord(kept)
-    folds, mapped = changes("folding"), changes("nfkc")
+    folds, mapped = case_folds(), changes("nfkc")
     entries, grow = _entries(folds, 0)
     folding[folds.codes] = entries
     properties[folds.codes] |= np.where(grow, CASED | GROWS, CASED).astype(np.uint32)

@@ -25,7 +25,7 @@ from twinsieve.stages.text.code_point_tables import (
     REPLACEMENT,
     SEQUENCE,
     Tables,
-    changes,
+    case_folds,
     tables,
 )
 from twinsieve.stages.text.composing import compose_rows, composition, measure_apart
@@ -125,13 +125,13 @@ def unpack(text: PackedText) -> list[str]:
 
 @cache
 def _foldings() -> dict[int, str]:
-    folds = changes("folding")
+    folds = case_folds()
     texts = [folds.texts[first:last].tolist() for first, last in pairwise(folds.starts.tolist())]
     return dict(zip(folds.codes.tolist(), ("".join(map(chr, text)) for text in texts), strict=True))
 
 
 def case_folded(text: str) -> str:
-    """The case-folded text: `str.casefold` by the Unicode version of this package.
+    """The case-folded text, as bodies have it (`tables.case_folds`).
 
     >>> case_folded("Straße")
     'strasse'

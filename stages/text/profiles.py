@@ -43,15 +43,15 @@ from twinsieve.stages.text.profiles_microblog import (
 MAX_NAME_LENGTH = 30
 
 _BLANK, _SLASH, _AT, _COLON, _DOT = ord(" "), ord("/"), ord("@"), ord(":"), ord(".")
-_MIDDLE_DOT, _DASH, _UNDERSCORE = ord("·"), ord("-"), ord("_")
+_MIDDLE_DOT, _DASH, _UNDERSCORE, _TATWEEL = ord("·"), ord("-"), ord("_"), 0x0640
 _H, _P, _R, _S, _T, _W, _CAPITAL_T = (ord(c) for c in "hpRstwT")
 _LOWER = 32
 
 
 @kernel(callee=True)
 def is_word(code: np.uint32, properties: NDArray[np.uint32]) -> bool:
-    """Whether a character belongs to a word: a letter, a digit or `_`."""
-    return bool((properties[code] & LETTER) != 0 or code == _UNDERSCORE)
+    """Whether a character belongs to a word: a letter, a digit, `_`, or the tatweel that stretches a word."""
+    return bool((properties[code] & LETTER) != 0 or code in (_UNDERSCORE, _TATWEEL))
 
 
 @kernel(callee=True)

@@ -52,6 +52,14 @@ def _proposed(texts: list[str], chunk: int = 300) -> str | None:
         (SMS, "sms"),
         (LONG, None),
         (JAPANESE, None),
+        ([f"@иван{n} буря уже здесь, берегите себя! http://t.co/{n}" for n in range(MANY)], "plain"),
+        ([f"@anna{n} العاصفة هنا الآن ابقوا في بيوتكم http://t.co/{n}" for n in range(MANY)], "plain"),
+        ([f"@anna{n} 태풍이 왔어요 모두 조심하세요 http://t.co/{n}" for n in range(MANY)], "plain"),
+        # No labelled texts of these kinds.
+        ([f"@anna{n} तूफ़ान आ गया है सब सुरक्षित रहें http://t.co/{n}" for n in range(MANY)], None),
+        ([f"@anna{n} η καταιγίδα είναι εδώ μείνετε ασφαλείς http://t.co/{n}" for n in range(MANY)], None),
+        ([f"Совет одобрил план нового моста через реку в районе {n}" for n in range(MANY)], None),
+        ([f"【Bank】 A transfer reached your account {n}, call us" for n in range(MANY)], None),
     ],
 )
 def test_each_kind_of_text_has_its_profile(texts: list[str], profile: str | None) -> None:

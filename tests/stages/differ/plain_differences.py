@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -162,6 +162,11 @@ def is_digit(char: str) -> bool:
     return unicodedata.category(char) == "Nd"
 
 
+def is_jamo(char: str) -> bool:
+    """A letter of Hangul that is part of no syllable, as in ㅋㅋ and ㅠㅠ."""
+    return "\u1100" <= char <= "\u11ff"
+
+
 @cache
 def is_mark(char: str) -> bool:
     return char in MARKS or unicodedata.category(char) == "Sc"
@@ -182,6 +187,8 @@ def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) ->
             continue
         end = position + 1
         while end < len(body) and not word_starts[end] and (is_digit(body[end]) or not unspaced(body[end])):
+            if is_jamo(body[end]) != is_jamo(body[position]):
+                break
             end += 1
         if cut and end == len(body):
             break
@@ -1272,7 +1279,8 @@ def has_value(token: Token) -> bool:
 def says_something(token: Token) -> bool:
     """Whether a token is a word that may be a name or a fact."""
     mere = words().light | words().agency
-    return token.kind == "W" and len(token.text) >= 3 and token.word not in mere and not laughed(token)
+    reaction = laughed(token) or is_jamo(token.text[0])
+    return token.kind == "W" and len(token.text) >= 3 and token.word not in mere and not reaction
 
 
 def points(token: Token) -> int:
@@ -1280,7 +1288,8 @@ def points(token: Token) -> int:
     if token.kind == "H":
         return 0 if token.text in words().light else 2
     if token.kind == "W":
-        return 1 if token.text in words().light or laughed(token) else min(2 + len(token.text), 8)
+        light = token.text in words().light or laughed(token) or is_jamo(token.text[0])
+        return 1 if light else min(2 + len(token.text), 8)
     return min(1 + len(token.text), 8)
 
 
@@ -1301,15 +1310,36 @@ def one_word(s: Token, t: Token) -> bool:
     """Whether two tokens are one word, in two spellings or forms."""
     if s.kind != "W" or t.kind != "W":
         return False
-    if s.word == t.word or spelled_alike(s, t):
+    if s.word == t.word or spelled_alike(s, t) or stretched(s.text, t.text) or laugh_alike(s.text, t.text):
         return True
     x, y = bare_letters(s.text), bare_letters(t.text)
     stem = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
     if x == y:
         return True
-    if stem < 3 or 2 * stem < max(len(x), len(y)):
+    if stem < (2 if "가" <= x[0] <= "힣" else 3) or 2 * stem < max(len(x), len(y)):
         return False
     return any({x[stem:], y[stem:]} <= endings for endings in words().endings)
+
+
+def stretched(word: str, other: str) -> bool:
+    """Whether one word has a letter three times or more where the other has it once or more: sooo, soooooo.
+
+    Or one is the other, of two letters or more, twice: 너무, 너무너무.
+    """
+    if min(len(word), len(other)) >= 2 and (word == 2 * other or other == 2 * word):
+        return True
+    one, two = ([(letter, len(list(some))) for letter, some in groupby(text)] for text in (word, other))
+    alike = [letter for letter, _ in one] == [letter for letter, _ in two]
+    return alike and all(m == n or max(m, n) >= 3 for (_, m), (_, n) in zip(one, two, strict=True))
+
+
+def laugh_alike(word: str, other: str) -> bool:
+    """Whether both repeat the same one to three letters, twice or more: haha, hahahah."""
+    return any(
+        min(len(word), len(other)) >= 2 * size
+        and all(text[k] == word[k % size] for text in (word, other) for k in range(len(text)))
+        for size in (1, 2, 3)
+    )
 
 
 @cache

@@ -220,11 +220,23 @@ def apply_profile(text: str, profile: str) -> str:
     return _NAME.sub(" ", text)
 
 
+_POINTS = re.compile(
+    "[\u0610-\u061a\u0640\u064b-\u0652\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0307]"
+)
+
+
+def folded(char: str) -> str:
+    """Case folding of one character; both letters i of Turkish are one."""
+    return "i" if char in "\u0130\u0131" else casefold(char)
+
+
 @cache
 def kind_of(char: str) -> str:
     """letter, mark, joiner, symbol or other."""
     general = category(char)
     code = ord(char)
+    if _POINTS.match(char):
+        return "joiner"
     if is_alnum(char):
         return "letter"
     if 0xE0020 <= code <= 0xE007E:
@@ -293,7 +305,7 @@ def suffix(text: str, i: int) -> str:
         script = is_alnum(behind) and _is_unspaced(behind)
         return "+" if not joins or (script and (number or len(word) <= 3)) else ""
     if text[i] in "-−–" and not joins and len(word) <= 3:
-        small = any(not is_decimal(char) and casefold(char) == char for char in word if is_alnum(char))
+        small = any(not is_decimal(char) and folded(char) == char for char in word if is_alnum(char))
         counted = number and re.search(rf"(^|\n){re.escape(word)}$", text[:i])
         return "" if counted or (small and len(word) > 1) else "-"
     return ""
@@ -308,8 +320,8 @@ def word_before(text: str, i: int) -> str:
             continue
         if kind not in ("letter", "mark") or _is_unspaced(char) or len(word) > 3:
             break
-        folded = casefold(char)
-        word = (folded if len(folded) > 1 else char) + word
+        small = folded(char)
+        word = (small if len(small) > 1 else char) + word
     return word
 
 
@@ -371,7 +383,7 @@ def keep(text: str, *, product: bool, symbols: bool) -> tuple[str, list[int], in
             if text[i] == _CARD_MARK:
                 own = len(out)
                 marks.clear()
-            kept = casefold(text[i])
+            kept = folded(text[i])
             i += 1
         for char in kept:
             kind = kind_of(char)
