@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.contract import STORED_LENGTH
-from twinsieve.stages.differ.phrases import DIGIT, NUMERAL
+from twinsieve.stages.differ.phrases import DIGIT, LIGHT, NEGATES, NUMERAL
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import ZERO, kernel
@@ -23,6 +23,8 @@ _CELLS = 1024
 _WORDS = STORED_LENGTH // 64
 _SHORT_WORD = 3
 """A word of at most this many letters between two runs is a weak token, like a single character (`_join`)."""
+_NAME_CHARACTERS = 3
+_FIRST_HAN, _LAST_HAN = np.uint32(0x4E00), np.uint32(0x9FFF)
 NO_RUN = -1
 VALUED = DIGIT | NUMERAL
 """Facts of a token that has a numeric value."""
@@ -180,6 +182,7 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
     If a name or clause was replaced, one character or short word in it may be equal by chance
     (安康农大 / 保康林大). Then the runs on both sides of it are one replacement. But one of the two runs must
     be a replacement: an added run next to a deleted one is mostly a word that moved or has little meaning.
+    Two short names of Han characters are the exception (中南 / 南昌, 岡山 / 静岡).
     returns: number of runs
     """
     kept = ZERO
@@ -189,7 +192,8 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
             p = kept - 1
             lone = a0 - runs[p, 1] == 1 and _is_weak(later, runs[p, 1])
             replaces = (a1 > a0 and b1 > b0) or (runs[p, 1] > runs[p, 0] and runs[p, 3] > runs[p, 2])
-            if lone and replaces:
+            swaps = (a1 > a0) != (runs[p, 1] > runs[p, 0])
+            if lone and (replaces or (swaps and _are_names(later, runs[p, 0], a1, earlier, runs[p, 2], b1))):
                 runs[p, 1], runs[p, 3] = a1, b1
                 continue
         runs[kept, 0], runs[kept, 1], runs[kept, 2], runs[kept, 3] = a0, a1, b0, b1
@@ -201,6 +205,35 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
                 runs[kept, side] = runs[number, side]
             kept += 1
     return kept
+
+
+@kernel(callee=True)
+def _are_names(later: Tokens, a0: int, a1: int, earlier: Tokens, b0: int, b1: int) -> bool:
+    """Whether later[a0:a1] and earlier[b0:b1] are two short names that share a character, and not one in
+    another order."""
+    if max(a1 - a0, b1 - b0) > _NAME_CHARACTERS or not (_is_han(later, a0, a1) and _is_han(earlier, b0, b1)):
+        return False
+    if a1 - a0 != b1 - b0:
+        return True
+    for a in range(a0, a1):
+        balance = ZERO
+        for k in range(a1 - a0):
+            balance += later.ids[a0 + k] == later.ids[a]
+            balance -= earlier.ids[b0 + k] == later.ids[a]
+        if balance != 0:
+            return True
+    return False
+
+
+@kernel(callee=True)
+def _is_han(tokens: Tokens, first: int, end: int) -> bool:
+    """Whether all tokens are Han characters that may stand in a name: not light, no negation begins."""
+    for position in range(first, end):
+        char = tokens.chars[tokens.starts[position]]
+        is_han = tokens.kinds[position] == CHARACTER and _FIRST_HAN <= char <= _LAST_HAN
+        if not is_han or tokens.facts[position] & (LIGHT | NEGATES):
+            return False
+    return True
 
 
 @kernel(callee=True)

@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.contract import Differences
 from twinsieve.stages.differ.align import NO_RUN, VALUED, facts_of, is_inside
+from twinsieve.stages.differ.content import holds_token, points_of, says_something
 from twinsieve.stages.differ.counted import add_ones, count_readers
 from twinsieve.stages.differ.dashes import is_date_part
+from twinsieve.stages.differ.endings import other_ending
 from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.names import are_short_names, character_points
 from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
-from twinsieve.stages.differ.phrases import AGENCY, LIGHT, ONE, POWER, Phrases
+from twinsieve.stages.differ.phrases import ONE, POWER, Phrases
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
@@ -28,8 +31,6 @@ _WORD_ADDED = int(Rule.WORD_ADDED)
 _CHARACTER = 2
 """Points of one character of an unspaced script. Points are the weights of tokens (`Tokens.points`)."""
 _SPELLING_TOKENS = 12
-_NAME_LETTERS = 3
-"""A word of fewer letters is no name and no fact."""
 
 
 class Sums(NamedTuple):
@@ -81,6 +82,10 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
         return np.int64(_IN_ITS_PLACE), sums.place_run
     if limits.in_place > 0 and runs <= limits.name_places and sums.name >= _CHARACTER * limits.in_place:
         return np.int64(_IN_ITS_PLACE), sums.name_run
+    if limits.in_place > 0:
+        ending = other_ending(phrases, work)
+        if ending != NO_RUN:
+            return np.int64(_IN_ITS_PLACE), ending
     if sums.own_run != NO_RUN:
         return np.int64(_OWN_WORDS), sums.own_run
     if sums.inside > _CHARACTER * limits.inside:
@@ -99,7 +104,7 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
     counted = ZERO
     for number in range(work.alignment.count[0]):
         run = runs[number]
-        shared += _points(later, counted, run[0])
+        shared += points_of(later, counted, run[0])
         counted = run[1]
         points, other_points = _paired_points(run, phrases, work)
         only += points
@@ -110,13 +115,16 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
             longest, longest_run = both, np.int64(number)
         if run[1] < later.counts[0] and run[3] < earlier.counts[0]:
             in_place = min(
-                _character_points(later, run[0], run[1]), _character_points(earlier, run[2], run[3])
+                character_points(later, run[0], run[1], phrases),
+                character_points(earlier, run[2], run[3], phrases),
             )
             in_place = in_place if both > 0 else ZERO
             if in_place > place:
                 place, place_run = in_place, np.int64(number)
             if both > 0 and work.alignment.count[0] <= limits.name_places:
                 named = _name_points(run, phrases, work)
+                if named == 0 and are_short_names(run, later, earlier):
+                    named = np.int64(_CHARACTER * limits.in_place)
                 if named > name:
                     name, name_run = named, np.int64(number)
         alone = max(points, other_points) if run[1] == run[0] or run[3] == run[2] else ZERO
@@ -130,7 +138,7 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
             new = _new_pairs(run, work)
             if new > most_own:
                 most_own, own_run = new, np.int64(number)
-    shared += _points(later, counted, later.counts[0])
+    shared += points_of(later, counted, later.counts[0])
     less = min(only, other_only)
     return Sums(
         shared,
@@ -151,35 +159,11 @@ def _sums(limits: Differences, phrases: Phrases, work: Differing) -> Sums:
 
 
 @kernel(callee=True)
-def _points(tokens: Tokens, first: int, end: int) -> int:
-    total = ZERO
-    for position in range(first, end):
-        total += tokens.points[position]
-    return total
-
-
-@kernel(callee=True)
-def _character_points(tokens: Tokens, first: int, end: int) -> int:
-    total = ZERO
-    for position in range(first, end):
-        total += tokens.points[position] if tokens.kinds[position] == CHARACTER else 0
-    return total
-
-
-@kernel(callee=True)
-def _says_something(tokens: Tokens, position: int) -> bool:
-    """Whether a token is a word that may be a name or a fact: not light, no agency mark, not too short."""
-    length = tokens.starts[position + 1] - tokens.starts[position]
-    mere = tokens.facts[position] & (LIGHT | AGENCY) != 0
-    return tokens.kinds[position] == WORD and not mere and length >= _NAME_LETTERS
-
-
-@kernel(callee=True)
 def _said_points(tokens: Tokens, first: int, end: int) -> int:
     """Points of the words in tokens[first:end] that say something."""
     total = ZERO
     for position in range(first, end):
-        total += tokens.points[position] if _says_something(tokens, position) else 0
+        total += tokens.points[position] if says_something(tokens, position) else 0
     return total
 
 
@@ -200,7 +184,7 @@ def _points_of_names(
     """Points of the words in tokens[first:end] that say something and are no word of the others."""
     points = ZERO
     for a in range(first, end):
-        if _says_something(tokens, a):
+        if says_something(tokens, a):
             has_twin = False
             for b in range(others_first, others_end):
                 has_twin |= is_one_word(tokens, a, others, b, phrases)
@@ -277,7 +261,7 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
     """(points of the later side, of the earlier side) of a run, without words in two spellings or forms and
     without numbers that are the same in another form."""
     later, earlier = work.later, work.earlier
-    points, other = _points(later, run[0], run[1]), _points(earlier, run[2], run[3])
+    points, other = points_of(later, run[0], run[1]), points_of(earlier, run[2], run[3])
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return points, other
@@ -321,21 +305,12 @@ def _new_pairs(run: NDArray[np.int64], work: Differing) -> int:
     for position in range(run[0], run[1]):
         first, end = later.starts[position], later.starts[position + 1]
         if later.kinds[position] == WORD:
-            new += ZERO if _holds(earlier, later.ids[position]) else end - first
+            new += ZERO if holds_token(earlier, later.ids[position]) else end - first
             continue
         for k in range(first, min(end, last)):
             key = _pair(later.chars, k)
             new += pairs[cell_of(pairs, key)] != key
     return new
-
-
-@kernel(callee=True)
-def _holds(tokens: Tokens, token: np.uint64) -> bool:
-    """Whether a body contains a token. token: its id, as in Tokens.ids"""
-    for position in range(tokens.counts[0]):  # noqa: SIM110
-        if tokens.ids[position] == token:
-            return True
-    return False
 
 
 @kernel(callee=True)

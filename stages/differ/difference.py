@@ -16,16 +16,27 @@ from twinsieve.stages.differ.align import NO_RUN, VALUED, align, are_few, facts_
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
 from twinsieve.stages.differ.counted import may_count_more
+from twinsieve.stages.differ.elsewhere import each_has_a_number, each_has_a_numeral, sense_elsewhere
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
-from twinsieve.stages.differ.phrases import CORRECTS, MORE, NEGATES, NUMBER_MARK, Phrases
+from twinsieve.stages.differ.phrases import (
+    CORRECTS,
+    EXCLUDES,
+    MAX_PHRASE,
+    MORE,
+    NEGATES,
+    NUMBER_MARK,
+    Phrases,
+)
+from twinsieve.stages.differ.repeated import are_repeated
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.tokens import WORD, Tokens, other_reference
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
+_NUMBER, _NUMERAL, _REPEATED = int(Rule.NUMBER), int(Rule.NUMERAL), int(Rule.REPEATED)
 _NONE, _OPPOSITE, _LINK = int(Rule.NONE), int(Rule.OPPOSITE), int(Rule.LINK)
 _EXCHANGED, _CORRECTION = int(Rule.EXCHANGED), int(Rule.CORRECTION)
 
@@ -62,9 +73,18 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     later, earlier = work.later, work.earlier
     negations = ZERO
     negated = np.int64(NO_RUN)
+    added = left_out = every = other_every = ZERO
+    replaced = other_replaced = ZERO
     for number in range(work.alignment.count[0]):
         run = work.alignment.runs[number]
         mine, other = facts_of(later, run[0], run[1]), facts_of(earlier, run[2], run[3])
+        every |= mine
+        other_every |= other
+        added |= mine if other & VALUED == 0 else ZERO
+        left_out |= other if mine & VALUED == 0 else ZERO
+        if run[1] > run[0] and run[3] > run[2]:
+            replaced += run[1] - run[0]
+            other_replaced += run[3] - run[2]
         if (mine | other) & (VALUED | MORE) or may_count_more(later, earlier, run):
             _note(first, number_rules(number, phrases, work), number)
         if (mine | other) & NEGATES:
@@ -83,10 +103,44 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
             first[_CORRECTION] = number
     if first[_OPPOSITE] == NO_RUN and negations % 2 != 0:
         first[_OPPOSITE] = negated
+    if replaced > 1 and other_replaced > 1 and are_repeated(phrases, work):
+        first[_REPEATED] = 0
+    # A run with numbers on both sides was judged by itself.
+    if added & VALUED and left_out & VALUED and first[_NUMBER] == NO_RUN and each_has_a_number(phrases, work):
+        first[_NUMBER] = _run_with(VALUED, work)
+    valued = every & VALUED != 0 and other_every & VALUED != 0
+    if valued and first[_NUMERAL] == NO_RUN and each_has_a_numeral(phrases, work):
+        first[_NUMERAL] = _run_with(VALUED, work)
+    if _may_exclude_elsewhere(work):
+        _note(first, sense_elsewhere(phrases, work), ZERO)
     for reason in GUARD_RULES:
         if first[reason] != NO_RUN:
             return np.int64(reason), first[reason]
     return np.int64(_NONE), np.int64(NO_RUN)
+
+
+@kernel(callee=True)
+def _run_with(fact: int, work: Differing) -> int:
+    """Number of the first run whose later side has a fact; the first run if there is none."""
+    for number in range(work.alignment.count[0]):
+        run = work.alignment.runs[number]
+        if facts_of(work.later, run[0], run[1]) & fact:
+            return np.int64(number)
+    return ZERO
+
+
+@kernel(callee=True)
+def _may_exclude_elsewhere(work: Differing) -> bool:
+    """Whether words with senses may touch runs of both bodies; only then `sense_elsewhere` must be called."""
+    later, earlier = work.later, work.earlier
+    excludes = other_excludes = ZERO
+    for number in range(work.alignment.count[0]):
+        run = work.alignment.runs[number]
+        excludes |= facts_of(later, max(ZERO, run[0] - MAX_PHRASE + 1), run[1]) if run[1] > run[0] else ZERO
+        other_excludes |= (
+            facts_of(earlier, max(ZERO, run[2] - MAX_PHRASE + 1), run[3]) if run[3] > run[2] else ZERO
+        )
+    return excludes & other_excludes & EXCLUDES != 0
 
 
 @kernel(callee=True)

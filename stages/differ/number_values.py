@@ -41,7 +41,8 @@ from twinsieve.stages.differ.written import (
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME, GOLDEN
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 
-_NAME = np.uint64(0x5851F42D4C957F2D)
+NAME = np.uint64(0x5851F42D4C957F2D)
+"""Makes the value of a mix that is a name from its id."""
 _DOT, _COMMA = ord("."), ord(",")
 _GROUP = 3
 _NAME_LETTERS = 2
@@ -313,7 +314,7 @@ def _is_name(tokens: Tokens, position: int, phrases: Phrases) -> bool:
 
 
 @kernel(callee=True)
-def _of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> np.uint64:
+def of_numerals(tokens: Tokens, position: int, end: int, phrases: Phrases) -> np.uint64:
     """The value of Chinese numerals, written digit by digit (二〇二〇) or with 十 百 千 万 亿."""
     total = section = current = ZERO
     places = True
@@ -360,7 +361,7 @@ def read_values(tokens: Tokens, first: int, end: int, phrases: Phrases, values: 
             while stop < end and is_numeral(tokens, stop):
                 stop += 1
             if stop > position:
-                _add(values, _of_numerals(tokens, position, stop, phrases), YES)
+                _add(values, of_numerals(tokens, position, stop, phrases), YES)
                 position = stop
                 continue
         elif kind == WORD:
@@ -560,7 +561,7 @@ def read_digits(
     skipped: characters at its beginning that are not read, a dash that is no minus
     """
     if tokens.kinds[position] == MIX and _is_name(tokens, position, phrases):
-        _add(values, tokens.ids[position] ^ _NAME, NO)
+        _add(values, tokens.ids[position] ^ NAME, NO)
         return position + 1
     power, stop = _power_behind(tokens, position + 1, end, phrases)
     first, token_end = tokens.starts[position] + skipped, tokens.starts[position + 1]

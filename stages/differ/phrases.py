@@ -36,6 +36,9 @@ AGENCY, POWER, CURRENCY = 1 << 16, 1 << 17, 1 << 18
 """Bits of a word's roles and of its facts. An AGENCY word (breaking, video) begins or ends a headline and
 says nothing of the news; a POWER (million) multiplies the number before it; a CURRENCY (dollars) stands for
 the sign before a number."""
+NAME = 1 << 9
+"""Role of a phrase that is a name although it is short or holds a light character (uk, 地震). In the facts of
+a CHARACTER the bit is one of its lengths."""
 
 ONE, BELOW_ZERO, MORE, COUNTER = 1 << 24, 1 << 25, 1 << 26, 1 << 27
 """Bits of a word's roles and facts. A ONE (a, un) is the number 1 where the other body gives a number there;

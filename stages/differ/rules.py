@@ -82,7 +82,7 @@ class Rule(IntEnum):
         rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
-    NONE = (0, Category.BESIDE, False, "", "", (), 4)
+    NONE = (0, Category.BESIDE, False, "", "", (), 5)
     SAME_ID = (
         14, Category.BESIDE, False,
         "both have one id",
@@ -92,22 +92,28 @@ class Rule(IntEnum):
         1, Category.GUARD, True,
         "they give different numbers (12 cases / 15 cases)",
         "a replaced run holds numbers on both sides, and neither side's are all among the other's, "
-        "counted with repeats. Also two short mixes one for one (12a / 12b); and in a run of at most 4 "
+        "counted with repeats; or, wherever they stand, each body has a number that the other lacks. Also "
+        "two short mixes one for one (12a / 12b); and in a run of at most 4 "
         "tokens a side a word such as *a* (a man / 2 men), or the last part of a series, where the other "
         "body has a number (第2回 / 最終回)",
+        (), 2,
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,
         "they give different numbers, written as Chinese numerals (三号线 / 四号线)",
         "a replaced run of at most 4 tokens a side holds Chinese numerals on both sides and no equal "
-        "value (三号线 / 四号线)",
+        "value (三号线 / 四号线); or each body has one of its own before the same character, "
+        "wherever it stands",
+        (), 2,
     )  # fmt: skip
     CALENDAR = (
         3, Category.GUARD, True,
         "they name different days or months (Monday / Friday)",
         "a replaced run of at most 4 tokens a side holds other weekdays, months or days (周六 / "
         "周日, Monday / Friday, 今天 / 明天), or a longer one lies within two such words (星期一 / "
-        "星期日), or one such word has characters more than the other (明日 / 明後日)",
+        "星期日), or one such word has characters more than the other (明日 / 明後日); or each body has one "
+        "whose partner alone is in the other, wherever they stand",
+        (), 2,
     )  # fmt: skip
     NUMBER_ADDED = (
         4, Category.GUARD, True,
@@ -125,12 +131,19 @@ class Rule(IntEnum):
         "with words that differ in the mark at their ends alone (A+ / A-, Disney / Disney+), or the "
         "negations of both bodies differ by an odd number, one of them in a run of at most 3 tokens, "
         "or of nothing else",
+        (), 2,
     )  # fmt: skip
     EXCHANGED = (
         6, Category.GUARD, True,
         "two names have changed places (Anna lent Peter / Peter lent Anna)",
         "what stood in one place stands in another, and the other way round (甲队胜乙队 / "
         "乙队胜甲队, Anna lent Peter / Peter lent Anna)",
+    )  # fmt: skip
+    REPEATED = (
+        21, Category.GUARD, True,
+        "the same words are replaced in several places (another job, another city)",
+        "each body has words of its own that stand at least twice where something was replaced, "
+        "two characters or one word of three letters (Art Teacher … art teacher / Bus Driver … bus driver)",
     )  # fmt: skip
     CORRECTION = (
         7, Category.GUARD, True,
@@ -175,8 +188,10 @@ class Rule(IntEnum):
         "the same sentence has another name or word in one place (Boston / Denver)",
         "at most `places` runs, and one before the end replaces `in_place` characters or more "
         "(飞利浦 / 东芝 in a template); the same with words of an alphabet and at most `name_places` runs "
-        "(Boston / Denver). Light words and other forms of one word do not count",
+        "(Boston / Denver). Light words and other forms of one word do not count. The same with another "
+        "title or other last words behind equal ones, or with a phrase that has moved (in Boston, in Denver)",
         ("in_place", "places", "name_places"),
+        2,
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,

@@ -69,11 +69,11 @@ def sense_rules(number: int, phrases: Phrases, work: Differing) -> int:
 def _sense_rule(a0: int, a1: int, b0: int, b1: int, few: bool, phrases: Phrases, work: Differing) -> int:
     senses = _senses(work.later, a0, a1, few, phrases, work.senses)
     other_senses = _senses(work.earlier, b0, b1, few, phrases, work.other_senses)
-    return _excluded(work.senses, senses, work.other_senses, other_senses)
+    return excluded(work.senses, senses, work.other_senses, other_senses)
 
 
 @kernel(callee=True)
-def _excluded(senses: NDArray[np.int64], count: int, others: NDArray[np.int64], other_count: int) -> int:
+def excluded(senses: NDArray[np.int64], count: int, others: NDArray[np.int64], other_count: int) -> int:
     """CALENDAR or OPPOSITE if a sense that only one side has excludes one that only the other side has."""
     rule = _NONE
     for i in range(count):
@@ -138,3 +138,12 @@ def add_senses(row: int, phrases: Phrases, senses: NDArray[np.int64], count: int
                 senses[count] = phrases.senses[position]
                 count += 1
     return count
+
+
+@kernel(callee=True)
+def has_sense(phrases: Phrases, row: int, sense: int) -> bool:
+    """Whether the phrase of a row has a sense."""
+    for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+        if phrases.senses[position] == sense:
+            return True
+    return False

@@ -29,6 +29,7 @@ from twinsieve.stages.differ.phrases import (
     MAX_PHRASE,
     MEASURE,
     MORE,
+    NAME,
     NEGATES,
     NUMBER_MARK,
     NUMBERED,
@@ -91,7 +92,7 @@ def new_tokens(room: int = STORED_LENGTH) -> Tokens:
 
 
 _OF_WORDS = (LIGHT | NUMERAL | NEGATES | EXCLUDES | CORRECTS | AGENCY | POWER | CURRENCY) | (
-    ONE | BELOW_ZERO | MORE | COUNTER | PART | LAST_PART
+    ONE | BELOW_ZERO | MORE | COUNTER | PART | LAST_PART | NAME
 )
 
 

@@ -31,6 +31,7 @@ from twinsieve.stages.differ.phrases import (
     MAX_PHRASE,
     MEASURE,
     MORE,
+    NAME,
     NEGATES,
     NUMBER_MARK,
     NUMBERED,
@@ -69,6 +70,7 @@ _ROLES = {
     "measures": MEASURE,
     "parts": PART,
     "last_parts": LAST_PART,
+    "names": NAME,
 }
 _BESIDE_NUMBERS = BELOW_ZERO | MORE | COUNTER | NUMBERED | MEASURE | PART | LAST_PART
 """Roles of phrases that are looked up beside numbers alone: no character need say where they begin."""
@@ -313,6 +315,8 @@ def _tables(lists: _Lists) -> Phrases:
         if _unspaced()[ord(name[0])]:
             if len(name) > MAX_PHRASE:
                 raise UsageError(f"{name!r} has more than {MAX_PHRASE} characters")
+            if lists.entries[name] == _Entry(NAME):
+                continue  # Looked up where a run holds a light character, and nowhere else.
             roles = lists.entries[name].roles
             if roles & ~_BESIDE_NUMBERS:
                 begins = roles & (NEGATES | EXCLUDES | CORRECTS)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import yaml
 
+from tests.stages.differ import plain_elsewhere
 from twinsieve.stages import differ
 from twinsieve.stages.contract import FULL, OFF, STORED_LENGTH, Differences
 from twinsieve.stages.differ.rules import Rule
@@ -65,6 +66,7 @@ class Words:
     opposites: list[list[set[str]]] = field(default_factory=list)
     agency: set[str] = field(default_factory=set)
     beside: dict[str, set[str]] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
     powers: dict[str, int] = field(default_factory=dict)
     currencies: dict[str, str] = field(default_factory=dict)
     endings: list[set[str]] = field(default_factory=list)
@@ -86,6 +88,7 @@ def words() -> Words:
         merged.agency |= spelled(lists.get("agency", ""))
         for name in BESIDE:
             merged.beside.setdefault(name, set()).update(spelled(lists.get(name, "")))
+        merged.names |= spelled(lists.get("names", ""))
         for name, into in (("numbers", merged.numbers), ("powers", merged.powers)):
             for text, value in lists.get(name, {}).items():
                 into |= dict.fromkeys(spelled(text), value)
@@ -98,7 +101,9 @@ def words() -> Words:
             sides = days.setdefault(name, [set() for _ in range(12)])
             for number, side in enumerate(lists.get(name, [])):
                 sides[number] |= spelled(side)
-        merged.opposites += [[spelled(side) for side in pair.split("/")] for pair in lists["opposites"]]
+        merged.opposites += [
+            [spelled(side) for side in pair.split("/")] for pair in lists.get("opposites", [])
+        ]
         for group in lists.get("same", []):
             of_one = [form for text in group.split() for form in in_order(text)]
             first = merged.first.get(of_one[0], of_one[0])
@@ -277,27 +282,28 @@ def runs_of(a: list[Token], b: list[Token], cut: bool) -> tuple[list[Run], tuple
     if cut and runs and (runs[-1].a1 == len(x) or runs[-1].b1 == len(y)):
         unknown = runs.pop()
         x, y = x[: unknown.a0], y[: unknown.b0]
-    return joined_runs(a, [t.text for t in a], [t.text for t in b], runs), (len(x), len(y))
+    return joined_runs(a, b, [t.text for t in a], [t.text for t in b], runs), (len(x), len(y))
 
 
-def joined_runs(a: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
+def joined_runs(a: list[Token], b: list[Token], x: list[str], y: list[str], runs: list[Run]) -> list[Run]:
     """Without weak tokens between two runs, and without runs that differ in blanks alone."""
     joined: list[Run] = []
     for run in runs:
-        if joined and are_joined(a, joined[-1], run):
+        if joined and are_joined(a, b, joined[-1], run):
             joined[-1] = Run(joined[-1].a0, run.a1, joined[-1].b0, run.b1)
         else:
             joined.append(run)
     return [run for run in joined if "".join(x[run.a0 : run.a1]) != "".join(y[run.b0 : run.b1])]
 
 
-def are_joined(a: list[Token], last: Run, run: Run) -> bool:
-    """Whether one weak token stands between two runs, of which one replaces something."""
+def are_joined(a: list[Token], b: list[Token], last: Run, run: Run) -> bool:
+    """Whether one weak token stands between two runs, of which one replaces something, or that make two names."""
     between = a[last.a1 : run.a0]
     weak = len(between) == 1 and (
         between[0].kind == "H" or (between[0].kind == "W" and len(between[0].text) <= 3)
     )
-    return weak and any(one.a1 > one.a0 and one.b1 > one.b0 for one in (last, run))
+    replaces = any(one.a1 > one.a0 and one.b1 > one.b0 for one in (last, run))
+    return weak and (replaces or plain_elsewhere.joins(a, b, last, run))
 
 
 def common(x: Sequence[str], y: Sequence[str]) -> list[tuple[int, int]]:
@@ -339,6 +345,11 @@ def contains(some: list[object], of: list[object]) -> bool:
     return all(
         sum(are_one(value, each) for each in some) >= sum(value == each for each in of) for value in of
     )
+
+
+def writes_dates(some: Sequence[Token]) -> bool:
+    """Whether some tokens write a month and a day as 9/22, 9月22 or 05.03."""
+    return any(set(t.text) & set("/月") or (t.kind == "N" and re.match(r"0.\..", t.text)) for t in some)
 
 
 Value = tuple[str, object]
@@ -735,11 +746,18 @@ def other_reference(later: str, earlier: str) -> Rule:
 
 @dataclass
 class Pair:
-    """Two bodies as tokens, and the runs in which they differ."""
+    """Two bodies as tokens, and the runs in which they differ.
+
+    begins: of each token, whether it begins behind punctuation, a blank or another script
+    ends: how many tokens are aligned; cut: whether one of the bodies goes on
+    """
 
     a: list[Token]
     b: list[Token]
     runs: list[Run]
+    begins: tuple[list[bool], list[bool]]
+    ends: tuple[int, int]
+    cut: bool
 
     def texts(self, run: Run) -> tuple[list[Token], list[Token]]:
         return self.a[run.a0 : run.a1], self.b[run.b0 : run.b1]
@@ -754,7 +772,7 @@ class Pair:
     def values_in_all_ways(self, run: Run) -> tuple[list[Value], list[Value]]:
         """The same, with spaced thousands as one number, and dotted dates where one side has a date."""
         x, y = self.texts(run)
-        dated = any(set(t.text) & set("/月") or (t.kind == "N" and re.match(r"0.\..", t.text)) for t in x + y)
+        dated = writes_dates(x + y)
         return (
             values(x, behind=self.a[run.a1 :], before=self.a[: run.a0], spaced=True, dotted=dated),
             values(y, behind=self.b[run.b1 :], before=self.b[: run.b0], spaced=True, dotted=dated),
@@ -773,13 +791,24 @@ def reason(
 ) -> Rule:
     """Why the two are kept apart, the first rule that holds; NONE for none."""
     a, b = tokens(later, later_starts), tokens(earlier, earlier_starts)
-    pair = Pair(a, b, runs_of(a, b, max(len(later), len(earlier)) > STORED_LENGTH)[0])
+    cut = max(len(later), len(earlier)) > STORED_LENGTH
+    runs, ends = runs_of(a, b, cut)
+    pair = Pair(a, b, runs, (begins(a, later_starts), begins(b, earlier_starts)), ends, cut)
     if differences.level == OFF:
         return Rule.NONE
     rule = guards(pair) or other_reference(later, earlier)
     if rule == Rule.NONE and pair.runs and differences.level == FULL:
         return measured(pair, differences)
     return rule
+
+
+def begins(some: list[Token], word_starts: Sequence[int]) -> list[bool]:
+    """Of each token: whether it begins behind punctuation, a blank or another script."""
+    result, position = [], 0
+    for token in some:
+        result.append(bool(word_starts[position]))
+        position += len(token.text)
+    return result
 
 
 def tails_differ(
@@ -824,6 +853,10 @@ def guards(pair: Pair) -> Rule:
         rules.add(Rule.EXCHANGED)
     if any(corrects(pair, run) for run in pair.runs):
         rules.add(Rule.CORRECTION)
+    if pair.runs:
+        rules |= plain_elsewhere.elsewhere(pair)
+        if plain_elsewhere.repeated(pair):
+            rules.add(Rule.REPEATED)
     return first_of(rules)
 
 
@@ -1412,6 +1445,9 @@ def measured(pair: Pair, limits: Differences) -> Rule:
         rules.add(Rule.LONG_REPLACEMENT)
     if any(in_its_place(pair, run, limits) or named(pair, run, limits) for run in pair.runs):
         rules.add(Rule.IN_ITS_PLACE)
+    ends = (plain_elsewhere.other_title, plain_elsewhere.other_last_words, plain_elsewhere.moved_name)
+    if limits.in_place and any(rule(pair) for rule in ends):
+        rules.add(Rule.IN_ITS_PLACE)
     if any(own_words(pair, run) > limits.own for run in pair.runs):
         rules.add(Rule.OWN_WORDS)
     for run, side in zip(pair.runs, sides, strict=True):
@@ -1428,13 +1464,14 @@ def named(pair: Pair, run: Run, limits: Differences) -> bool:
     if not limits.in_place or len(pair.runs) > limits.name_places:
         return False
     x, y = pair.texts(run)
+    short = plain_elsewhere.short_names(x, y)
     mine = sum(points(s) for s in x if says_something(s) and not any(one_word(s, t) for t in y))
     other = sum(points(t) for t in y if says_something(t) and not any(one_word(s, t) for s in x))
     return (
         run.a1 < len(pair.a)
         and run.b1 < len(pair.b)
         and min(paired(pair, run)) > 0
-        and min(mine, other) >= 2 * limits.in_place
+        and (short or min(mine, other) >= 2 * limits.in_place)
     )
 
 
@@ -1442,7 +1479,7 @@ def in_its_place(pair: Pair, run: Run, limits: Differences) -> bool:
     """Whether a run before the end replaces enough, where few places differ."""
     if not limits.in_place or len(pair.runs) > limits.places:
         return False
-    replaced = min(sum(points(t) for t in some if t.kind == "H") for some in pair.texts(run))
+    replaced = min(plain_elsewhere.name_points(some) for some in pair.texts(run))
     replaced *= min(paired(pair, run)) > 0
     return run.a1 < len(pair.a) and run.b1 < len(pair.b) and replaced >= 2 * limits.in_place
 

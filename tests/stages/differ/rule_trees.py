@@ -25,9 +25,11 @@ import numpy as np
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
 from twinsieve.stages.differ.difference import _any_marked_apart
+from twinsieve.stages.differ.elsewhere import each_has_a_number, each_has_a_numeral, sense_elsewhere
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
+from twinsieve.stages.differ.repeated import are_repeated
 from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.tails import tails_differ
@@ -43,10 +45,13 @@ FILE = Path(__file__).with_suffix(".json")
 CODE: dict[tuple[Rule, ...], tuple[Callable[..., Any], ...]] = {
     (Rule.NONE,): (compare, compare_bits, compare_parts, _better),
     (Rule.SAME_ID,): (same_id,),
-    (Rule.NUMBER, Rule.NUMERAL, Rule.NUMBER_ADDED): (number_rules, differ_in_a_number),
-    (Rule.CALENDAR, Rule.OPPOSITE): (sense_rules, may_exclude),
+    (Rule.NUMBER, Rule.NUMERAL, Rule.NUMBER_ADDED): (
+        *(number_rules, differ_in_a_number, each_has_a_number, each_has_a_numeral),
+    ),
+    (Rule.CALENDAR, Rule.OPPOSITE): (sense_rules, may_exclude, sense_elsewhere),
     (Rule.OPPOSITE,): (negation_of, _any_marked_apart),
     (Rule.EXCHANGED,): (is_exchanged,),
+    (Rule.REPEATED,): (are_repeated,),
     (Rule.CORRECTION,): (corrects,),
     (Rule.LINK, Rule.MENTION, Rule.TAG): (other_reference,),
     (

@@ -102,12 +102,18 @@ def test_another_thing_in_the_same_place_is_another_one(earlier: str, later: str
         (
             "All flights of this evening go from the old hall to Boston",
             "All flights of this evening go from the old hall to Denver",
+            Rule.IN_ITS_PLACE,
+            Rule.IN_ITS_PLACE,
+        ),
+        (
+            "All flights of this evening go from the old hall",
+            "All flights of this evening go from the old hall to Denver",
             Rule.NONE,
             Rule.NONE,
         ),
     ],
 )
-def test_a_name_in_a_template_keeps_apart_but_at_the_end(
+def test_a_name_in_a_template_keeps_apart_unless_it_was_added_at_the_end(
     earlier: str, later: str, names: Rule, posts: Rule
 ) -> None:
     assert why(later, earlier, NAMES) == names

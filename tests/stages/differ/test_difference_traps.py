@@ -122,9 +122,17 @@ def test_a_name_counts_in_its_place_as_long_as_few_places_differ(places: int, ru
 
 @pytest.mark.parametrize(
     ("earlier", "later", "rule"),
-    [("安康农大", "保康林大", Rule.IN_ITS_PLACE), ("中南", "南昌", Rule.NONE), ("清华", "华东师", Rule.NONE)],
+    [
+        ("安康农大", "保康林大", Rule.IN_ITS_PLACE),
+        ("中南", "南昌", Rule.IN_ITS_PLACE),
+        ("静岡", "岡山", Rule.IN_ITS_PLACE),
+        ("师生", "学师", Rule.IN_ITS_PLACE),
+        ("好的", "的好", Rule.NONE),
+        ("清华", "华东师", Rule.IN_ITS_PLACE),
+        ("清华", "华东师范", Rule.NONE),
+    ],
 )
-def test_runs_around_a_character_are_joined_where_one_was_replaced(
+def test_runs_around_a_character_are_joined_where_one_was_replaced_or_both_make_names(
     earlier: str, later: str, rule: Rule
 ) -> None:
     template = "本周六{}足球队的训练取消了请各位同学们互相转告谢谢大家的支持配合"
