@@ -30,13 +30,17 @@ def other_ending(phrases: Phrases, work: Differing) -> int:
     another name; NO_RUN for none."""
     run = work.alignment.runs[0]
     whole = work.later.counts[1] == 0 and work.earlier.counts[1] == 0
-    if whole and run[0] >= _TEMPLATE and (_has_other_title(work) or _has_other_last_words(phrases, work)):
+    if (
+        whole
+        and run[0] >= _TEMPLATE
+        and (_has_other_title(phrases, work) or _has_other_last_words(phrases, work))
+    ):
         return ZERO
     return _moved_name(phrases, work)
 
 
 @kernel(callee=True)
-def _has_other_title(work: Differing) -> bool:
+def _has_other_title(phrases: Phrases, work: Differing) -> bool:
     """Whether what one mark cuts off behind a template is another title (「岡山県」 / 「静岡県」).
 
     A body shows that a mark or blank stood before a character, and not which one. So the body has one such
@@ -52,9 +56,10 @@ def _has_other_title(work: Differing) -> bool:
         return False
     own = other = replaced = ZERO
     for number in range(work.alignment.count[0]):
-        own += _name_points(later, runs[number, 0], runs[number, 1])
-        other += _name_points(earlier, runs[number, 2], runs[number, 3])
-        replaced += points_of(later, runs[number, 0], runs[number, 1])
+        run = runs[number]
+        own += _name_points(later, run[0], run[1], earlier, run[2], run[3], phrases)
+        other += _name_points(earlier, run[2], run[3], later, run[0], run[1], phrases)
+        replaced += points_of(later, run[0], run[1])
     for position in range(at):
         is_character = later.kinds[position] == CHARACTER
         if is_character and _KANA <= later.chars[later.starts[position]] < _KANA_END:
@@ -76,10 +81,17 @@ def _only_part(tokens: Tokens) -> int:
 
 
 @kernel(callee=True)
-def _name_points(tokens: Tokens, first: int, end: int) -> int:
+def _name_points(
+    tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int, phrases: Phrases
+) -> int:
+    """Points of what may be a name in tokens[first:end] and is no word of the others."""
     total = ZERO
     for position in range(first, end):
-        total += tokens.points[position] if may_be_a_name(tokens, position) else 0
+        if may_be_a_name(tokens, position):
+            has_twin = False
+            for other in range(others_first, others_end):
+                has_twin |= is_one_word(tokens, position, others, other, phrases)
+            total += ZERO if has_twin else tokens.points[position]
     return total
 
 

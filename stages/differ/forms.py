@@ -22,9 +22,9 @@ _REPEATED = 3
 def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases) -> bool:
     """Whether two tokens are one word: in two spellings, or in two forms.
 
-    Spellings may stretch letters, and laugh for longer. Forms begin with the same letters, at least _STEM (of
-    Hangul, _SYLLABLES) and at least half of the longer one. What follows is an ending of one language on both
-    sides. Accents do not count.
+    Spellings may stretch letters, and laugh for longer. Forms begin with the same letters, at least _STEM and
+    at least half of the longer one; of Hangul, _SYLLABLES and half of the shorter one. What follows is an
+    ending of one language on both sides. Accents do not count.
     """
     if later.kinds[a] != WORD or earlier.kinds[b] != WORD:
         return False
@@ -41,8 +41,10 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
         stem += 1
     if stem == n == m:
         return True
-    least = _SYLLABLES if _FIRST_SYLLABLE <= later.chars[first] <= _LAST_SYLLABLE else _STEM
-    if stem < least or 2 * stem < max(n, m):
+    if _FIRST_SYLLABLE <= later.chars[first] <= _LAST_SYLLABLE:
+        if stem < _SYLLABLES or 2 * stem < min(n, m):
+            return False
+    elif stem < _STEM or 2 * stem < max(n, m):
         return False
     return _languages(later, first + stem, first + n, phrases) & _languages(
         earlier, other + stem, other + m, phrases

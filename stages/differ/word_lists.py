@@ -230,7 +230,8 @@ def _own_lists() -> list[Mapping[str, Any]]:
 def _read(words: str) -> Any:
     """What a text of YAML says. raises: UsageError"""
     try:
-        return yaml.load(words, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        # Bodies have no ı: case folding makes it an i (`case_folds`).
+        return yaml.load(words.replace("ı", "i"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise UsageError(f"is not YAML: {' '.join(str(error).split())}") from error
 

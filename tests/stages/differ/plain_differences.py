@@ -80,7 +80,7 @@ def words() -> Words:
     path = Path(differ.__path__[0]) / "data" / "words"
     days: dict[str, list[set[str]]] = {}
     for file in sorted(path.iterdir()):
-        lists = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        lists = yaml.load(file.read_text(encoding="utf-8").replace("ı", "i"), yaml.CSafeLoader)
         merged.light |= spelled(lists.get("light", ""))
         merged.negation |= spelled(lists.get("negation", ""))
         merged.idioms |= spelled(lists.get("idioms", ""))
@@ -1349,7 +1349,8 @@ def one_word(s: Token, t: Token) -> bool:
     stem = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
     if x == y:
         return True
-    if stem < (2 if "가" <= x[0] <= "힣" else 3) or 2 * stem < max(len(x), len(y)):
+    is_hangul = "가" <= x[0] <= "힣"
+    if stem < (2 if is_hangul else 3) or 2 * stem < (min if is_hangul else max)(len(x), len(y)):
         return False
     return any({x[stem:], y[stem:]} <= endings for endings in words().endings)
 

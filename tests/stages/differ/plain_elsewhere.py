@@ -210,12 +210,22 @@ def other_title(pair: Pair) -> bool:
     if at < 4 or pair.runs[0].a0 < at or max(len(pair.a), len(pair.b)) - at > 15:
         return False
     x = [t for run in pair.runs for t in pair.a[run.a0 : run.a1]]
-    y = [t for run in pair.runs for t in pair.b[run.b0 : run.b1]]
-    own, other = (sum(plain.points(t) for t in side if content(t)) for side in (x, y))
+    own = other = 0
+    for run in pair.runs:
+        mine, theirs = pair.texts(run)
+        own += title_points(mine, theirs)
+        other += title_points(theirs, mine)
     if any("\u3040" <= t.text <= "\u30ff" for t in pair.a[:at]):
         return max(own, other) >= 4
     shared = sum(map(plain.points, pair.a[at:])) - sum(map(plain.points, x))
     return min(own, other) >= max(4, shared + 1)
+
+
+def title_points(some: list[Token], others: list[Token]) -> int:
+    """Points of what may be a name and is no word of the others."""
+    return sum(
+        plain.points(t) for t in some if content(t) and not any(plain.one_word(t, other) for other in others)
+    )
 
 
 def other_last_words(pair: Pair) -> bool:

@@ -308,6 +308,11 @@ _KEPT_APART = {
     Rule.NUMBER_ADDED: ("the bus leaves the station", "the bus 25 leaves the station", GUARDS),
     Rule.OPPOSITE: ("the museum is open today", "the museum is closed today", GUARDS),
     Rule.EXCHANGED: ("anna lent peter money", "peter lent anna money", GUARDS),
+    Rule.REPEATED: (
+        "art teacher wanted, apply as art teacher at the school of the county",
+        "bus driver wanted, apply as bus driver at the school of the county",
+        GUARDS,
+    ),
     Rule.CORRECTION: ("fire at the old plant", "fake fire at the old plant", GUARDS),
     Rule.LINK: ("watch it here https://ex.am/ep12", "watch it here https://ex.am/ep13", GUARDS),
     Rule.MENTION: ("thanks to @anna for all", "thanks to @otto for all", GUARDS),

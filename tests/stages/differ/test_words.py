@@ -21,7 +21,7 @@ from twinsieve.stages.text.normalizer import Normalizer
 from twinsieve.stages.text.rules import TextConfig
 
 LISTS: dict[str, dict[str, Any]] = {
-    file.stem: yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    file.stem: yaml.load(file.read_text(encoding="utf-8").replace("ı", "i"), yaml.CSafeLoader)
     for file in sorted((Path(differ.__path__[0]) / "data" / "words").iterdir())
 }
 _UNSPACED = {"zh", "ja", "th"}

@@ -185,7 +185,7 @@ def test_a_reference_added_dropped_or_moved_keeps_nothing_apart(more: str) -> No
 def test_words_at_the_end_are_at_the_end_whatever_is_referred_to() -> None:
     """References are no tokens: what stands before them still touches the end of the body."""
     assert judged(f"{POST}。更正：数据有误 @anna", f"{POST} @anna") == (Kind.UNIQUE, Rule.CORRECTION)
-    assert judged(f"{POST}通报 12 @anna", f"{POST}通报 @anna")[0] is Kind.NEAR
+    assert judged(f"{POST}通报如下 @anna", f"{POST}通报 @anna")[0] is Kind.NEAR
 
 
 def test_guards_name_their_reason_first_and_off_names_none() -> None:
