@@ -330,6 +330,12 @@ class Differences(NamedTuple):
         int,
         Range("characters that one of two may have more in one place between what both have", (18, 512)),
     ] = 512
+    each: Annotated[
+        int,
+        Range(
+            "letters of words that each of two bodies has and the other lacks keep two apart, 0: never", ()
+        ),
+    ] = 0
     own: Annotated[
         int,
         Range("new pairs of characters, or letters of new words, of the later one in one place", (30, 35)),

@@ -14,6 +14,7 @@ from twinsieve.stages.differ.counted import add_ones, count_readers
 from twinsieve.stages.differ.dashes import is_date_part
 from twinsieve.stages.differ.endings import other_ending
 from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.items import adds_one_of_many, another_item
 from twinsieve.stages.differ.names import are_short_names, character_points
 from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
 from twinsieve.stages.differ.phrases import ONE, POWER, Phrases
@@ -75,9 +76,12 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
         return np.int64(_REPLACED), sums.longest_run
     if short and sums.only * 1000 > limits.only_short * (sums.only + sums.shared):
         return np.int64(_BOTH_SAY_MORE), np.int64(NO_RUN)
+    runs = work.alignment.count[0]
+    few = limits.each > 0 and shorter < 2 * limits.short and runs <= limits.name_places
+    if few and _letters_of_each(phrases, work) >= limits.each:
+        return np.int64(_BOTH_SAY_MORE), np.int64(NO_RUN)
     if sums.longest > _CHARACTER * limits.longest:
         return np.int64(_LONG_REPLACEMENT), sums.longest_run
-    runs = work.alignment.count[0]
     if limits.in_place > 0 and runs <= limits.places and sums.place >= _CHARACTER * limits.in_place:
         return np.int64(_IN_ITS_PLACE), sums.place_run
     if limits.in_place > 0 and runs <= limits.name_places and sums.name >= _CHARACTER * limits.in_place:
@@ -86,12 +90,18 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
         ending = other_ending(phrases, work)
         if ending != NO_RUN:
             return np.int64(_IN_ITS_PLACE), ending
+    item_run = another_item(short, limits, work)
+    if item_run != NO_RUN:
+        return np.int64(_IN_ITS_PLACE), item_run
     if sums.own_run != NO_RUN:
         return np.int64(_OWN_WORDS), sums.own_run
     if sums.inside > _CHARACTER * limits.inside:
         return np.int64(_ADDED_INSIDE), sums.inside_run
     if short and sums.added > _CHARACTER * limits.added_short:
         return np.int64(_WORD_ADDED), sums.added_run
+    for number in range(runs if short else ZERO):
+        if adds_one_of_many(work.alignment.runs[number], work):
+            return np.int64(_WORD_ADDED), np.int64(number)
     return np.int64(_NONE), np.int64(NO_RUN)
 
 
@@ -190,6 +200,31 @@ def _points_of_names(
                 has_twin |= is_one_word(tokens, a, others, b, phrases)
             points += ZERO if has_twin else tokens.points[a]
     return points
+
+
+@kernel(callee=True)
+def _letters_of_each(phrases: Phrases, work: Differing) -> int:
+    """Letters of the words that say something and that the other body lacks; the smaller number of both."""
+    letters = other = ZERO
+    later, earlier = work.later, work.earlier
+    for number in range(work.alignment.count[0]):
+        run = work.alignment.runs[number]
+        letters += _own_letters(later, run[0], run[1], earlier, phrases)
+        other += _own_letters(earlier, run[2], run[3], later, phrases)
+    return min(letters, other)
+
+
+@kernel(callee=True)
+def _own_letters(tokens: Tokens, first: int, end: int, others: Tokens, phrases: Phrases) -> int:
+    """Letters of the words in tokens[first:end] that say something and have no form among the others."""
+    letters = ZERO
+    for a in range(first, end):
+        if says_something(tokens, a):
+            has_twin = False
+            for b in range(others.counts[0]):
+                has_twin |= is_one_word(tokens, a, others, b, phrases)
+            letters += ZERO if has_twin else tokens.starts[a + 1] - tokens.starts[a]
+    return letters
 
 
 @kernel(callee=True)

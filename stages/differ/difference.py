@@ -17,6 +17,7 @@ from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
 from twinsieve.stages.differ.counted import may_count_more
 from twinsieve.stages.differ.elsewhere import each_has_a_number, each_has_a_numeral, sense_elsewhere
+from twinsieve.stages.differ.events import tells_other_stage
 from twinsieve.stages.differ.exchanges import is_exchanged
 from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
@@ -32,13 +33,14 @@ from twinsieve.stages.differ.phrases import (
 from twinsieve.stages.differ.repeated import are_repeated
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
+from twinsieve.stages.differ.sources import differ_in_source
 from twinsieve.stages.differ.tokens import WORD, Tokens, other_reference
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
 _NUMBER, _NUMERAL, _REPEATED = int(Rule.NUMBER), int(Rule.NUMERAL), int(Rule.REPEATED)
 _NONE, _OPPOSITE, _LINK = int(Rule.NONE), int(Rule.OPPOSITE), int(Rule.LINK)
-_EXCHANGED, _CORRECTION = int(Rule.EXCHANGED), int(Rule.CORRECTION)
+_EXCHANGED, _CORRECTION, _STAGE = int(Rule.EXCHANGED), int(Rule.CORRECTION), int(Rule.STAGE)
 
 
 @kernel
@@ -50,7 +52,7 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
     """
     align(work.later, work.earlier, work.alignment)
     kind = other_reference(work.later, work.earlier)
-    if work.alignment.count[0] == 0:
+    if work.alignment.count[0] == 0 or differ_in_source(phrases, work):
         return np.int64(_LINK + kind if kind >= 0 else _NONE), np.int64(NO_RUN)
     reason, run = _guards(phrases, work)
     if reason == _NONE and kind >= 0:
@@ -96,6 +98,8 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
             _note(first, sense_rules(number, phrases, work), number)
         if first[_OPPOSITE] == NO_RUN and _any_marked_apart(later, earlier, run):
             first[_OPPOSITE] = number
+        if first[_STAGE] == NO_RUN and tells_other_stage(number, phrases, work):
+            first[_STAGE] = number
         valued = mine & VALUED != 0 and other & VALUED != 0
         if first[_EXCHANGED] == NO_RUN and is_exchanged(number, valued, phrases, work):
             first[_EXCHANGED] = number

@@ -22,7 +22,8 @@ UNSPACED, DIGIT, NUMBER_MARK = 1, 2, 4
 """Bits of a character's class. A NUMBER_MARK is a sign, a currency or a separator."""
 LIGHT, NUMERAL, NEGATES, EXCLUDES, CORRECTS = 8, 16, 32, 64, 128
 """Bits of a phrase's roles: LIGHT has little meaning (the, 的), NUMERAL is a number in words, NEGATES is a
-negation, EXCLUDES is a weekday, month, day or opposite and has senses, CORRECTS is a correction.
+negation, EXCLUDES has senses: it is a weekday, month, day or opposite, or of one of the
+kinds below, CORRECTS is a correction.
 
 They are also bits of a character's class. There LIGHT and NUMERAL (a Chinese numeral) describe the character
 itself. The other bits mean that a phrase with this role begins with the character.
@@ -50,8 +51,12 @@ PART (episode, 回) is numbered in a series, and a LAST_PART (final, 最終) sta
 
 MONTHS = 1
 CALENDAR_KINDS = 3
-"""Senses of the kinds 0, 1 and 2 are weekdays, months and days; each kind from here on is one entry of the
-list of opposites."""
+"""Senses of the kinds 0, 1 and 2 are weekdays, months and days."""
+STAGES, INFINITIVES, OUTLETS = 3, 4, 5
+"""Kinds of senses that exclude nothing: what stage of an event a phrase says, words before an infinitive, and
+words that end the name of an outlet."""
+FIRST_OPPOSITE = 6
+"""Each kind of senses from here on is one entry of the list of opposites."""
 
 BASES = 0x3000
 """Code points below this one have an entry in `Phrases.bases`; no alphabet with accents lies above."""

@@ -82,7 +82,7 @@ class Rule(IntEnum):
         rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
-    NONE = (0, Category.BESIDE, False, "", "", (), 5)
+    NONE = (0, Category.BESIDE, False, "", "", (), 6)
     SAME_ID = (
         14, Category.BESIDE, False,
         "both have one id",
@@ -133,6 +133,14 @@ class Rule(IntEnum):
         "or of nothing else",
         (), 2,
     )  # fmt: skip
+    STAGE = (
+        30, Category.GUARD, True,
+        "they tell of different stages of an event, or of another such event (plans, again)",
+        "a run of at most 4 tokens a side says that an event is planned or expected, attempted or "
+        "one more (*poised*, *bid*, *another*, 拟, 再次), and the other body says nothing of the kind; or "
+        "one side has *to* or *will* before a verb, and the other side another form of it (to close / "
+        "closes)",
+    )  # fmt: skip
     EXCHANGED = (
         6, Category.GUARD, True,
         "two names have changed places (Anna lent Peter / Peter lent Anna)",
@@ -176,7 +184,10 @@ class Rule(IntEnum):
     BOTH_SAY_MORE = (
         9, Category.AMOUNT, False,
         "they are short, and each says something that the other does not say",
-        "in short bodies, each has over a share to itself", ("only_short",)
+        "in short bodies, each has over a share to itself; or below twice that length, in at most "
+        "`name_places` runs at any place, each has words of an alphabet with that many letters that the "
+        "other lacks",
+        ("only_short", "each", "name_places"), 2,
     )  # fmt: skip
     LONG_REPLACEMENT = (
         10, Category.AMOUNT, True,
@@ -189,9 +200,10 @@ class Rule(IntEnum):
         "at most `places` runs, and one before the end replaces `in_place` characters or more "
         "(飞利浦 / 东芝 in a template); the same with words of an alphabet and at most `name_places` runs "
         "(Boston / Denver). Light words and other forms of one word do not count. The same with another "
-        "title or other last words behind equal ones, or with a phrase that has moved (in Boston, in Denver)",
-        ("in_place", "places", "name_places"),
-        2,
+        "title or other last words behind equal ones, or a phrase that has moved (in Boston, in Denver). "
+        "Also two lists with one item in common (a, b / b, c), and in short bodies another thing before and "
+        "behind one question",
+        ("in_place", "places", "name_places"), 2,
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,
@@ -210,8 +222,9 @@ class Rule(IntEnum):
         20, Category.AMOUNT, True,
         "they are short, and one has a word inside that the other lacks (fatal, deputy)",
         "in short bodies, between what both have, one has words of an alphabet with more characters that "
-        "the other lacks (*fatal*, *deputy*); light words do not count",
-        ("added_short",),
+        "the other lacks (*fatal*, *deputy*); light words do not count. Or one says it of another thing, "
+        "too (お風呂も)",
+        ("added_short",), 2,
     )  # fmt: skip
     TAIL = (
         19, Category.BESIDE, False,

@@ -9,6 +9,7 @@ from twinsieve.stages.differ.align import are_few
 from twinsieve.stages.differ.phrases import (
     CALENDAR_KINDS,
     EXCLUDES,
+    FIRST_OPPOSITE,
     LENGTHS_SHIFT,
     MAX_PHRASE,
     Phrases,
@@ -78,7 +79,7 @@ def excluded(senses: NDArray[np.int64], count: int, others: NDArray[np.int64], o
     rule = _NONE
     for i in range(count):
         sense = senses[i]
-        if _has(others, other_count, sense):
+        if CALENDAR_KINDS <= sense >> 8 < FIRST_OPPOSITE or _has(others, other_count, sense):
             continue
         for k in range(other_count):
             if others[k] >> 8 == sense >> 8 and not _has(senses, count, others[k]):

@@ -18,13 +18,14 @@ from twinsieve.stages.differ.phrases import (
     AGENCY,
     BASES,
     BELOW_ZERO,
-    CALENDAR_KINDS,
     CORRECTS,
     COUNTER,
     CURRENCY,
     DIGIT,
     EXCLUDES,
+    FIRST_OPPOSITE,
     IDIOM,
+    INFINITIVES,
     LAST_PART,
     LENGTHS_SHIFT,
     LIGHT,
@@ -37,8 +38,10 @@ from twinsieve.stages.differ.phrases import (
     NUMBERED,
     NUMERAL,
     ONE,
+    OUTLETS,
     PART,
     POWER,
+    STAGES,
     UNSPACED,
     Phrases,
     key_of,
@@ -102,7 +105,7 @@ class _Lists:
     numerals: dict[str, int] = field(default_factory=dict)
     light: set[str] = field(default_factory=set)
     endings: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    kinds: int = CALENDAR_KINDS
+    kinds: int = FIRST_OPPOSITE
     languages: int = 0
 
     def add(self, lists: Mapping[str, Any]) -> None:
@@ -127,6 +130,9 @@ class _Lists:
         self.numerals |= lists.get("numerals", {})
         for kind, name in enumerate(_CALENDAR):
             self._exclude(kind, lists.get(name, []))
+        self._exclude(STAGES, lists.get("stages", []))
+        for kind, name in ((INFINITIVES, "infinitives"), (OUTLETS, "outlets")):
+            self._exclude(kind, [lists.get(name, "")])
         for pair in lists.get("opposites", []):
             self._exclude(self.kinds, pair.split("/"))
             self.kinds += 1
@@ -245,8 +251,8 @@ def phrases_from(languages: Iterable[Mapping[str, Any]]) -> Phrases:
     return _tables(lists)
 
 
-_TEXTS = frozenset({"light", "endings", *_ROLES})
-_SIDES = frozenset({*_CALENDAR, "opposites", "same"})
+_TEXTS = frozenset({"light", "endings", "infinitives", "outlets", *_ROLES})
+_SIDES = frozenset({*_CALENDAR, "stages", "opposites", "same"})
 _NUMBERS = frozenset({"numbers", "numerals", "powers"})
 _KNOWN = _TEXTS | _SIDES | _NUMBERS | {"currencies"}
 

@@ -5,6 +5,7 @@ Written from the page, not from the kernel, so that a mistake would have to be m
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -71,6 +72,9 @@ class Words:
     currencies: dict[str, str] = field(default_factory=dict)
     endings: list[set[str]] = field(default_factory=list)
     first: dict[str, str] = field(default_factory=dict)
+    stages: dict[str, set[int]] = field(default_factory=dict)
+    infinitives: set[str] = field(default_factory=set)
+    outlets: set[str] = field(default_factory=set)
 
 
 @cache
@@ -89,6 +93,11 @@ def words() -> Words:
         for name in BESIDE:
             merged.beside.setdefault(name, set()).update(spelled(lists.get(name, "")))
         merged.names |= spelled(lists.get("names", ""))
+        merged.infinitives |= spelled(lists.get("infinitives", ""))
+        merged.outlets |= spelled(lists.get("outlets", ""))
+        for number, side in enumerate(lists.get("stages", [])):
+            for phrase in spelled(side):
+                merged.stages.setdefault(phrase, set()).add(number)
         for name, into in (("numbers", merged.numbers), ("powers", merged.powers)):
             for text, value in lists.get(name, {}).items():
                 into |= dict.fromkeys(spelled(text), value)
@@ -115,12 +124,18 @@ def words() -> Words:
     for word, first in merged.first.items():
         spellings.setdefault(first, {first}).add(word)
     for group_words in spellings.values():
-        roles = (merged.light, merged.negation, merged.idioms, merged.corrections, merged.agency)
+        roles = (
+            *(merged.light, merged.negation, merged.idioms, merged.corrections, merged.agency),
+            *(merged.infinitives, merged.outlets),
+        )
         roles += tuple(merged.beside.values())
         sides_of = (side for kind in (*merged.calendar, *merged.opposites) for side in kind)
         for some in (*roles, *sides_of):
             if some & group_words:
                 some |= group_words
+        of_one_word = set().union(*(merged.stages.get(word, set()) for word in group_words))
+        if of_one_word:
+            merged.stages |= dict.fromkeys(group_words, of_one_word)
         for meant in (merged.numbers, merged.powers, merged.currencies):
             for word in group_words & meant.keys():
                 meant |= dict.fromkeys(group_words, meant[word])
@@ -793,7 +808,8 @@ def reason(
     a, b = tokens(later, later_starts), tokens(earlier, earlier_starts)
     cut = max(len(later), len(earlier)) > STORED_LENGTH
     runs, ends = runs_of(a, b, cut)
-    pair = Pair(a, b, runs, (begins(a, later_starts), begins(b, earlier_starts)), ends, cut)
+    shown = [] if not cut and differ_in_source(a, b, runs) else runs
+    pair = Pair(a, b, shown, (begins(a, later_starts), begins(b, earlier_starts)), ends, cut)
     if differences.level == OFF:
         return Rule.NONE
     rule = guards(pair) or other_reference(later, earlier)
@@ -849,6 +865,8 @@ def guards(pair: Pair) -> Rule:
     rules = {number_rule(pair, run) for run in pair.runs} | {sense_rule(pair, run) for run in pair.runs}
     if turned_round(pair):
         rules.add(Rule.OPPOSITE)
+    if any(other_stage(pair, run) for run in pair.runs):
+        rules.add(Rule.STAGE)
     if any(exchanged(pair, number) for number in range(len(pair.runs))):
         rules.add(Rule.EXCHANGED)
     if any(corrects(pair, run) for run in pair.runs):
@@ -1028,6 +1046,7 @@ def one_quantity(pair: Pair, run: Run) -> bool:
     lists = words()
     known = (
         lists.light, lists.negation, lists.idioms, lists.corrections, lists.agency, lists.numbers, lists.powers, lists.currencies, lists.first,
+        lists.stages, lists.infinitives, lists.outlets,
         *(side for kind in (*lists.calendar, *lists.opposites) for side in kind),
     )  # fmt: skip
     if units[0] != units[1] and not all(any(unit in some for some in known) for unit in units):
@@ -1279,6 +1298,62 @@ def turned(some: list[Token], other: list[Token]) -> bool:
     return x != y and any(x[by:] + x[:by] == y for by in range(1, len(x)))
 
 
+BEFORE_SOURCE, SOURCE = 4, 10
+
+
+def differ_in_source(a: list[Token], b: list[Token], runs: list[Run]) -> bool:
+    """Whether all that differs is a last run in which each body says nothing or the name of an outlet."""
+    if len(runs) != 1 or runs[0].a1 < len(a) or runs[0].b1 < len(b):
+        return False
+    last = runs[0]
+    named = all(not side or names_outlet(side) for side in (a[last.a0 :], b[last.b0 :]))
+    return named and min(last.a0, last.b0) >= BEFORE_SOURCE
+
+
+def names_outlet(some: list[Token]) -> bool:
+    """Whether the end of a body is the name of an outlet: it is short, has no number and ends with its word."""
+    return (
+        len(some) <= SOURCE
+        and not any(map(has_value, some))
+        and any(
+            phrase in words().outlets and position + size == len(some)
+            for position in range(len(some))
+            for phrase, size in phrases(some, position)
+        )
+    )
+
+
+def stages_of(some: list[Token], first: int, end: int) -> set[int]:
+    """The stages of an event that phrases say which have a token of some[first:end]."""
+    return {
+        stage
+        for position in range(end)
+        for phrase, size in phrases(some, position)
+        if position + size > first
+        for stage in words().stages.get(phrase, ())
+    }
+
+
+def other_stage(pair: Pair, run: Run) -> bool:
+    """Whether one body says that an event is planned, tried or another one, and the other body does not."""
+    x, y = pair.texts(run)
+    if len(x) > 4 or len(y) > 4:
+        return False
+    mine, other = stages_of(pair.a, run.a0, run.a1), stages_of(pair.b, run.b0, run.b1)
+    if mine - stages_of(pair.b, 0, len(pair.b)) or other - stages_of(pair.a, 0, len(pair.a)):
+        return True
+    return intended(x, y) or intended(y, x)
+
+
+def intended(some: list[Token], other: list[Token]) -> bool:
+    """Whether one side has the infinitive of a verb that stands in another form on the other side: to close, closes."""
+    return any(
+        some[k].text in words().infinitives and some[k + 1].word != form.word and one_word(some[k + 1], form)
+        for k in range(min(2, len(some) - 1))
+        for form in other
+    )
+
+
 def corrects(pair: Pair, run: Run) -> bool:
     x, y = pair.texts(run)
 
@@ -1442,6 +1517,12 @@ def measured(pair: Pair, limits: Differences) -> Rule:
         rules.add(Rule.REPLACED)
     if short and only * 1000 > limits.only_short * (only + shared):
         rules.add(Rule.BOTH_SAY_MORE)
+    if each_has_words(pair, limits):
+        rules.add(Rule.BOTH_SAY_MORE)
+    if another_item(pair, limits):
+        rules.add(Rule.IN_ITS_PLACE)
+    if short and any(adds_one_of_many(pair, run) for run in pair.runs):
+        rules.add(Rule.WORD_ADDED)
     if max(replaced) > 2 * limits.longest:
         rules.add(Rule.LONG_REPLACEMENT)
     if any(in_its_place(pair, run, limits) or named(pair, run, limits) for run in pair.runs):
@@ -1458,6 +1539,100 @@ def measured(pair: Pair, limits: Differences) -> Rule:
         if short and pair.is_inside(run) and 0 in map(len, pair.texts(run)) and said > 2 * limits.added_short:
             rules.add(Rule.WORD_ADDED)
     return first_of(rules)
+
+
+def each_has_words(pair: Pair, limits: Differences) -> bool:
+    """Whether each of two bodies has words that the other lacks, with that many letters."""
+    shorter = min(sum(len(t.text) for t in some) for some in (pair.a, pair.b))
+    if not limits.each or shorter >= 2 * limits.short or len(pair.runs) > limits.name_places:
+        return False
+    mine, other = (
+        sum(
+            len(s.text)
+            for run in pair.runs
+            for s in pair.texts(run)[side]
+            if says_something(s) and not any(one_word(s, t) for t in others)
+        )
+        for side, others in ((0, pair.b), (1, pair.a))
+    )
+    return min(mine, other) >= limits.each
+
+
+ITEM, BETWEEN = 3, 6
+ITEM_TOKENS = 32
+
+
+def another_item(pair: Pair, limits: Differences) -> bool:
+    """Whether each body names something that the other lacks, before and behind what both have."""
+    if not limits.in_place:
+        return False
+    if len(pair.runs) == 2 and is_short_pair(pair, limits) and asks_elsewhere(pair):
+        return True
+    return len(pair.runs) <= limits.places and any(
+        items_differ(pair, number) for number in range(min(32, len(pair.runs) - 1))
+    )
+
+
+def is_short_pair(pair: Pair, limits: Differences) -> bool:
+    return min(sum(len(t.text) for t in some) for some in (pair.a, pair.b)) < limits.short
+
+
+def asks_elsewhere(pair: Pair) -> bool:
+    """Whether one body has a word before, and the other one behind, what both have."""
+    run, then = pair.runs
+    ends = min(run.a0, run.b0) == 0 and then.a1 == len(pair.a) and then.b1 == len(pair.b)
+    return ends and pair.a[run.a1].kind == "H" and each_adds(pair, run, then, 0)
+
+
+def items_differ(pair: Pair, number: int) -> bool:
+    """Whether two neighbouring runs are two lists with one item in common: a, b / b, c."""
+    run, then = pair.runs[number : number + 2]
+    near = then.a0 - run.a1 <= BETWEEN and pair.is_inside(run) and pair.is_inside(then)
+    return near and each_adds(pair, run, then, 1)
+
+
+def each_adds(pair: Pair, run: Run, then: Run, characters: int) -> bool:
+    """Whether one of two runs is in one body alone, the other one in the other body, and both are new.
+
+    characters: least number of new pairs of characters of unspaced scripts
+    """
+    (x, y), (z, w) = pair.texts(run), pair.texts(then)
+    if not (x or z) or not (y or w) or (x and y) or (z and w):
+        return False
+    sides = (new_characters(x or z, pair.b), new_characters(y or w, pair.a))
+    return all(pairs >= characters and pairs + letters >= ITEM for pairs, letters in sides)
+
+
+def new_characters(some: list[Token], others: list[Token]) -> tuple[int, int]:
+    """Pairs of neighbouring characters of unspaced scripts, and letters of words, that the others lack."""
+    some = some[:ITEM_TOKENS]
+    known = {(s.word, t.word) for s, t in itertools.pairwise(others)}
+    pairs = sum(
+        s.kind == t.kind == "H" and (s.word, t.word) not in known for s, t in itertools.pairwise(some)
+    )
+    alone = {t.word for t in others}
+    return pairs, sum(len(t.text) for t in some if t.kind != "H" and t.word not in alone)
+
+
+def adds_one_of_many(pair: Pair, run: Run) -> bool:
+    """Whether one body praises another thing too: お風呂も."""
+    if not pair.is_inside(run) or (run.a1 > run.a0 and run.b1 > run.b0):
+        return False
+    some, first, end = (pair.a, run.a0, run.a1) if run.a1 > run.a0 else (pair.b, run.b0, run.b1)
+    things = sum(is_thing(t.text) for t in some[first:end])
+    return (
+        things >= 2
+        and not any(t.text in "次年回今度毎何" for t in some[first:end])
+        and (
+            some[first].text == "や"
+            or any(is_thing(some[k].text) and some[k + 1].text in ("も", "や") for k in range(first, end))
+        )
+    )
+
+
+def is_thing(text: str) -> bool:
+    """Whether a character is a Han one or a letter of katakana."""
+    return "\u4e00" <= text <= "\u9fff" or "\u30a1" <= text <= "\u30fc"
 
 
 def named(pair: Pair, run: Run, limits: Differences) -> bool:

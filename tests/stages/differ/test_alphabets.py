@@ -23,7 +23,7 @@ def why(later: str, earlier: str, limits: Differences) -> Rule:
     ("earlier", "later"),
     [
         ("Man get two years in prison for theft of sheep", "Man gets two years in prison for theft of sheep"),
-        ("Council discusses new plan for the harbour today", "Council to discuss new plan for the harbor today"),
+        ("Council discusses new plan for the harbour today", "Council discussed new plan for the harbor today"),
         ("The organisation cancelled its party by the sea", "The organization canceled its party by the sea"),
         ("Cerrada la estación central por la tormenta de hoy", "Cerrada la estacion central por la tormenta de hoy"),
         ("Цены на молоко растут этим летом в городах страны", "Цены на молоко растут этим летом в городе страны"),

@@ -1,0 +1,85 @@
+"""The rule `stage`: one body says that an event is planned, tried or one more, the other does not.
+
+A headline of an event that is to come and one of the event itself differ in a word or two: to close / closes,
+another earthquake / earthquake.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinsieve.stages.differ.align import are_few
+from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.phrases import EXCLUDES, INFINITIVES, MAX_PHRASE, STAGES, Phrases
+from twinsieve.stages.differ.tokens import Tokens, phrase_lengths, phrase_row
+from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.kernel import ZERO, kernel
+
+_SIGN = 2
+"""Among how many tokens the word before an infinitive is looked for."""
+
+
+@kernel(callee=True)
+def tells_other_stage(number: int, phrases: Phrases, work: Differing) -> bool:
+    """Whether a short run says the stage of an event in one body, and the other body says it nowhere.
+
+    number: of the run
+    """
+    run = work.alignment.runs[number]
+    if not are_few(run):
+        return False
+    later, earlier = work.later, work.earlier
+    mine = _stages(later, run[0], run[1], phrases)
+    if mine & ~(_stages(earlier, ZERO, earlier.counts[0], phrases) if mine else ZERO):
+        return True
+    other = _stages(earlier, run[2], run[3], phrases)
+    if other & ~(_stages(later, ZERO, later.counts[0], phrases) if other else ZERO):
+        return True
+    return _intends(later, run[0], run[1], earlier, run[2], run[3], phrases) or _intends(
+        earlier, run[2], run[3], later, run[0], run[1], phrases
+    )
+
+
+@kernel(callee=True)
+def _stages(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
+    """The stages that phrases with a token of tokens[first:end] say: bit k for the k-th of a list."""
+    stages = ZERO
+    for position in range(max(0, first - MAX_PHRASE + 1), end):
+        if tokens.facts[position] & EXCLUDES:
+            lengths = phrase_lengths(tokens, position, tokens.counts[0])
+            for length in range(max(1, first + 1 - position), MAX_PHRASE + 1):
+                row = phrase_row(tokens, position, length, lengths, phrases)
+                if row >= 0:
+                    for k in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+                        if phrases.senses[k] >> 8 == STAGES:
+                            stages |= np.int64(1) << (phrases.senses[k] & 31)
+    return stages
+
+
+@kernel(callee=True)
+def _intends(
+    tokens: Tokens, first: int, end: int, others: Tokens, others_first: int, others_end: int, phrases: Phrases
+) -> bool:
+    """Whether tokens[first:end] have the infinitive of a verb that the others have in another form.
+
+    It stands at their beginning or behind one word (yet to open): further behind, it says what for.
+    """
+    for a in range(first, min(end - 1, first + _SIGN)):
+        if tokens.facts[a] & EXCLUDES:
+            row = phrase_row(tokens, a, 1, phrase_lengths(tokens, a, end), phrases)
+            for b in range(others_first, others_end if has_sense(row, INFINITIVES, phrases) else ZERO):
+                if tokens.ids[a + 1] != others.ids[b] and is_one_word(tokens, a + 1, others, b, phrases):
+                    return True
+    return False
+
+
+@kernel(callee=True)
+def has_sense(row: int, kind: int, phrases: Phrases) -> bool:
+    """Whether a phrase has a sense of this kind. row: of the phrase, -1 for none"""
+    if row >= 0:
+        senses: NDArray[np.int64] = phrases.senses
+        for k in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+            if senses[k] >> 8 == kind:
+                return True
+    return False
