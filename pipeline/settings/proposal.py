@@ -88,10 +88,10 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "microblog": Kind("posts in Chinese", "posts on weibo", 614, 36, (550, 4), (377, 0)),
+    "microblog": Kind("posts in Chinese", "posts on weibo", 614, 36, (547, 4), (374, 0)),
     "plain": Kind("posts in alphabets", "tweets", 147, 58, (122, 3), (99, 1)),
-    "titles": Kind("titles", "headlines", 41, 71, (32, 1), (32, 0)),
-    "sms": Kind("text messages", "spam messages", 134, 51, (83, 3), (97, 10)),
+    "titles": Kind("titles", "headlines", 41, 71, (28, 1), (28, 0)),
+    "sms": Kind("text messages", "spam messages", 134, 51, (83, 3), (95, 10)),
 }
 """By profile: the kind of text that it is made for."""
 
