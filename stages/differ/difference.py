@@ -16,17 +16,16 @@ from twinsieve.stages.differ.align import NO_RUN, VALUED, align, are_few, facts_
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
 from twinsieve.stages.differ.counted import may_count_more
+from twinsieve.stages.differ.denials import denials_of, may_deny
 from twinsieve.stages.differ.elsewhere import each_has_a_number, each_has_a_numeral, sense_elsewhere
 from twinsieve.stages.differ.events import tells_other_stage
 from twinsieve.stages.differ.exchanges import is_exchanged
-from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
 from twinsieve.stages.differ.phrases import (
     CORRECTS,
     EXCLUDES,
     MAX_PHRASE,
     MORE,
-    NEGATES,
     NUMBER_MARK,
     Phrases,
 )
@@ -34,6 +33,7 @@ from twinsieve.stages.differ.repeated import are_repeated
 from twinsieve.stages.differ.rules import GUARD_RULES, Rule
 from twinsieve.stages.differ.senses import may_exclude, sense_rules
 from twinsieve.stages.differ.sources import differ_in_source
+from twinsieve.stages.differ.spoken import hush
 from twinsieve.stages.differ.tokens import WORD, Tokens, other_reference
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
@@ -54,6 +54,7 @@ def difference(phrases: Phrases, limits: Differences, work: Differing) -> tuple[
     kind = other_reference(work.later, work.earlier)
     if work.alignment.count[0] == 0 or differ_in_source(phrases, work):
         return np.int64(_LINK + kind if kind >= 0 else _NONE), np.int64(NO_RUN)
+    hush(phrases, work)
     reason, run = _guards(phrases, work)
     if reason == _NONE and kind >= 0:
         return np.int64(_LINK + kind), np.int64(NO_RUN)
@@ -89,8 +90,8 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
             other_replaced += run[3] - run[2]
         if (mine | other) & (VALUED | MORE) or may_count_more(later, earlier, run):
             _note(first, number_rules(number, phrases, work), number)
-        if (mine | other) & NEGATES:
-            odd, here = negation_of(number, phrases, work)
+        if may_deny(number, phrases, work):
+            odd, here = denials_of(number, phrases, work)
             negations += here
             if odd and negated == NO_RUN:
                 negated = np.int64(number)

@@ -36,9 +36,7 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
         _is_stretched(later, first, n, earlier, other, m) or _laugh(later, first, n, earlier, other, m)
     ):
         return True
-    stem = ZERO
-    while stem < min(n, m) and _base(later, first + stem, phrases) == _base(earlier, other + stem, phrases):
-        stem += 1
+    stem = letters_in_common(later, a, earlier, b, phrases)
     if stem == n == m:
         return True
     if _FIRST_SYLLABLE <= later.chars[first] <= _LAST_SYLLABLE:
@@ -46,7 +44,7 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
             return False
     elif stem < _STEM or 2 * stem < max(n, m):
         return False
-    return _languages(later, first + stem, first + n, phrases) & _languages(
+    return endings_of(later, first + stem, first + n, phrases) & endings_of(
         earlier, other + stem, other + m, phrases
     ) != np.uint32(0)
 
@@ -108,6 +106,17 @@ def _repeat(tokens: Tokens, first: int, n: int, of: Tokens, begin: int, size: in
 
 
 @kernel(callee=True)
+def letters_in_common(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases) -> int:
+    """How many letters two words have in common at their beginning; accents do not count."""
+    first, other = later.starts[a], earlier.starts[b]
+    most = min(later.starts[a + 1] - first, earlier.starts[b + 1] - other)
+    alike = ZERO
+    while alike < most and _base(later, first + alike, phrases) == _base(earlier, other + alike, phrases):
+        alike += 1
+    return alike
+
+
+@kernel(callee=True)
 def _base(tokens: Tokens, position: int, phrases: Phrases) -> np.uint32:
     """A character without its accents."""
     char = tokens.chars[position]
@@ -115,12 +124,18 @@ def _base(tokens: Tokens, position: int, phrases: Phrases) -> np.uint32:
 
 
 @kernel(callee=True)
-def _languages(tokens: Tokens, first: int, end: int, phrases: Phrases) -> np.uint32:
-    """The languages in which chars[first:end] is a grammatical ending, as bits."""
+def hash_of_bases(tokens: Tokens, first: int, end: int, phrases: Phrases) -> np.uint64:
+    """`hash_of` chars[first:end] without their accents."""
     value = FNV_OFFSET
     for k in range(first, end):
         value = (value ^ np.uint64(_base(tokens, k, phrases))) * FNV_PRIME
-    key = (value ^ (value >> np.uint64(29))) | np.uint64(1 << 63)
+    return (value ^ (value >> np.uint64(29))) | np.uint64(1 << 63)
+
+
+@kernel(callee=True)
+def endings_of(tokens: Tokens, first: int, end: int, phrases: Phrases) -> np.uint32:
+    """The languages in which chars[first:end] is a grammatical ending, as bits."""
+    key = hash_of_bases(tokens, first, end, phrases)
     place = np.searchsorted(phrases.endings, key)
     if place < len(phrases.endings) and phrases.endings[place] == key:
         return phrases.languages[place]

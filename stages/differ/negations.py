@@ -1,80 +1,94 @@
-"""Counts the negations in a part of a body, for the rule `opposite` and for tails."""
+"""Finds the negations of a body, for the rule `opposite` and for tails.
+
+A negation is a listed word (not), a listed phrase of an unspaced script (ませんでした), or a word with a
+listed part (Korean 못했다). Of phrases that begin at one character the longest counts, and bodies are read
+from left to right.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from twinsieve.stages.differ.phrases import IDIOM, MAX_PHRASE, NEGATES, Phrases, find, hash_of
-from twinsieve.stages.differ.tokens import CHARACTER, Tokens, phrase_lengths, phrase_row
-from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.differ.phrases import (
+    ASKS,
+    CONCORD,
+    IDIOM,
+    MAX_PHRASE,
+    NEGATES,
+    Phrases,
+    find,
+    hash_of,
+)
+from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.kernel import ZERO, kernel
 
-_SHORT = 3
-"""A negation decides only in a run of at most this many tokens."""
-
-
-@kernel(callee=True)
-def negation_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, int]:
-    """(whether a short run has an odd number of negations, negations of its later minus its earlier side)
-
-    number: of the run
-    """
-    run = work.alignment.runs[number]
-    a0, a1, b0, b1 = run[0], run[1], run[2], run[3]
-    mine = negations(work.later, a0, a1, phrases)
-    other = negations(work.earlier, b0, b1, phrases)
-    if mine + other == 0 and (a0 == a1 or b0 == b1):
-        by, other_by = _slide(work.later, a0, a1, phrases), _slide(work.earlier, b0, b1, phrases)
-        a0, a1, b0, b1 = a0 - by, a1 - by, b0 - other_by, b1 - other_by
-        mine = negations(work.later, a0, a1, phrases)
-        other = negations(work.earlier, b0, b1, phrases)
-    short = _is_short(work.later, a0, a1, phrases) and _is_short(work.earlier, b0, b1, phrases)
-    return short and (mine + other) % 2 != 0, mine - other
-
-
-@kernel(callee=True)
-def _is_short(tokens: Tokens, first: int, end: int, phrases: Phrases) -> bool:
-    """Whether one side of a run has few tokens, or is a negation and nothing else."""
-    if end - first <= _SHORT:
-        return True
-    for position in range(first, end):
-        if tokens.kinds[position] != CHARACTER:
-            return False
-    row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[end]))
-    return row >= 0 and phrases.roles[row] & NEGATES != 0
+_NEAR = 4
+"""A word of concord (pas, nunca) is one negation with another one that is at most this many tokens away."""
 
 
 @kernel(callee=True)
 def negations(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
-    """Number of negations in tokens[first:end]."""
+    """Number of negations of any language that begin in tokens[first:end]."""
     count = ZERO
     position = first
     while position < end:
-        step = np.int64(1)
-        lengths = phrase_lengths(tokens, position, end) if tokens.facts[position] & NEGATES else ZERO
-        for length in range(1, MAX_PHRASE + 1 if lengths else 0):
-            row = phrase_row(tokens, position, length, lengths, phrases)
-            negates = row >= 0 and phrases.roles[row] & NEGATES != 0
-            if negates and not _in_idiom(tokens, position, position + length, phrases):
-                count += 1
-                step = np.int64(length)
-                break
-        position += step
+        at, stop = next_negation(tokens, position, end, ZERO, phrases)
+        count += at < end
+        position = stop
     return count
 
 
 @kernel(callee=True)
-def _slide(tokens: Tokens, first: int, end: int, phrases: Phrases) -> int:
-    """How many tokens to move an added run to the left so that it holds a negation; 0 if that is impossible.
+def next_negation(tokens: Tokens, position: int, end: int, foreign: int, phrases: Phrases) -> tuple[int, int]:
+    """(first token, end) of the first negation that begins in tokens[position:end]; (end, end) for none
 
-    An added run can often be placed differently: ab[cb]d is also a[bc]bd.
+    foreign: fact of words that are no negation here, or 0
     """
-    for by in range(1, min(first, end - first) + 1):
-        if tokens.ids[first - by] != tokens.ids[end - by]:
-            break
-        if negations(tokens, first - by, end - by, phrases) > 0:
-            return np.int64(by)
-    return ZERO
+    position = np.int64(position)
+    while position < end:
+        facts = np.int64(tokens.facts[position])
+        if facts & NEGATES == 0:
+            position += 1
+        elif tokens.kinds[position] == WORD:
+            if facts & foreign == 0 and _word_negates(tokens, position, foreign, phrases):
+                return position, position + 1
+            position += 1
+        else:
+            longest = ZERO
+            is_idiom = False
+            lengths = phrase_lengths(tokens, position, tokens.counts[0])
+            for length in range(1, MAX_PHRASE + 1):
+                row = phrase_row(tokens, position, length, lengths, phrases)
+                if row >= 0 and phrases.roles[row] & NEGATES:
+                    longest = np.int64(length)
+                    is_idiom |= _in_idiom(tokens, position, position + length, phrases)
+            if longest > 0 and not is_idiom:
+                return position, position + longest
+            position += max(longest, np.int64(1))
+    return np.int64(end), np.int64(end)
+
+
+@kernel(callee=True)
+def _word_negates(tokens: Tokens, position: int, foreign: int, phrases: Phrases) -> bool:
+    """Whether a negation negates where it stands: in no idiom, no question and not beside another one."""
+    for first in range(max(0, position - 1), min(position + 1, tokens.counts[0] - 1)):
+        if tokens.kinds[first] == WORD and tokens.kinds[first + 1] == WORD:
+            row = find(phrases, hash_of(tokens.chars, tokens.starts[first], tokens.starts[first + 2]))
+            if row >= 0 and phrases.roles[row] & IDIOM:
+                return False
+    row = np.int64(tokens.rows[position])
+    if row < 0:
+        return True
+    if phrases.roles[row] & ASKS and tokens.counts[1] == 0 and position + 1 == tokens.counts[0]:
+        return False
+    if phrases.roles[row] & CONCORD:
+        for other in range(max(0, position - _NEAR), min(tokens.counts[0], position + _NEAR + 1)):
+            if other == position or tokens.kinds[other] != WORD or tokens.facts[other] & foreign:
+                continue
+            roles = np.int64(phrases.roles[tokens.rows[other]]) if tokens.rows[other] >= 0 else ZERO
+            if roles & NEGATES and (other < position or roles & CONCORD == 0):
+                return False
+    return True
 
 
 @kernel(callee=True)

@@ -49,6 +49,20 @@ NUMBERED, MEASURE, PART, LAST_PART = 1 << 28, 1 << 29, 1 << 30, 1 << 31
 """More such bits. NUMBERED (第, 房间) says that a number follows, a MEASURE (元, บาท) that one came before; a
 PART (episode, 回) is numbered in a series, and a LAST_PART (final, 最終) stands where a number would."""
 
+CONCORD, ASKS, INSIDE, DENIED = 1 << 19, 1 << 20, 1 << 21, 1 << 22
+"""Further roles. A CONCORD word is one negation with another one near it (ne … pas). An ASKS word at the
+end of a body makes a question. An INSIDE part makes the word that holds it a negation. A word with a
+DENIED ending denies the same word with another ending."""
+FOREIGN = 1 << 23
+"""Fact of a word that negates, but not in the languages of the two bodies."""
+HELD = (LIGHT, NEGATES, CORRECTS, AGENCY, NUMERAL)
+"""The roles that a word has only in the languages whose lists give them."""
+HELD_NEGATION = HELD.index(NEGATES)
+ENGLISH = 1
+"""The bit of English among languages."""
+EVERY_LANGUAGE = 0xFFFF_FFFF
+"""All languages: those of a list that belongs to none, and those of bodies whose language is not known."""
+
 MONTHS = 1
 CALENDAR_KINDS = 3
 """Senses of the kinds 0, 1 and 2 are weekdays, months and days."""
@@ -79,6 +93,10 @@ class Phrases(NamedTuple):
     endings: uint64[m], sorted, `hash_of` each grammatical ending; languages: uint32[m], the languages of an
         ending, as bits
     bases: uint32[BASES], each character without its accents
+    held: uint32[n, len(HELD)], the languages in which a phrase has each of these roles, as bits. A DENIED
+        ending has its languages at HELD_NEGATION
+    common: uint32[n], the languages in which a phrase has all of these roles that it has
+    beside: uint32[32], by language: itself and those whose words are mixed into it
     """
 
     classes: NDArray[np.uint16]
@@ -93,6 +111,9 @@ class Phrases(NamedTuple):
     endings: NDArray[np.uint64]
     languages: NDArray[np.uint32]
     bases: NDArray[np.uint32]
+    held: NDArray[np.uint32]
+    common: NDArray[np.uint32]
+    beside: NDArray[np.uint32]
 
 
 @kernel(callee=True)

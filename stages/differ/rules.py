@@ -82,7 +82,7 @@ class Rule(IntEnum):
         rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
-    NONE = (0, Category.BESIDE, False, "", "", (), 6)
+    NONE = (0, Category.BESIDE, False, "", "", (), 7)
     SAME_ID = (
         14, Category.BESIDE, False,
         "both have one id",
@@ -129,8 +129,8 @@ class Rule(IntEnum):
         "they say opposite things (open / closed), or one has a negation more",
         "the same as *calendar* with a listed pair (上涨 / 下跌, open / closed, safe / unsafe), or "
         "with words that differ in the mark at their ends alone (A+ / A-, Disney / Disney+), or the "
-        "negations of both bodies differ by an odd number, one of them in a run of at most 3 tokens, "
-        "or of nothing else",
+        "negations of both bodies differ by an odd number, and little remains of a run that touches "
+        "one ([Denials](#denials))",
         (), 2,
     )  # fmt: skip
     STAGE = (
@@ -179,7 +179,7 @@ class Rule(IntEnum):
         "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
         "under `short` characters, else `replaced`. Words in two spellings or forms, and one number "
         "written in two ways, are no replacement",
-        ("short", "replaced_short", "replaced"),
+        ("short", "replaced_short", "replaced"), 2,
     )  # fmt: skip
     BOTH_SAY_MORE = (
         9, Category.AMOUNT, False,
@@ -192,7 +192,7 @@ class Rule(IntEnum):
     LONG_REPLACEMENT = (
         10, Category.AMOUNT, True,
         "a long passage of one is replaced by another passage",
-        "one replacement is longer than that", ("longest",),
+        "one replacement is longer than that", ("longest",), 2,
     )  # fmt: skip
     IN_ITS_PLACE = (
         11, Category.AMOUNT, True,
@@ -210,13 +210,13 @@ class Rule(IntEnum):
         "the later one adds many words of its own in one place",
         "the later body has more new pairs of characters in one place; a word that the earlier body "
         "lacks counts by its letters",
-        ("own",),
+        ("own",), 2,
     )  # fmt: skip
     ADDED_INSIDE = (
         18, Category.AMOUNT, True,
         "one has a passage in its middle that the other lacks",
         "between what both have, one has more characters that the other lacks (a field of a bill)",
-        ("inside",),
+        ("inside",), 2,
     )  # fmt: skip
     WORD_ADDED = (
         20, Category.AMOUNT, True,
@@ -231,6 +231,7 @@ class Rule(IntEnum):
         "they are long, and the numbers or negations after the first 512 characters differ",
         "both bodies have over 512 characters, what follows is about as long, and holds other "
         "numbers or another count of negations ([Long bodies](#long-bodies))",
+        (), 2,
     )  # fmt: skip
     CARD = (
         13, Category.BESIDE, False,

@@ -22,7 +22,10 @@ from twinsieve.stages.differ.phrases import (
     COUNTER,
     CURRENCY,
     DIGIT,
+    EVERY_LANGUAGE,
     EXCLUDES,
+    IDIOM,
+    INSIDE,
     LAST_PART,
     LENGTHS_SHIFT,
     LIGHT,
@@ -48,6 +51,10 @@ from twinsieve.stages.text.references import FIRST_REFERENCE, PER_KIND
 
 CHARACTER, WORD, NUMBER, MIX = 0, 1, 2, 3
 """Kinds of tokens."""
+LIGHT_POINTS = 1
+"""Points of a light word."""
+_PART = 4
+"""Greatest number of characters of a part of a word that makes it a negation."""
 _UP_TO_LENGTHS = (1 << (LENGTHS_SHIFT + MAX_PHRASE)) - 1
 
 _REFERENCE_KINDS = 3
@@ -63,7 +70,10 @@ class Tokens(NamedTuple):
     facts: uint32[…], bits of `phrases`. CHARACTER: its class; NUMBER and MIX: DIGIT; WORD: its roles if it is
         a phrase, with the bit for phrases of one token, and NUMBER_MARK if it ends with a mark (a+)
     starts: int64[…], token i is chars[starts[i]:starts[i + 1]]
-    counts: int64[3], (number of tokens, 1 if the body is cut after them, end of its references)
+    rows: int32[…], row of a word among the phrases, or -1; undefined for a CHARACTER
+    counts: int64[7], (number of tokens, 1 if the body is cut after them, end of its references, languages in
+        which all words have all their roles (`Phrases.common`), number of CHARACTER tokens, of LIGHT words,
+        1 if words lost roles (`spoken.py`))
         The references are chars[starts[counts[0]]:counts[2]], two characters each; a cut body has none
     """
 
@@ -74,6 +84,7 @@ class Tokens(NamedTuple):
     points: NDArray[np.int64]
     facts: NDArray[np.uint32]
     starts: NDArray[np.int64]
+    rows: NDArray[np.int32]
     counts: NDArray[np.int64]
 
 
@@ -87,7 +98,8 @@ def new_tokens(room: int = STORED_LENGTH) -> Tokens:
         np.zeros(room + 1, np.int64),
         np.zeros(room + 1, np.uint32),
         np.zeros(room + 2, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(room + 1, np.int32),
+        np.zeros(7, np.int64),
     )
 
 
@@ -116,7 +128,8 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
         out, because its end is unknown
     """
     chars, starts = tokens.chars, tokens.word_starts
-    count = i = ZERO
+    count = i = characters = light = ZERO
+    common = np.int64(EVERY_LANGUAGE)
     while i < length and chars[i] < np.uint32(FIRST_REFERENCE):
         first = class_of(chars[i], phrases)
         j = i + 1
@@ -125,6 +138,7 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             tokens.ids[count] = np.uint64(chars[i])
             tokens.points[count] = 0 if first & LIGHT else 2
             tokens.facts[count] = np.uint32(first)
+            characters += 1
         else:
             every = first
             reaction = _is_jamo(chars[i])
@@ -141,6 +155,7 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             key = hash_of(chars, i, j)
             row = find(phrases, key) if letters or not every & DIGIT else np.int64(-1)
             tokens.ids[count] = key if row < 0 else phrases.ids[row]
+            tokens.rows[count] = row
             if not every & DIGIT:
                 tokens.kinds[count] = WORD
                 facts = ZERO if row < 0 else np.int64(phrases.roles[row]) & _OF_WORDS | (1 << LENGTHS_SHIFT)
@@ -148,8 +163,13 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
                     facts |= NUMBER_MARK
                 if reaction:
                     facts |= LIGHT
+                if row >= 0:
+                    common &= np.int64(phrases.common[row])
+                    light += facts & LIGHT != 0 and np.int64(phrases.held[row, 0]) != EVERY_LANGUAGE
+                if every & NEGATES and _denies_inside(chars, i, j, phrases):
+                    facts |= NEGATES
                 tokens.facts[count] = np.uint32(facts)
-                tokens.points[count] = 1 if facts & LIGHT else min(2 + j - i, 8)
+                tokens.points[count] = LIGHT_POINTS if facts & LIGHT else _points_of(j - i)
             elif not letters and (
                 _is_laughter(tokens, count, i, j, length, phrases) or _is_heart(tokens, i, j, length, phrases)
             ):
@@ -168,6 +188,36 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
     tokens.counts[0] = count
     tokens.counts[1] = cut
     tokens.counts[2] = i if cut else length
+    tokens.counts[3] = common
+    tokens.counts[4] = characters
+    tokens.counts[5] = light
+    tokens.counts[6] = 0
+
+
+@kernel(callee=True)
+def _points_of(length: int) -> int:
+    """Points of a word of so many letters that is not light."""
+    return np.int64(min(2 + length, 8))
+
+
+@kernel(callee=True)
+def word_points(tokens: Tokens, position: int) -> int:
+    """Points of a word that is not light here."""
+    return _points_of(tokens.starts[position + 1] - tokens.starts[position])
+
+
+@kernel(callee=True)
+def _denies_inside(chars: NDArray[np.uint32], first: int, end: int, phrases: Phrases) -> bool:
+    """Whether chars[first:end], a word, has a part that denies (못했다), and none of an idiom (못지않다)."""
+    denies = False
+    for start in range(first, end):
+        for stop in range(start + 1, min(start + _PART, end) + 1):
+            row = find(phrases, hash_of(chars, start, stop))
+            if row >= 0:
+                if phrases.roles[row] & IDIOM:
+                    return False
+                denies |= phrases.roles[row] & INSIDE != 0
+    return denies
 
 
 _LAUGHTER = 3

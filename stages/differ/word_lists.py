@@ -16,16 +16,23 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.differ.phrases import (
     AGENCY,
+    ASKS,
     BASES,
     BELOW_ZERO,
+    CONCORD,
     CORRECTS,
     COUNTER,
     CURRENCY,
+    DENIED,
     DIGIT,
+    EVERY_LANGUAGE,
     EXCLUDES,
     FIRST_OPPOSITE,
+    HELD,
+    HELD_NEGATION,
     IDIOM,
     INFINITIVES,
+    INSIDE,
     LAST_PART,
     LENGTHS_SHIFT,
     LIGHT,
@@ -62,6 +69,9 @@ from twinsieve.stages.text.unicode import database
 _OWN = files("twinsieve.stages.differ") / "data" / "words"
 _ROLES = {
     "negation": NEGATES,
+    "concord": NEGATES | CONCORD,
+    "questions": ASKS,
+    "inside": INSIDE,
     "idioms": IDIOM,
     "corrections": CORRECTS,
     "agency": AGENCY,
@@ -85,6 +95,10 @@ _UNACCENTED_FROM = 4
 """A word of at least this many letters is also known without its accents; shorter ones turn into other words
 (sûr, sur)."""
 _NO_ENDING = "-"
+_BETWEEN_WORDS = "_"
+"""Joins the two words of an idiom, which stand without a blank in a body."""
+_MAX_LANGUAGES = 32
+_ENGLISH = "en"
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -97,6 +111,13 @@ class _Entry:
     number: int = -1
     senses: list[int] = field(default_factory=list)
     word: str = ""
+    held: list[int] = field(default_factory=lambda: [0] * len(HELD))
+
+    def give(self, roles: int, languages: int) -> None:
+        """Add roles, in these languages."""
+        self.roles |= roles
+        for number, role in enumerate(HELD):
+            self.held[number] |= languages if roles & role else 0
 
 
 @dataclass
@@ -106,45 +127,62 @@ class _Lists:
     light: set[str] = field(default_factory=set)
     endings: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     kinds: int = FIRST_OPPOSITE
-    languages: int = 0
+    languages: dict[str, int] = field(default_factory=lambda: {_ENGLISH: 0})
+    beside: list[int] = field(default_factory=lambda: [1 << bit for bit in range(_MAX_LANGUAGES)])
+
+    def bit(self, language: str) -> int:
+        """The bit of a language; all bits for lists that belong to none."""
+        if not language:
+            return EVERY_LANGUAGE
+        number = self.languages.setdefault(language, len(self.languages))
+        if number >= _MAX_LANGUAGES:
+            raise UsageError(f"names more than {_MAX_LANGUAGES} languages")
+        return 1 << number
 
     def add(self, lists: Mapping[str, Any]) -> None:
         """Add the lists of one language."""
+        here = self.bit(lists.get("language", ""))
+        for language in lists.get("beside", "").split():
+            self.beside[here.bit_length() - 1] |= self.bit(language)
         for phrase in _phrases(lists.get("light", "")):
             if len(phrase) == 1 and _unspaced()[ord(phrase)]:
                 self.light.add(phrase)
             else:
-                self.entries[phrase].roles |= LIGHT
+                self.entries[phrase].give(LIGHT, here)
         for name, role in _ROLES.items():
             for phrase in _phrases(lists.get(name, "")):
-                self.entries[phrase].roles |= role
+                self.entries[phrase.replace(_BETWEEN_WORDS, "")].give(role, here)
+        for phrase in _phrases(lists.get("denied", "")):
+            entry = self.entries[unaccented(phrase)]
+            entry.roles |= DENIED
+            entry.held[HELD_NEGATION] |= here
         for name, role in (("numbers", NUMERAL), ("powers", POWER)):
             for text, value in lists.get(name, {}).items():
                 for phrase in _phrases(text):
                     self.entries[phrase].number = value
-                    self.entries[phrase].roles |= role
+                    self.entries[phrase].give(role, here)
         for sign, text in lists.get("currencies", {}).items():
             for phrase in (sign, *_phrases(text)):
                 self.entries[phrase].number = ord(sign)
                 self.entries[phrase].roles |= CURRENCY
         self.numerals |= lists.get("numerals", {})
+        behind = [ending.replace(_NO_ENDING, "") for ending in lists.get("suffixes", _NO_ENDING).split()]
         for kind, name in enumerate(_CALENDAR):
-            self._exclude(kind, lists.get(name, []))
-        self._exclude(STAGES, lists.get("stages", []))
+            self._exclude(kind, lists.get(name, []), behind)
+        self._exclude(STAGES, lists.get("stages", []), [""])
         for kind, name in ((INFINITIVES, "infinitives"), (OUTLETS, "outlets")):
-            self._exclude(kind, [lists.get(name, "")])
+            self._exclude(kind, [lists.get(name, "")], [""])
         for pair in lists.get("opposites", []):
-            self._exclude(self.kinds, pair.split("/"))
+            self._exclude(self.kinds, pair.split("/"), behind)
             self.kinds += 1
         for group in lists.get("same", []):
             self._unite(_phrases(group))
         for ending in lists.get("endings", "").split():
-            self.endings[unaccented(ending).replace(_NO_ENDING, "")] |= 1 << self.languages % 32
-        self.languages += "endings" in lists
+            self.endings[unaccented(ending).replace(_NO_ENDING, "")] |= here
 
-    def _exclude(self, kind: int, sides: Iterable[str]) -> None:
+    def _exclude(self, kind: int, sides: Iterable[str], behind: list[str]) -> None:
         for number, side in enumerate(sides):
-            for phrase in _phrases(side):
+            for phrase in (word + ending for word in _phrases(side) for ending in behind):
                 entry, sense = self.entries[phrase], kind << 8 | number
                 if sense not in entry.senses:
                     entry.senses.append(sense)
@@ -162,12 +200,14 @@ class _Lists:
             if entry.word:
                 first = self.entries[entry.word]
                 first.roles |= entry.roles
+                first.held = [one | other for one, other in zip(first.held, entry.held, strict=True)]
                 first.number = max(first.number, entry.number)
                 first.senses += [sense for sense in entry.senses if sense not in first.senses]
         for entry in self.entries.values():
             if entry.word:
                 first = self.entries[entry.word]
                 entry.roles, entry.number, entry.senses = first.roles, first.number, first.senses
+                entry.held = first.held
 
 
 def unaccented(text: str) -> str:
@@ -251,7 +291,9 @@ def phrases_from(languages: Iterable[Mapping[str, Any]]) -> Phrases:
     return _tables(lists)
 
 
-_TEXTS = frozenset({"light", "endings", "infinitives", "outlets", *_ROLES})
+_TEXTS = frozenset(
+    {"language", "beside", "suffixes", "light", "endings", "denied", "infinitives", "outlets", *_ROLES}
+)
 _SIDES = frozenset({*_CALENDAR, "stages", "opposites", "same"})
 _NUMBERS = frozenset({"numbers", "numerals", "powers"})
 _KNOWN = _TEXTS | _SIDES | _NUMBERS | {"currencies"}
@@ -328,6 +370,8 @@ def _tables(lists: _Lists) -> Phrases:
             if roles & ~_BESIDE_NUMBERS:
                 begins = roles & (NEGATES | EXCLUDES | CORRECTS)
                 classes[ord(name[0])] |= begins | 1 << (LENGTHS_SHIFT + len(name) - 1)
+        elif lists.entries[name].roles & INSIDE:
+            classes[ord(name[0])] |= NEGATES
     entries = [lists.entries[name] for name in names]
     keys = _keys_of(names)
     rows = {name: row for row, name in enumerate(names)}
@@ -345,7 +389,19 @@ def _tables(lists: _Lists) -> Phrases:
         np.array([key for key, _ in endings], np.uint64),
         np.array([languages for _, languages in endings], np.uint32),
         _bases(),
+        held := np.array([entry.held for entry in entries], np.uint32).reshape(len(entries), len(HELD)),
+        _common([entry.roles for entry in entries], held),
+        np.array(lists.beside, np.uint32),
     )
+
+
+def _common(roles: list[int], held: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """uint32[n]: the languages in which a phrase has all the roles that it has, as in `Phrases`."""
+    common = np.full(len(roles), EVERY_LANGUAGE, np.uint32)
+    for number, role in enumerate(HELD):
+        has = np.array(roles, np.uint32) & np.uint32(role) != 0
+        common[has] &= held[has, number]
+    return common
 
 
 def _keys_of(names: list[str]) -> NDArray[np.uint64]:

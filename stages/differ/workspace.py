@@ -21,6 +21,7 @@ class Differing(NamedTuple):
 
     first_runs: int64[RULE_NUMBERS], by number of a rule: the first run for which it holds, or -1
     pairs: uint64[_PAIR_CELLS], hash table of the pairs of neighbouring characters in the earlier body
+    spoken: int64[1], the languages of both bodies, or -1; votes: int64[32], by language (`spoken.py`)
     """
 
     later: Tokens
@@ -32,6 +33,8 @@ class Differing(NamedTuple):
     other_senses: NDArray[np.int64]
     first_runs: NDArray[np.int64]
     pairs: NDArray[np.uint64]
+    spoken: NDArray[np.int64]
+    votes: NDArray[np.int64]
 
 
 def new_differing() -> Differing:
@@ -46,4 +49,6 @@ def new_differing() -> Differing:
         np.zeros(MAX_SENSES, np.int64),
         np.zeros(RULE_NUMBERS, np.int64),
         np.zeros(_PAIR_CELLS, np.uint64),
+        np.zeros(1, np.int64),
+        np.zeros(32, np.int64),
     )

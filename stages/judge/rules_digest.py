@@ -71,8 +71,7 @@ def words_digest(phrases: Phrases) -> str:
         (kind if kind < CALENDAR_KINDS else CALENDAR_KINDS, sorted(sides))
         for kind, sides in opposites.items()
     )
-    endings = [phrases.endings[(phrases.languages >> bit) & 1 != 0].tolist() for bit in range(32)]
-    digest = blake2b(json.dumps([ordered, sorted(endings)]).encode(), digest_size=RULES_BYTES)
+    digest = blake2b(json.dumps([ordered, _by_language(phrases)]).encode(), digest_size=RULES_BYTES)
     for table in (
         phrases.classes,
         phrases.worth,
@@ -84,3 +83,16 @@ def words_digest(phrases: Phrases) -> str:
     ):
         digest.update(table.tobytes())
     return digest.hexdigest()
+
+
+def _by_language(phrases: Phrases) -> list[object]:
+    """What each language has, English first, the others in the order of what they have."""
+    languages = [
+        [
+            phrases.endings[(phrases.languages >> bit) & 1 != 0].tolist(),
+            [phrases.keys[(column >> bit) & 1 != 0].tolist() for column in phrases.held.T],
+            int(phrases.beside[bit]).bit_count(),
+        ]
+        for bit in range(32)
+    ]
+    return [languages[0], sorted(languages[1:])]

@@ -230,10 +230,10 @@ EVERY = (
         KEPT_APART,
     ),
     Mutant(
-        "a negation counts however long its run is",
-        DIFFER + "negations.py",
-        "    if end - first <= _SHORT:\n",
-        "    if end >= first:\n",
+        "a negation counts however much differs beside it",
+        DIFFER + "denials.py",
+        "    small = small and max(kana, other_kana) <= _KANA\n",
+        "    small = rest < 512\n",
         KEPT_APART,
     ),
     Mutant(

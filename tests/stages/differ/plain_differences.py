@@ -10,12 +10,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -59,6 +59,10 @@ class Words:
 
     light: set[str] = field(default_factory=set)
     negation: set[str] = field(default_factory=set)
+    concord: set[str] = field(default_factory=set)
+    questions: set[str] = field(default_factory=set)
+    inside: set[str] = field(default_factory=set)
+    denied: set[str] = field(default_factory=set)
     idioms: set[str] = field(default_factory=set)
     corrections: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
@@ -77,41 +81,91 @@ class Words:
     outlets: set[str] = field(default_factory=set)
 
 
+ENGLISH = "en"
+ANY = "any"
+ALWAYS = {ANY, "zh", "zh_names", "ja", "th"}
+"""Of no language, and of scripts that no other language writes without blanks."""
+_PATH = Path(differ.__path__[0]) / "data" / "words"
+
+
 @cache
+def files() -> dict[str, dict[str, Any]]:
+    """The lists of `data/words/`, by language."""
+    return {
+        file.stem: yaml.load(file.read_text(encoding="utf-8").replace("ı", "i"), yaml.CSafeLoader)
+        for file in sorted(_PATH.iterdir())
+    }
+
+
+Spoken = frozenset[str]
+EVERY: Spoken = frozenset(files())
+_NOW: list[tuple[Spoken, Spoken]] = [(EVERY, EVERY)]
+"""The languages of the two bodies in hand: of all lists, and of agency marks."""
+
+
 def words() -> Words:
-    """The lists of `data/words/`, all languages in one."""
+    """The lists that hold for the two bodies in hand."""
+    return words_of(*_NOW[-1])
+
+
+@cache
+def words_of(spoken: Spoken, marks: Spoken) -> Words:
+    """The lists of some languages in one; opposites, days and spellings are those of all."""
+    merged = replace(everything())
+    held = [of_language(language) for language in files() if language in spoken | ALWAYS]
+    for name in ("light", "negation", "concord", "corrections"):
+        setattr(merged, name, set().union(*(getattr(one, name) for one in held)))
+    merged.numbers = {word: value for one in held for word, value in one.numbers.items()}
+    merged.agency = set().union(*(of_language(name).agency for name in files() if name in marks | ALWAYS))
+    share(merged)
+    return merged
+
+
+@cache
+def of_language(language: str) -> Words:
+    """The lists of one language that hold where it is spoken."""
+    lists = files()[language]
+    some = Words(
+        **{
+            name: spelled(lists.get(name, ""))
+            for name in ("light", "negation", "concord", "corrections", "agency")
+        }
+    )
+    some.negation |= some.concord
+    for text, value in lists.get("numbers", {}).items():
+        some.numbers |= dict.fromkeys(spelled(text), value)
+    return some
+
+
+@cache
+def everything() -> Words:
+    """The lists that hold in each text."""
     merged = Words()
-    path = Path(differ.__path__[0]) / "data" / "words"
     days: dict[str, list[set[str]]] = {}
-    for file in sorted(path.iterdir()):
-        lists = yaml.load(file.read_text(encoding="utf-8").replace("ı", "i"), yaml.CSafeLoader)
-        merged.light |= spelled(lists.get("light", ""))
-        merged.negation |= spelled(lists.get("negation", ""))
-        merged.idioms |= spelled(lists.get("idioms", ""))
-        merged.corrections |= spelled(lists.get("corrections", ""))
-        merged.agency |= spelled(lists.get("agency", ""))
+    for lists in files().values():
+        for name in ("questions", "inside", "denied"):
+            getattr(merged, name).update(spelled(lists.get(name, "")))
+        merged.idioms |= {idiom.replace("_", "") for idiom in spelled(lists.get("idioms", ""))}
         for name in BESIDE:
             merged.beside.setdefault(name, set()).update(spelled(lists.get(name, "")))
-        merged.names |= spelled(lists.get("names", ""))
-        merged.infinitives |= spelled(lists.get("infinitives", ""))
-        merged.outlets |= spelled(lists.get("outlets", ""))
+        for name in ("names", "infinitives", "outlets"):
+            getattr(merged, name).update(spelled(lists.get(name, "")))
         for number, side in enumerate(lists.get("stages", [])):
             for phrase in spelled(side):
                 merged.stages.setdefault(phrase, set()).add(number)
-        for name, into in (("numbers", merged.numbers), ("powers", merged.powers)):
-            for text, value in lists.get(name, {}).items():
-                into |= dict.fromkeys(spelled(text), value)
+        for text, value in lists.get("powers", {}).items():
+            merged.powers |= dict.fromkeys(spelled(text), value)
         for sign, text in lists.get("currencies", {}).items():
             merged.currencies |= dict.fromkeys(spelled(text), sign)
         merged.numerals |= lists.get("numerals", {})
         if "endings" in lists:
-            merged.endings.append({bare(ending) for ending in lists["endings"].replace("-", "''").split()})
+            merged.endings.append({bare(end) for end in lists["endings"].replace("-", "''").split()})
         for name in ("weekdays", "months", "days"):
             sides = days.setdefault(name, [set() for _ in range(12)])
             for number, side in enumerate(lists.get(name, [])):
-                sides[number] |= spelled(side)
+                sides[number] |= followed(side, lists)
         merged.opposites += [
-            [spelled(side) for side in pair.split("/")] for pair in lists.get("opposites", [])
+            [followed(side, lists) for side in pair.split("/")] for pair in lists.get("opposites", [])
         ]
         for group in lists.get("same", []):
             of_one = [form for text in group.split() for form in in_order(text)]
@@ -120,26 +174,61 @@ def words() -> Words:
                 merged.first.setdefault(word, first)
     merged.endings = [{"" if ending == "''" else ending for ending in some} for some in merged.endings]
     merged.calendar = list(days.values())
-    spellings: dict[str, set[str]] = {}
-    for word, first in merged.first.items():
-        spellings.setdefault(first, {first}).add(word)
-    for group_words in spellings.values():
-        roles = (
-            *(merged.light, merged.negation, merged.idioms, merged.corrections, merged.agency),
-            *(merged.infinitives, merged.outlets),
-        )
-        roles += tuple(merged.beside.values())
-        sides_of = (side for kind in (*merged.calendar, *merged.opposites) for side in kind)
-        for some in (*roles, *sides_of):
-            if some & group_words:
-                some |= group_words
-        of_one_word = set().union(*(merged.stages.get(word, set()) for word in group_words))
+    elsewhere = spelled_elsewhere()
+    sides_of = (side for kind in (*merged.calendar, *merged.opposites) for side in kind)
+    others = (merged.infinitives, merged.outlets, *merged.beside.values())
+    for some in (merged.idioms, merged.questions, *others, *sides_of):
+        for word in some & elsewhere.keys():
+            some |= elsewhere[word]
+    for group in spellings().values():
+        of_one_word = set().union(*(merged.stages.get(word, set()) for word in group))
         if of_one_word:
-            merged.stages |= dict.fromkeys(group_words, of_one_word)
-        for meant in (merged.numbers, merged.powers, merged.currencies):
-            for word in group_words & meant.keys():
-                meant |= dict.fromkeys(group_words, meant[word])
+            merged.stages |= dict.fromkeys(group, of_one_word)
+    for meant in (merged.powers, merged.currencies):
+        share_values(meant)
     return merged
+
+
+def followed(side: str, lists: dict[str, Any]) -> set[str]:
+    """The words of a side, each with all that may follow it."""
+    behind = lists.get("suffixes", "-").replace("-", "").split(" ")
+    return {word + end for word in spelled(side) for end in behind}
+
+
+@cache
+def spellings() -> dict[str, set[str]]:
+    """By first spelling: all spellings of a word."""
+    first_of_all: dict[str, str] = {}
+    for lists in files().values():
+        for group in lists.get("same", []):
+            of_one = [form for text in group.split() for form in in_order(text)]
+            first = first_of_all.get(of_one[0], of_one[0])
+            for word in of_one:
+                first_of_all.setdefault(word, first)
+    by_first: dict[str, set[str]] = {}
+    for word, first in first_of_all.items():
+        by_first.setdefault(first, {first}).add(word)
+    return by_first
+
+
+@cache
+def spelled_elsewhere() -> dict[str, set[str]]:
+    """By word: its spellings."""
+    return {word: group for group in spellings().values() for word in group}
+
+
+def share(merged: Words) -> None:
+    """Give all spellings of a word its roles and its number."""
+    elsewhere = spelled_elsewhere()
+    for some in (merged.light, merged.negation, merged.concord, merged.corrections, merged.agency):
+        for word in some & elsewhere.keys():
+            some |= elsewhere[word]
+    share_values(merged.numbers)
+
+
+def share_values(meant: dict[str, Any]) -> None:
+    for word in meant.keys() & spelled_elsewhere().keys():
+        meant |= dict.fromkeys(spelled_elsewhere()[word], meant[word])
 
 
 def in_order(text: str) -> list[str]:
@@ -213,7 +302,7 @@ def whole_tokens(body: str, word_starts: Sequence[int], *, cut: bool = False) ->
         if cut and end == len(body):
             break
         text = body[position:end]
-        word = words().first.get(text, text)
+        word = everything().first.get(text, text)
         if not any(map(is_digit, text)):
             tokens.append(Token(text, "W", word))
         elif laughs(body, position, end, word_starts, tokens) or is_heart(body, position, end, word_starts):
@@ -812,10 +901,48 @@ def reason(
     pair = Pair(a, b, shown, (begins(a, later_starts), begins(b, earlier_starts)), ends, cut)
     if differences.level == OFF:
         return Rule.NONE
-    rule = guards(pair) or other_reference(later, earlier)
-    if rule == Rule.NONE and pair.runs and differences.level == FULL:
-        return measured(pair, differences)
-    return rule
+    _NOW.append(languages_of(a, b))
+    try:
+        rule = guards(pair) or other_reference(later, earlier)
+        if rule == Rule.NONE and pair.runs and differences.level == FULL:
+            return measured(pair, differences)
+        return rule
+    finally:
+        _NOW.pop()
+
+
+def languages_of(a: list[Token], b: list[Token]) -> tuple[Spoken, Spoken]:
+    """The languages whose lists hold for two bodies, and those whose agency marks do."""
+    if 2 * sum(t.kind == "H" for t in (*a, *b)) >= len(a) + len(b):
+        return frozenset({ENGLISH}), frozenset({ENGLISH})
+    votes: Counter[str] = Counter()
+    light = light_languages()
+    for some in (a, b):
+        for token in [t for t in some if t.kind == "W" and t.text in light][:16]:
+            votes.update(light[token.text])
+    most = max(votes.values(), default=0)
+    if most < 3:
+        return EVERY, frozenset({ENGLISH})
+    spoken = {language for language, count in votes.items() if 4 * count >= 3 * most}
+    for language in list(spoken):
+        spoken |= set(files()[language].get("beside", "").split())
+    return frozenset(spoken), frozenset(spoken)
+
+
+@cache
+def light_languages() -> dict[str, set[str]]:
+    """By light word: the languages that have it."""
+    by_word: dict[str, set[str]] = {}
+    for language, lists in files().items():
+        if language != ANY:
+            for word in spelled(lists.get("light", "")):
+                by_word.setdefault(word, set()).add(language)
+    elsewhere = spelled_elsewhere()
+    for word in by_word.keys() & elsewhere.keys():
+        of_all = set().union(*(by_word.get(other, set()) for other in elsewhere[word]))
+        by_word |= dict.fromkeys(elsewhere[word], of_all)
+    of_none = spelled(files()[ANY].get("light", ""))
+    return {word: spoken for word, spoken in by_word.items() if not of_none & elsewhere.get(word, {word})}
 
 
 def begins(some: list[Token], word_starts: Sequence[int]) -> list[bool]:
@@ -1043,7 +1170,7 @@ def one_quantity(pair: Pair, run: Run) -> bool:
             return False
         units.append(unit[1])
     mine, other = pair.values(run)
-    lists = words()
+    lists = words_of(EVERY, EVERY)
     known = (
         lists.light, lists.negation, lists.idioms, lists.corrections, lists.agency, lists.numbers, lists.powers, lists.currencies, lists.first,
         lists.stages, lists.infinitives, lists.outlets,
@@ -1118,58 +1245,141 @@ def phrases(some: Sequence[Token], position: int) -> Iterator[tuple[str, int]]:
 
 
 def negations(some: list[Token], first: int, end: int) -> int:
-    """Negations that stand in some[first:end], without those inside an idiom."""
-    lists, count, position = words(), 0, first
+    """Number of negations that begin in some[first:end]."""
+    return len(denials(some, first, end))
+
+
+def denials(some: list[Token], first: int, end: int) -> list[tuple[int, int]]:
+    """(first token, end) of each negation that begins in some[first:end]; the longest one, from left to right."""
+    lists, found, position = words(), [], first
     while position < end:
-        step = 1
-        for phrase, size in phrases(some[:end], position):
-            if phrase in lists.negation and not (
-                some[position].kind == "H"
-                and any(
-                    idiom in lists.idioms and start + wide >= position + size
-                    for start in range(max(0, position + size - 8), position + 1)
-                    for idiom, wide in phrases(some, start)
-                )
-            ):
-                count, step = count + 1, size
-                break
-        position += step
-    return count
+        sizes = [size for phrase, size in phrases(some, position) if phrase in lists.negation]
+        if some[position].kind == "W":
+            if (sizes or denies_inside(some[position].text)) and not in_idiom_of_words(some, position):
+                word = some[position].text
+                asks = word in lists.questions and position + 1 == len(some)
+                if not asks and not (word in lists.concord and agrees(some, position)):
+                    found.append((position, position + 1))
+            position += 1
+            continue
+        if sizes and not any(in_idiom(some, position, position + size) for size in sizes):
+            found.append((position, position + max(sizes)))
+        position += max(sizes, default=1)
+    return found
 
 
-def slide(some: list[Token], first: int, end: int) -> int:
-    """How far to the left an added run holds a negation, where adding it gives the same text."""
-    left = some[:first] + some[end:]
-    for by in range(1, min(first, end - first) + 1):
-        moved = some[first - by : end - by]
-        if left[: first - by] + moved + left[first - by :] != some:
-            break
-        if negations(some, first - by, end - by):
-            return by
-    return 0
+def denies_inside(word: str) -> bool:
+    """Whether a word has a part that denies, and none of an idiom."""
+    lists = words()
+    return any(part in word for part in lists.inside) and not any(
+        word[k : k + size] in lists.idioms for k in range(len(word)) for size in range(1, 5)
+    )
 
 
-def is_short(some: list[Token], first: int, end: int) -> bool:
-    side = some[first:end]
-    spelled = "".join(t.text for t in side)
-    return len(side) <= 3 or (all(t.kind == "H" for t in side) and spelled in words().negation)
+def in_idiom(some: list[Token], first: int, end: int) -> bool:
+    return any(
+        idiom in words().idioms and start + wide >= end
+        for start in range(max(0, end - 8), first + 1)
+        for idiom, wide in phrases(some, start)
+    )
+
+
+def in_idiom_of_words(some: list[Token], position: int) -> bool:
+    """Whether a word is one of two that are an idiom together: not only."""
+    return any(
+        "".join(t.text for t in two) in words().idioms
+        for k in (position - 1, position)
+        if k >= 0 and len(two := some[k : k + 2]) == 2 and two[0].kind == two[1].kind == "W"
+    )
+
+
+def agrees(some: list[Token], position: int) -> bool:
+    """Whether a word of concord stands near a negation with which it is one: ne … pas, no … nunca."""
+    lists = words()
+    return any(
+        k != position
+        and some[k].text in lists.negation
+        and (k < position or some[k].text not in lists.concord)
+        for k in range(max(0, position - 4), min(len(some), position + 5))
+    )
+
+
+def touching(some: list[Token], first: int, end: int, before: int) -> list[tuple[int, int]]:
+    """The negations that share a token with some[first:end], or within which an empty one lies.
+
+    before: end of the run before, to which a negation belongs that begins there
+    """
+    return [
+        (k, stop)
+        for k, stop in denials(some, max(0, first - 16), max(end, first))
+        if k >= before and (k < end and stop > first if end > first else k < first < stop)
+    ]
+
+
+def rest_is_small(some: list[Token], first: int, end: int, found: list[tuple[int, int]]) -> bool:
+    """Whether little remains of some[first:end] without its negations and without hiragana, which are grammar."""
+    rest = [some[k] for k in range(first, end) if not any(f <= k < stop for f, stop in found)]
+    kana = sum("\u3041" <= t.text <= "\u309f" for t in rest)
+    return len(rest) - kana <= MOST + (not found) and kana <= KANA
+
+
+MOST, KANA = 2, 4
 
 
 def turned_round(pair: Pair) -> bool:
-    total, odd = 0, False
+    total, odd, before, other_before = 0, False, 0, 0
     for run in pair.runs:
-        a0, a1, b0, b1 = run
-        if not negations(pair.a, a0, a1) and not negations(pair.b, b0, b1):
-            by, other_by = slide(pair.a, a0, a1), slide(pair.b, b0, b1)
-            if b0 == b1:
-                a0, a1 = a0 - by, a1 - by
-            elif a0 == a1:
-                b0, b1 = b0 - other_by, b1 - other_by
-        mine, other = negations(pair.a, a0, a1), negations(pair.b, b0, b1)
-        total += mine - other
-        short = is_short(pair.a, a0, a1) and is_short(pair.b, b0, b1)
-        odd |= (mine + other) % 2 == 1 and short
+        mine = touching(pair.a, run.a0, run.a1, before)
+        other = touching(pair.b, run.b0, run.b1, other_before)
+        before, other_before = run.a1, run.b1
+        mine, other = mine + denied(pair, run, later=True), other + denied(pair, run, later=False)
+        small = rest_is_small(pair.a, run.a0, run.a1, mine) and rest_is_small(pair.b, run.b0, run.b1, other)
+        if not small and not pair.is_inside(run) and 0 in map(len, pair.texts(run)):
+            continue
+        total += len(mine) - len(other)
+        odd |= small and (len(mine) + len(other)) % 2 == 1
     return total % 2 == 1 and odd
+
+
+def denied(pair: Pair, run: Run, *, later: bool) -> list[tuple[int, int]]:
+    """Words of one side that deny by their endings, of which the other side has the form without denial."""
+    x, y = pair.texts(run) if later else pair.texts(run)[::-1]
+    first = run.a0 if later else run.b0
+    if not x or not y or len(x) > 4 or len(y) > 4:
+        return []
+    negate = words_of(EVERY, EVERY).negation
+    return [
+        (first + k, first + k + 1)
+        for k, s in enumerate(x)
+        if s.text not in negate and not denies_inside(s.text) and any(is_denied_form(s, t) for t in y)
+    ]
+
+
+def is_denied_form(s: Token, t: Token) -> bool:
+    """Whether a word has an ending that denies behind a stem that the other word has, too: gitmiyor, gidiyor."""
+    if s.kind != "W" or t.kind != "W":
+        return False
+    x, y = bare_letters(s.text), bare_letters(t.text)
+    alike = next((k for k in range(min(len(x), len(y))) if x[k] != y[k]), min(len(x), len(y)))
+    return any(
+        x[stem:] in denied and y[stem:] in endings
+        for denied, endings in denied_endings(_NOW[-1][0])
+        for stem in range(alike - 2, alike + 2)
+        if 2 <= stem <= len(y)
+    )
+
+
+@cache
+def denied_endings(spoken: Spoken) -> list[tuple[set[str], set[str]]]:
+    """Of each language spoken: endings that deny, and endings."""
+    return [
+        (
+            {bare_letters(ending) for ending in spelled(lists["denied"])},
+            {bare(ending) for ending in lists["endings"].replace("-", "").split(" ")},
+        )
+        for language, lists in files().items()
+        if language in spoken and "denied" in lists
+    ]
 
 
 Sense = tuple[str, int, int]
@@ -1179,7 +1389,7 @@ Sense = tuple[str, int, int]
 @cache
 def every_sense() -> dict[str, set[Sense]]:
     """What each phrase of the lists excludes."""
-    all_words = words()
+    all_words = everything()
     by_phrase: dict[str, set[Sense]] = {}
     for name, entries in (("calendar", all_words.calendar), ("opposites", all_words.opposites)):
         for entry, sides in enumerate(entries):

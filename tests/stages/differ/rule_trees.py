@@ -24,11 +24,11 @@ import numpy as np
 
 from twinsieve.stages.differ.amounts import measured
 from twinsieve.stages.differ.corrections import corrects
+from twinsieve.stages.differ.denials import denials_of, may_deny
 from twinsieve.stages.differ.difference import _any_marked_apart
 from twinsieve.stages.differ.elsewhere import each_has_a_number, each_has_a_numeral, sense_elsewhere
 from twinsieve.stages.differ.events import tells_other_stage
 from twinsieve.stages.differ.exchanges import is_exchanged
-from twinsieve.stages.differ.negations import negation_of
 from twinsieve.stages.differ.numbers import number_rules
 from twinsieve.stages.differ.repeated import are_repeated
 from twinsieve.stages.differ.rules import Rule
@@ -50,7 +50,7 @@ CODE: dict[tuple[Rule, ...], tuple[Callable[..., Any], ...]] = {
         *(number_rules, differ_in_a_number, each_has_a_number, each_has_a_numeral),
     ),
     (Rule.CALENDAR, Rule.OPPOSITE): (sense_rules, may_exclude, sense_elsewhere),
-    (Rule.OPPOSITE,): (negation_of, _any_marked_apart),
+    (Rule.OPPOSITE,): (denials_of, may_deny, _any_marked_apart),
     (Rule.STAGE,): (tells_other_stage,),
     (Rule.EXCHANGED,): (is_exchanged,),
     (Rule.REPEATED,): (are_repeated,),

@@ -136,7 +136,8 @@ def test_a_negation_added_keeps_apart_and_one_in_both_does_not(language: str) ->
 
 @pytest.mark.parametrize("language", [name for name, lists in LISTS.items() if "idioms" in lists])
 def test_an_idiom_added_keeps_nothing_apart(language: str) -> None:
-    added = [(framed(language, phrase), framed(language, "")) for phrase in listed(language, "idioms")]
+    phrases = [phrase.replace("_", " ") for phrase in listed(language, "idioms")]
+    added = [(framed(language, phrase), framed(language, "")) for phrase in phrases]
     assert wrong(added, rules_of(added), {Rule.NONE}) == []
 
 
@@ -214,6 +215,25 @@ def test_spellings_of_one_word_are_no_replacement(language: str) -> None:
     assert len(pairs) * 3 >= 2 * sum(len(group) - 1 for group in groups)
     texts = [(framed(language, one), framed(language, other)) for one, other in pairs]
     assert wrong(pairs, rules_of(texts, FULL), {Rule.NONE}) == []
+
+
+def test_a_denial_holds_where_its_language_is_spoken_and_where_none_is_known() -> None:
+    phrases = phrases_from(
+        [
+            {"language": "xa", "light": "zub qui dra", "negation": "vesko"},
+            {"language": "xb", "light": "lor mip tuk"},
+            {"language": "xc", "light": "hul", "beside": "xa"},
+            {"negation": "nevko"},
+        ]
+    )
+    spoken, other, beside, unknown = (
+        f"{light} pilomar {{}} grendow talimf oskane"
+        for light in ("zub qui dra", "lor mip tuk", "hul hul hul", "")
+    )
+    pairs = [(text.format("vesko"), text.format("")) for text in (spoken, other, beside, unknown)]
+    assert rules_of(pairs, phrases=phrases) == [Rule.OPPOSITE, Rule.NONE, Rule.OPPOSITE, Rule.OPPOSITE]
+    of_none = [(text.format("nevko"), text.format("")) for text in (spoken, other, beside, unknown)]
+    assert set(rules_of(of_none, phrases=phrases)) == {Rule.OPPOSITE}
 
 
 def test_entries_are_spelled_as_bodies_spell_them() -> None:

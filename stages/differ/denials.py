@@ -1,0 +1,146 @@
+"""The rule `opposite` for negations: one body denies what the other one says.
+
+The negations of both whole bodies are counted; a negation in what both share counts for both. So it is
+enough to count those that a run touches: an alignment may lay a part of a negation on equal characters
+beside it (認めま[せんで]した, 認めました).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from twinsieve.stages.differ.align import are_few, facts_of, is_inside
+from twinsieve.stages.differ.forms import endings_of, hash_of_bases, letters_in_common
+from twinsieve.stages.differ.negations import next_negation
+from twinsieve.stages.differ.phrases import DENIED, FOREIGN, HELD_NEGATION, MAX_PHRASE, NEGATES, Phrases, find
+from twinsieve.stages.differ.spoken import spoken_in
+from twinsieve.stages.differ.tokens import WORD, Tokens
+from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.kernel import ZERO, kernel
+
+_REST, _KANA = 2, 4
+"""What remains of a side of a run without its negations is small if it has at most so many tokens, one more
+on a side without a negation, and at most so many hiragana, which are mostly endings."""
+_FIRST_KANA, _LAST_KANA = np.uint64(0x3041), np.uint64(0x309F)
+_BEFORE = 16
+"""A run's negations are looked for from so many tokens before it."""
+_STEM = 2
+"""Least letters of a stem."""
+_BACK = 2
+"""Both endings may begin with the same letters, at most so many: imzala-mamak, imzala-mak."""
+
+
+@kernel(callee=True, inlined=True)
+def may_deny(number: int, phrases: Phrases, work: Differing) -> bool:
+    """Whether a run may touch a negation; only then `denials_of` must be called."""
+    run = work.alignment.runs[number]
+    later, earlier = work.later, work.earlier
+    facts = facts_of(later, max(ZERO, run[0] - MAX_PHRASE), run[1])
+    facts |= facts_of(earlier, max(ZERO, run[2] - MAX_PHRASE), run[3])
+    if facts & NEGATES:
+        return True
+    for a in range(run[0], run[1] if are_few(run) else run[0]):
+        if later.kinds[a] == WORD:
+            for b in range(run[2], run[3]):
+                if earlier.kinds[b] == WORD and letters_in_common(later, a, earlier, b, phrases) >= _STEM:
+                    return True
+    return False
+
+
+@kernel(callee=True)
+def denials_of(number: int, phrases: Phrases, work: Differing) -> tuple[bool, int]:
+    """(whether a small run has an odd number of negations, those of its later minus its earlier side)
+
+    A longer run that only one body has, at an end, counts none: what a sentence more denies is its own.
+    number: of the run
+    """
+    run = work.alignment.runs[number]
+    later, earlier = work.later, work.earlier
+    before = other_before = ZERO
+    if number > 0:
+        before, other_before = work.alignment.runs[number - 1, 1], work.alignment.runs[number - 1, 3]
+    few = are_few(run)
+    mine, rest, kana = _side(later, run[0], run[1], before, phrases)
+    other, other_rest, other_kana = _side(earlier, run[2], run[3], other_before, phrases)
+    if few and run[1] > run[0] and run[3] > run[2]:
+        forms = _denied_forms(later, run[0], run[1], earlier, run[2], run[3], phrases, work)
+        other_forms = _denied_forms(earlier, run[2], run[3], later, run[0], run[1], phrases, work)
+        mine, rest = mine + forms, rest - forms
+        other, other_rest = other + other_forms, other_rest - other_forms
+    small = rest <= _REST + (mine == 0) and other_rest <= _REST + (other == 0)
+    small = small and max(kana, other_kana) <= _KANA
+    if not small and (run[0] == run[1] or run[2] == run[3]) and not is_inside(run, later, earlier):
+        return False, ZERO
+    return small and (mine + other) % 2 != 0, mine - other
+
+
+@kernel(callee=True)
+def _side(tokens: Tokens, first: int, end: int, before: int, phrases: Phrases) -> tuple[int, int, int]:
+    """(negations that share a token with tokens[first:end], tokens of it in none of them, hiragana in none)
+
+    An empty side touches the negation within which it lies.
+    before: end of the run before; a negation that begins before it is that run's
+    """
+    kana = ZERO
+    for position in range(first, end):
+        kana += _is_kana(tokens, position)
+    rest = end - first - kana
+    count = ZERO
+    position = np.int64(max(0, first - _BEFORE))
+    while position < end:
+        at, stop = next_negation(tokens, position, end, FOREIGN, phrases)
+        if at < end and at >= before and (stop > first if end > first else at < first < stop):
+            count += 1
+            for k in range(max(at, first), min(stop, end)):
+                if _is_kana(tokens, k):
+                    kana -= 1
+                else:
+                    rest -= 1
+        position = stop
+    return count, rest, kana
+
+
+@kernel(callee=True)
+def _is_kana(tokens: Tokens, position: int) -> bool:
+    char = tokens.ids[position]
+    return char >= _FIRST_KANA and char <= _LAST_KANA
+
+
+@kernel(callee=True)
+def _denied_forms(
+    tokens: Tokens, first: int, end: int, others: Tokens, other_first: int, other_end: int,
+    phrases: Phrases, work: Differing,
+) -> int:  # fmt: skip
+    """How many words of tokens[first:end] deny by their endings what words of the others say without them
+    (gitmiyor, gidiyor)."""
+    count = ZERO
+    for a in range(first, end):
+        if tokens.kinds[a] != WORD or tokens.facts[a] & NEGATES:
+            continue
+        is_denied = False
+        for b in range(other_first, other_end):
+            is_denied |= others.kinds[b] == WORD and _is_denied_form(tokens, a, others, b, phrases, work)
+        count += is_denied
+    return count
+
+
+@kernel(callee=True)
+def _is_denied_form(
+    tokens: Tokens, a: int, others: Tokens, b: int, phrases: Phrases, work: Differing
+) -> bool:
+    """Whether a word has an ending that denies behind a stem that the other word has, too.
+
+    The last letter of the stem may differ (git-miyor, gid-iyor), and the other word goes on with an ending of
+    the same language, or with nothing.
+    """
+    alike = letters_in_common(tokens, a, others, b, phrases)
+    first, end = tokens.starts[a], tokens.starts[a + 1]
+    other, other_end = others.starts[b], others.starts[b + 1]
+    for stem in range(max(alike - _BACK, _STEM), alike + 2):
+        if first + stem < end and other + stem <= other_end:
+            row = find(phrases, hash_of_bases(tokens, first + stem, end, phrases))
+            if row >= 0 and phrases.roles[row] & DENIED:
+                spoken = spoken_in(phrases, work) & phrases.held[row, HELD_NEGATION]
+                if endings_of(others, other + stem, other_end, phrases) & spoken != np.uint32(0):
+                    return True
+    return False
