@@ -12,9 +12,18 @@ import numpy as np
 from twinsieve.stages.differ.align import are_few, facts_of, is_inside
 from twinsieve.stages.differ.forms import endings_of, hash_of_bases, letters_in_common
 from twinsieve.stages.differ.negations import next_negation
-from twinsieve.stages.differ.phrases import DENIED, FOREIGN, HELD_NEGATION, MAX_PHRASE, NEGATES, Phrases, find
+from twinsieve.stages.differ.phrases import (
+    BEGINS_DENIED,
+    DENIED,
+    FOREIGN,
+    HELD_NEGATION,
+    MAX_PHRASE,
+    NEGATES,
+    Phrases,
+    find,
+)
 from twinsieve.stages.differ.spoken import spoken_in
-from twinsieve.stages.differ.tokens import WORD, Tokens
+from twinsieve.stages.differ.tokens import WORD, Tokens, class_of
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -137,7 +146,10 @@ def _is_denied_form(
     first, end = tokens.starts[a], tokens.starts[a + 1]
     other, other_end = others.starts[b], others.starts[b + 1]
     for stem in range(max(alike - _BACK, _STEM), alike + 2):
-        if first + stem < end and other + stem <= other_end:
+        if first + stem >= end or other + stem > other_end:
+            continue
+        # Most words have no letter here with which such an ending begins.
+        if class_of(tokens.chars[first + stem], phrases) & BEGINS_DENIED:
             row = find(phrases, hash_of_bases(tokens, first + stem, end, phrases))
             if row >= 0 and phrases.roles[row] & DENIED:
                 spoken = spoken_in(phrases, work) & phrases.held[row, HELD_NEGATION]

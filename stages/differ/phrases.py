@@ -53,6 +53,8 @@ CONCORD, ASKS, INSIDE, DENIED = 1 << 19, 1 << 20, 1 << 21, 1 << 22
 """Further roles. A CONCORD word is one negation with another one near it (ne … pas). An ASKS word at the
 end of a body makes a question. An INSIDE part makes the word that holds it a negation. A word with a
 DENIED ending denies the same word with another ending."""
+BEGINS_DENIED = CORRECTS
+"""Bit of the class of a letter with which a DENIED ending begins; letters begin no phrases."""
 FOREIGN = 1 << 23
 """Fact of a word that negates, but not in the languages of the two bodies."""
 HELD = (LIGHT, NEGATES, CORRECTS, AGENCY, NUMERAL)

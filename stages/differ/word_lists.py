@@ -18,6 +18,7 @@ from twinsieve.stages.differ.phrases import (
     AGENCY,
     ASKS,
     BASES,
+    BEGINS_DENIED,
     BELOW_ZERO,
     CONCORD,
     CORRECTS,
@@ -372,6 +373,8 @@ def _tables(lists: _Lists) -> Phrases:
                 classes[ord(name[0])] |= begins | 1 << (LENGTHS_SHIFT + len(name) - 1)
         elif lists.entries[name].roles & INSIDE:
             classes[ord(name[0])] |= NEGATES
+        elif lists.entries[name].roles & DENIED:
+            classes[ord(name[0])] |= BEGINS_DENIED
     entries = [lists.entries[name] for name in names]
     keys = _keys_of(names)
     rows = {name: row for row, name in enumerate(names)}
