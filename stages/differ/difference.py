@@ -110,13 +110,16 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
         first[_OPPOSITE] = negated
     if replaced > 1 and other_replaced > 1 and are_repeated(phrases, work):
         first[_REPEATED] = 0
-    # A run with numbers on both sides was judged by itself.
-    if added & VALUED and left_out & VALUED and first[_NUMBER] == NO_RUN and each_has_a_number(phrases, work):
+    # Nobody knows whether what a cut body seems to lack stands behind the cut. A run with numbers on both
+    # sides was judged by itself.
+    whole = later.counts[1] == 0 and earlier.counts[1] == 0
+    moved = whole and added & VALUED != 0 and left_out & VALUED != 0
+    if moved and first[_NUMBER] == NO_RUN and each_has_a_number(phrases, work):
         first[_NUMBER] = _run_with(VALUED, work)
-    valued = every & VALUED != 0 and other_every & VALUED != 0
+    valued = whole and every & VALUED != 0 and other_every & VALUED != 0
     if valued and first[_NUMERAL] == NO_RUN and each_has_a_numeral(phrases, work):
         first[_NUMERAL] = _run_with(VALUED, work)
-    if _may_exclude_elsewhere(work):
+    if whole and _may_exclude_elsewhere(work):
         _note(first, sense_elsewhere(phrases, work), ZERO)
     for reason in GUARD_RULES:
         if first[reason] != NO_RUN:

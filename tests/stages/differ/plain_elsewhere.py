@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def elsewhere(pair: Pair) -> set[Rule]:
-    """NUMBER, NUMERAL, CALENDAR, OPPOSITE: each body has one that the other lacks anywhere."""
+    """NUMBER, NUMERAL, CALENDAR, OPPOSITE: each body has one that the other lacks anywhere; of whole bodies."""
+    if pair.cut:
+        return set()
     later = [t for run in pair.runs for t in pair.a[run.a0 : run.a1]]
     earlier = [t for run in pair.runs for t in pair.b[run.b0 : run.b1]]
     rules = senses_apart(pair)
