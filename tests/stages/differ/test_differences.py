@@ -359,7 +359,11 @@ _KEPT_APART = {
     Rule.NUMBER_ADDED: ("the bus leaves the station", "the bus 25 leaves the station", GUARDS),
     Rule.OPPOSITE: ("the museum is open today", "the museum is closed today", GUARDS),
     Rule.EXCHANGED: ("anna lent peter money", "peter lent anna money", GUARDS),
-    Rule.STAGE: ("storm batters the harbour of the old town", "another storm batters the harbour of the old town", FULL),
+    Rule.STAGE: (
+        "storm batters the harbour of the old town",
+        "another storm batters the harbour of the old town",
+        FULL,
+    ),
     Rule.REPEATED: (
         "art teacher wanted, apply as art teacher at the school of the county",
         "bus driver wanted, apply as bus driver at the school of the county",
