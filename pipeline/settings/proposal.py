@@ -241,24 +241,28 @@ def _kind(texts: Sequence[str]) -> str | None:
 def _scripts(texts: Sequence[str]) -> tuple[float, float, float]:
     """Of the texts with letters: the share in Chinese, in Latin letters, and in one of the alphabets of which
     there are labelled posts."""
-    chinese = latin = covered = lettered = 0
-    for text in texts:
-        codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
-        letters = codes[tables().properties[codes] & (LETTER | DIGIT) == LETTER]
-        unspaced = int(np.count_nonzero(tables().properties[letters] & UNSPACED))
-        most = len(letters) / 2
-        lettered += len(letters) > 0
-        if unspaced > most:
-            # No kana, Thai, Khmer and so on: other unspaced scripts have no profile.
-            chinese += _count(letters, _HAN_RANGES) >= _HAN * unspaced
-        elif len(letters):
-            counts = [_count(letters, ranges) for ranges in _ALPHABETS]
-            latin += counts[0] > most
-            covered += max(counts) > most
-    of = max(1, lettered)
-    return chinese / of, latin / of, covered / of
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "replace"), "<u4")
+    of_text = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    properties = tables().properties[codes]
+    is_letter = properties & (LETTER | DIGIT) == LETTER
+    of_text, codes, is_unspaced = of_text[is_letter], codes[is_letter], properties[is_letter] & UNSPACED != 0
+    letters = np.bincount(of_text, minlength=len(texts))
+    unspaced = np.bincount(of_text[is_unspaced], minlength=len(texts))
+    han = _count(codes, of_text, _HAN_RANGES, len(texts))
+    alphabets = np.array([_count(codes, of_text, ranges, len(texts)) for ranges in _ALPHABETS])
+    # No kana, Thai, Khmer and so on: other unspaced scripts have no profile.
+    chinese = (2 * unspaced > letters) & (han >= _HAN * unspaced)
+    spaced = (2 * unspaced <= letters) & (letters > 0)
+    most = spaced & (2 * alphabets > letters)
+    of = max(1, int(np.count_nonzero(letters)))
+    return np.count_nonzero(chinese) / of, np.count_nonzero(most[0]) / of, np.count_nonzero(most.any(0)) / of
 
 
-def _count(letters: NDArray[np.uint32], ranges: Sequence[tuple[int, int]]) -> int:
-    """How many letters lie in one of the ranges, whose ends belong to them."""
-    return sum(int(np.count_nonzero((letters >= first) & (letters <= last))) for first, last in ranges)
+def _count(
+    codes: NDArray[np.uint32], of_text: NDArray[np.int64], ranges: Sequence[tuple[int, int]], texts: int
+) -> NDArray[np.int64]:
+    """int64[texts]: how many letters of each text lie in one of the ranges, whose ends belong to them."""
+    inside = np.zeros(len(codes), bool)
+    for first, last in ranges:
+        inside |= (codes >= first) & (codes <= last)
+    return np.bincount(of_text[inside], minlength=texts)
