@@ -230,13 +230,13 @@ def count_readers(run: NDArray[np.int64], phrases: Phrases, later: Tokens, earli
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0 or not are_few(run):
         return False
-    if size == 1 and other_size == 1 and _has_others(later, run[0]) and _has_others(earlier, run[2]):
+    if size == 1 and other_size == 1 and has_others(later, run[0]) and has_others(earlier, run[2]):
         return True
-    return _counts_readers(later, run[0], phrases) and _counts_readers(earlier, run[2], phrases)
+    return counts_readers(later, run[0], phrases) and counts_readers(earlier, run[2], phrases)
 
 
 @kernel(callee=True)
-def _counts_readers(tokens: Tokens, position: int, phrases: Phrases) -> bool:
+def counts_readers(tokens: Tokens, position: int, phrases: Phrases) -> bool:
     """Whether all from a token to the end is a row of two counters or more, or a label with its number."""
     end = tokens.counts[0]
     first = _counters_from(tokens, position, phrases)
@@ -280,7 +280,7 @@ def _counters_from(tokens: Tokens, position: int, phrases: Phrases) -> int:
 
 
 @kernel(callee=True)
-def _has_others(tokens: Tokens, position: int) -> bool:
+def has_others(tokens: Tokens, position: int) -> bool:
     """Whether a number stands between w/ and others, as in check-ins."""
     if position == 0 or position + 1 >= tokens.counts[0]:
         return False

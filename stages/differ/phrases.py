@@ -37,9 +37,11 @@ AGENCY, POWER, CURRENCY = 1 << 16, 1 << 17, 1 << 18
 """Bits of a word's roles and of its facts. An AGENCY word (breaking, video) begins or ends a headline and
 says nothing of the news; a POWER (million) multiplies the number before it; a CURRENCY (dollars) stands for
 the sign before a number."""
-NAME = 1 << 9
-"""Role of a phrase that is a name although it is short or holds a light character (uk, 地震). In the facts of
-a CHARACTER the bit is one of its lengths."""
+NAME, LAUGHS, BLAND = 1 << 9, 1 << 10, 1 << 11
+"""NAME is the role of a phrase that is a name although it is short or holds a light character (uk, 地震).
+LAUGHS is a fact of digits that laugh or clap (2333, 555, 888): a light word, and no number. BLAND is the role
+of a phrase of an unspaced script that says little in a short text: particles, degree, courtesy. In the facts
+of a CHARACTER these bits are lengths."""
 
 ONE, BELOW_ZERO, MORE, COUNTER = 1 << 24, 1 << 25, 1 << 26, 1 << 27
 """Bits of a word's roles and facts. A ONE (a, un) is the number 1 where the other body gives a number there;
@@ -68,10 +70,12 @@ EVERY_LANGUAGE = 0xFFFF_FFFF
 MONTHS = 1
 CALENDAR_KINDS = 3
 """Senses of the kinds 0, 1 and 2 are weekdays, months and days."""
-STAGES, INFINITIVES, OUTLETS = 3, 4, 5
+STAGES, INFINITIVES, OUTLETS, INSTITUTIONS = 3, 4, 5, 6
 """Kinds of senses that exclude nothing: what stage of an event a phrase says, words before an infinitive, and
-words that end the name of an outlet."""
-FIRST_OPPOSITE = 6
+words that end the name of an outlet or of an institution."""
+HARM = 3
+"""The stage that tells of dead and injured."""
+FIRST_OPPOSITE = 7
 """Each kind of senses from here on is one entry of the list of opposites."""
 
 BASES = 0x3000

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from twinsieve.stages.contract import STORED_LENGTH, Bodies
 from twinsieve.stages.differ.negations import negations
 from twinsieve.stages.differ.number_values import Values, new_values, read_digits
-from twinsieve.stages.differ.phrases import DIGIT, IDIOM, NEGATES, NUMERAL, Phrases
-from twinsieve.stages.differ.tokens import LAUGHS, NUMBER, Tokens, new_tokens, tokenize
+from twinsieve.stages.differ.phrases import DIGIT, IDIOM, LAUGHS, NEGATES, NUMERAL, Phrases
+from twinsieve.stages.differ.tokens import NUMBER, Tokens, new_tokens, tokenize
 from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import mix64

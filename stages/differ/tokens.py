@@ -27,6 +27,7 @@ from twinsieve.stages.differ.phrases import (
     IDIOM,
     INSIDE,
     LAST_PART,
+    LAUGHS,
     LENGTHS_SHIFT,
     LIGHT,
     MAX_PHRASE,
@@ -115,7 +116,7 @@ def class_of(char: np.uint32, phrases: Phrases) -> int:
 
 
 @kernel(callee=True)
-def _is_jamo(char: np.uint32) -> bool:
+def is_jamo(char: np.uint32) -> bool:
     """Whether a character is a letter of Hangul outside of a syllable: laughter, tears."""
     return _FIRST_JAMO <= char <= _LAST_JAMO
 
@@ -141,11 +142,11 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
             characters += 1
         else:
             every = first
-            reaction = _is_jamo(chars[i])
+            reaction = is_jamo(chars[i])
             letters = first & (DIGIT | NUMBER_MARK) == 0
             while j < length and not starts[j]:
                 following = class_of(chars[j], phrases)
-                if following & (UNSPACED | DIGIT) == UNSPACED or _is_jamo(chars[j]) != reaction:
+                if following & (UNSPACED | DIGIT) == UNSPACED or is_jamo(chars[j]) != reaction:
                     break
                 every |= following
                 letters |= following & (DIGIT | NUMBER_MARK) == 0
@@ -222,8 +223,6 @@ def _denies_inside(chars: NDArray[np.uint32], first: int, end: int, phrases: Phr
 
 _LAUGHTER = 3
 """Digits that begin a laugh; how many follow says nothing."""
-LAUGHS = 1 << 23
-"""Bit of the facts of digits that laugh or clap (2333, 555, 888): a light word, and no number."""
 _LONGEST_NAME = MAX_PHRASE
 _TWO, _THREE = 2, 3
 _PLUS = ord("+")

@@ -10,13 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from twinsieve.stages.differ.phrases import AGENCY
-from twinsieve.stages.differ.tokens import NUMBER, Tokens
+from twinsieve.stages.differ.counted import counts_readers, has_others
+from twinsieve.stages.differ.phrases import AGENCY, Phrases
+from twinsieve.stages.differ.tokens import NUMBER, WORD, Tokens
 from twinsieve.stages.differ.written import NO_SUCH, half_day_at
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 from twinsieve.stages.near.lcs import stored_char
 
 _MOST_DIGITS = 15
+_LAUGHTER = 3
+"""Digits of the shortest laugh."""
 _NO_NUMBER = -1
 _DIGIT_0, _DIGIT_9 = np.uint32(ord("0")), np.uint32(ord("9"))
 
@@ -33,6 +36,7 @@ def differ_in_a_number(
     wide: bool,
     head: int,
     tail: int,
+    phrases: Phrases,
 ) -> bool:
     """Whether the rule `number` holds because of one token of digits, and both bodies are the same beside it.
 
@@ -67,11 +71,33 @@ def differ_in_a_number(
     token = _token_at(later, first)
     if token == _NO_NUMBER or later.kinds[token] != NUMBER or later.starts[token + 1] != end:
         return NO
-    # UPDATE 1 and UPDATE 2 are one text; 12 am is 0.
-    if token == 1 and later.facts[0] & AGENCY:
+    if _may_be_no_number(later, token, phrases) or _may_laugh(other_value, other_size):
         return NO
     half, _ = half_day_at(later, token + 1)
     return half == NO_SUCH and _same_words(word_bits, length, texts, words, other, first, end)
+
+
+@kernel(callee=True)
+def _may_be_no_number(tokens: Tokens, token: int, phrases: Phrases) -> bool:
+    """Whether digits may count editions of an agency (UPDATE 1) or readers: another number says nothing."""
+    if token == 1 and tokens.kinds[0] == WORD:
+        row = tokens.rows[0]
+        if row >= 0 and phrases.roles[row] & AGENCY:
+            return YES
+    return has_others(tokens, token) or counts_readers(tokens, token, phrases)
+
+
+@kernel(callee=True)
+def _may_laugh(value: int, digits: int) -> bool:
+    """Whether a number is one digit repeated, or a 2 with 3s behind it (555, 2333), which may be laughter."""
+    if digits < _LAUGHTER:
+        return NO
+    last = value % 10
+    for _ in range(digits - 1):
+        if value % 10 != last:
+            return NO
+        value //= 10
+    return value == last or (value == 2 and last == 3)
 
 
 @kernel(callee=True, inlined=True)

@@ -260,7 +260,17 @@ def compare_texts(
         if not long:
             later, words = scratch.differing.later, word_start_at(ring, slot)
             if differ_in_a_number(
-                later, scratch.word_bits, length, ring.texts, offset, words, other, wide, ends[0], ends[1]
+                later,
+                scratch.word_bits,
+                length,
+                ring.texts,
+                offset,
+                words,
+                other,
+                wide,
+                ends[0],
+                ends[1],
+                scratch.phrases,
             ):
                 return status | _NUMBER, matched, compared
         reason, _ = _difference(chunk, row, ring, slot, rules.limits, scratch)

@@ -93,6 +93,11 @@ def _rules(later: str, earlier: str) -> tuple[Rule, Rule]:
 @example("the bus has seats, 1", "7", "8", "7 of them")
 @example("the bus 今天确诊, ", "7", "8", "万例")
 @example("the long bus line ", "1 2", "12", " is late")
+@example("at the long bus line w/ ", "5", "7", " others")
+@example("我们在车站等车真的太好笑了", "233", "1500", "")
+@example("我们在车站等车真的太好笑了", "1500", "233", "")
+@example("今天的公交车又晚点了 阅读 ", "120", "131", " 评论 5")
+@example("the long bus line is late again today 阅读 ", "12", "15", "")
 def test_the_rule_is_that_of_an_alignment(head: str, number: str, other: str, tail: str) -> None:
     found, rule = _rules(head + number + tail, head + other + tail)
     assert found == rule
