@@ -562,7 +562,7 @@ MICROBLOG_LIMITS = LimitSettings.model_construct(
 LOW_FLOOR_LAYOUT = LayoutSettings.model_construct(bands=38)
 """Finds similar texts from a similarity of 0.70 on; takes 76 more bytes for each kept message
 (`python -m bench.floors`)."""
-TITLES_LIMITS = LimitSettings.model_construct(in_place=1, name_places=2, each=6)
+TITLES_LIMITS = LimitSettings.model_construct(in_place=1, name_places=2, each=6, own=12)
 SMS_LIMITS = LimitSettings.model_construct(places=512, inside=18)
 PROFILES: dict[str, dict[str, object]] = {
     "default": {},

@@ -211,7 +211,9 @@ def _join(later: Tokens, earlier: Tokens, runs: NDArray[np.int64], count: int) -
 def _are_names(later: Tokens, a0: int, a1: int, earlier: Tokens, b0: int, b1: int) -> bool:
     """Whether later[a0:a1] and earlier[b0:b1] are two short names that share a character, and not one in
     another order."""
-    if max(a1 - a0, b1 - b0) > _NAME_CHARACTERS or not (_is_han(later, a0, a1) and _is_han(earlier, b0, b1)):
+    if max(a1 - a0, b1 - b0) > _NAME_CHARACTERS or not (
+        _are_of_names(later, a0, a1) and _are_of_names(earlier, b0, b1)
+    ):
         return False
     if a1 - a0 != b1 - b0:
         return True
@@ -226,14 +228,19 @@ def _are_names(later: Tokens, a0: int, a1: int, earlier: Tokens, b0: int, b1: in
 
 
 @kernel(callee=True)
-def _is_han(tokens: Tokens, first: int, end: int) -> bool:
+def _are_of_names(tokens: Tokens, first: int, end: int) -> bool:
     """Whether all tokens are Han characters that may stand in a name: not light, no negation begins."""
     for position in range(first, end):
-        char = tokens.chars[tokens.starts[position]]
-        is_han = tokens.kinds[position] == CHARACTER and _FIRST_HAN <= char <= _LAST_HAN
-        if not is_han or tokens.facts[position] & (LIGHT | NEGATES):
+        if not is_han(tokens, position) or tokens.facts[position] & (LIGHT | NEGATES):
             return False
     return True
+
+
+@kernel(callee=True)
+def is_han(tokens: Tokens, position: int) -> bool:
+    """Whether a token is a Han character."""
+    char = tokens.chars[tokens.starts[position]]
+    return tokens.kinds[position] == CHARACTER and _FIRST_HAN <= char <= _LAST_HAN
 
 
 @kernel(callee=True)

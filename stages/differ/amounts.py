@@ -14,11 +14,12 @@ from twinsieve.stages.differ.counted import add_ones, count_readers
 from twinsieve.stages.differ.dashes import is_date_part
 from twinsieve.stages.differ.endings import other_ending
 from twinsieve.stages.differ.forms import is_one_word
-from twinsieve.stages.differ.items import adds_one_of_many, another_item
+from twinsieve.stages.differ.items import another_item, is_in_another_script
 from twinsieve.stages.differ.names import are_short_names, character_points
 from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
 from twinsieve.stages.differ.phrases import ONE, POWER, Phrases
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.differ.said import says_more
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.intrinsics import cell_of
@@ -90,6 +91,8 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
         ending = other_ending(phrases, work)
         if ending != NO_RUN:
             return np.int64(_IN_ITS_PLACE), ending
+        if is_in_another_script(work):
+            return np.int64(_IN_ITS_PLACE), ZERO
     item_run = another_item(short, limits, work)
     if item_run != NO_RUN:
         return np.int64(_IN_ITS_PLACE), item_run
@@ -99,9 +102,9 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
         return np.int64(_ADDED_INSIDE), sums.inside_run
     if short and sums.added > _CHARACTER * limits.added_short:
         return np.int64(_WORD_ADDED), sums.added_run
-    for number in range(runs if short else ZERO):
-        if adds_one_of_many(work.alignment.runs[number], work):
-            return np.int64(_WORD_ADDED), np.int64(number)
+    more = says_more(shorter, limits, phrases, work)
+    if more != NO_RUN:
+        return np.int64(_WORD_ADDED), more
     return np.int64(_NONE), np.int64(NO_RUN)
 
 

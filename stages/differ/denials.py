@@ -8,8 +8,9 @@ beside it (認めま[せんで]した, 認めました).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from twinsieve.stages.differ.align import are_few, facts_of, is_inside
+from twinsieve.stages.differ.align import are_few, is_inside
 from twinsieve.stages.differ.forms import endings_of, hash_of_bases, letters_in_common
 from twinsieve.stages.differ.negations import next_negation
 from twinsieve.stages.differ.phrases import (
@@ -17,7 +18,6 @@ from twinsieve.stages.differ.phrases import (
     DENIED,
     FOREIGN,
     HELD_NEGATION,
-    MAX_PHRASE,
     NEGATES,
     Phrases,
     find,
@@ -40,19 +40,33 @@ _BACK = 2
 
 
 @kernel(callee=True, inlined=True)
-def may_deny(number: int, phrases: Phrases, work: Differing) -> bool:
-    """Whether a run may touch a negation; only then `denials_of` must be called."""
-    run = work.alignment.runs[number]
+def may_deny(run: NDArray[np.int64], phrases: Phrases, work: Differing) -> bool:
+    """Whether a run may replace a word by a form that denies; `denials_of` counts no others."""
     later, earlier = work.later, work.earlier
-    facts = facts_of(later, max(ZERO, run[0] - MAX_PHRASE), run[1])
-    facts |= facts_of(earlier, max(ZERO, run[2] - MAX_PHRASE), run[3])
-    if facts & NEGATES:
-        return True
     for a in range(run[0], run[1] if are_few(run) else run[0]):
-        if later.kinds[a] == WORD:
-            for b in range(run[2], run[3]):
-                if earlier.kinds[b] == WORD and letters_in_common(later, a, earlier, b, phrases) >= _STEM:
-                    return True
+        for b in range(run[2], run[3]):
+            if (
+                later.kinds[a] == WORD
+                and earlier.kinds[b] == WORD
+                and _may_be_denied(later, a, earlier, b, phrases)
+            ):
+                return True
+    return False
+
+
+@kernel(callee=True)
+def _may_be_denied(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases) -> bool:
+    """Whether behind what two words begin with, one has a letter with which an ending that denies begins."""
+    alike = letters_in_common(later, a, earlier, b, phrases)
+    if alike < _STEM:
+        return False
+    first, end = later.starts[a], later.starts[a + 1]
+    other, other_end = earlier.starts[b], earlier.starts[b + 1]
+    for stem in range(max(alike - _BACK, _STEM), alike + 2):
+        if first + stem < end and class_of(later.chars[first + stem], phrases) & BEGINS_DENIED:
+            return True
+        if other + stem < other_end and class_of(earlier.chars[other + stem], phrases) & BEGINS_DENIED:
+            return True
     return False
 
 

@@ -26,6 +26,7 @@ from twinsieve.stages.differ.phrases import (
     EXCLUDES,
     MAX_PHRASE,
     MORE,
+    NEGATES,
     NUMBER_MARK,
     Phrases,
 )
@@ -78,9 +79,15 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     negated = np.int64(NO_RUN)
     added = left_out = every = other_every = ZERO
     replaced = other_replaced = ZERO
+    excludes = other_excludes = ZERO
     for number in range(work.alignment.count[0]):
         run = work.alignment.runs[number]
         mine, other = facts_of(later, run[0], run[1]), facts_of(earlier, run[2], run[3])
+        # A phrase of an unspaced script that touches a run may begin before it.
+        around = mine | facts_of(later, max(ZERO, run[0] - MAX_PHRASE), run[0])
+        other_around = other | facts_of(earlier, max(ZERO, run[2] - MAX_PHRASE), run[2])
+        excludes |= around if run[1] > run[0] else ZERO
+        other_excludes |= other_around if run[3] > run[2] else ZERO
         every |= mine
         other_every |= other
         added |= mine if other & VALUED == 0 else ZERO
@@ -90,7 +97,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
             other_replaced += run[3] - run[2]
         if (mine | other) & (VALUED | MORE) or may_count_more(later, earlier, run):
             _note(first, number_rules(number, phrases, work), number)
-        if may_deny(number, phrases, work):
+        if (around | other_around) & NEGATES or may_deny(run, phrases, work):
             odd, here = denials_of(number, phrases, work)
             negations += here
             if odd and negated == NO_RUN:
@@ -99,8 +106,8 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
             _note(first, sense_rules(number, phrases, work), number)
         if first[_OPPOSITE] == NO_RUN and _any_marked_apart(later, earlier, run):
             first[_OPPOSITE] = number
-        if first[_STAGE] == NO_RUN and tells_other_stage(number, phrases, work):
-            first[_STAGE] = number
+        if (around | other_around) & EXCLUDES and tells_other_stage(number, phrases, work):
+            _note(first, _STAGE, number)
         valued = mine & VALUED != 0 and other & VALUED != 0
         if first[_EXCHANGED] == NO_RUN and is_exchanged(number, valued, phrases, work):
             first[_EXCHANGED] = number
@@ -119,7 +126,7 @@ def _guards(phrases: Phrases, work: Differing) -> tuple[int, int]:
     valued = whole and every & VALUED != 0 and other_every & VALUED != 0
     if valued and first[_NUMERAL] == NO_RUN and each_has_a_numeral(phrases, work):
         first[_NUMERAL] = _run_with(VALUED, work)
-    if whole and _may_exclude_elsewhere(work):
+    if whole and excludes & other_excludes & EXCLUDES:
         _note(first, sense_elsewhere(phrases, work), ZERO)
     for reason in GUARD_RULES:
         if first[reason] != NO_RUN:
@@ -135,20 +142,6 @@ def _run_with(fact: int, work: Differing) -> int:
         if facts_of(work.later, run[0], run[1]) & fact:
             return np.int64(number)
     return ZERO
-
-
-@kernel(callee=True)
-def _may_exclude_elsewhere(work: Differing) -> bool:
-    """Whether words with senses may touch runs of both bodies; only then `sense_elsewhere` must be called."""
-    later, earlier = work.later, work.earlier
-    excludes = other_excludes = ZERO
-    for number in range(work.alignment.count[0]):
-        run = work.alignment.runs[number]
-        excludes |= facts_of(later, max(ZERO, run[0] - MAX_PHRASE + 1), run[1]) if run[1] > run[0] else ZERO
-        other_excludes |= (
-            facts_of(earlier, max(ZERO, run[2] - MAX_PHRASE + 1), run[3]) if run[3] > run[2] else ZERO
-        )
-    return excludes & other_excludes & EXCLUDES != 0
 
 
 @kernel(callee=True)

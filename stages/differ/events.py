@@ -1,7 +1,7 @@
 """The rule `stage`: one body says that an event is planned, tried or one more, the other does not.
 
 A headline of an event that is to come and one of the event itself differ in a word or two: to close / closes,
-another earthquake / earthquake.
+another earthquake / earthquake. So do the first news of an event and those of its dead.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few
+from twinsieve.stages.differ.content import may_be_a_name
 from twinsieve.stages.differ.forms import is_one_word
-from twinsieve.stages.differ.phrases import EXCLUDES, INFINITIVES, MAX_PHRASE, STAGES, Phrases
+from twinsieve.stages.differ.phrases import EXCLUDES, HARM, INFINITIVES, MAX_PHRASE, STAGES, Phrases
 from twinsieve.stages.differ.tokens import Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
@@ -24,6 +25,8 @@ _SIGN = 2
 def tells_other_stage(number: int, phrases: Phrases, work: Differing) -> bool:
     """Whether a short run says the stage of an event in one body, and the other body says it nowhere.
 
+    HARM counts where the later body adds it: who leaves out the dead of an event says nothing new, and who
+    puts another word there mostly says the same.
     number: of the run
     """
     run = work.alignment.runs[number]
@@ -31,14 +34,25 @@ def tells_other_stage(number: int, phrases: Phrases, work: Differing) -> bool:
         return False
     later, earlier = work.later, work.earlier
     mine = _stages(later, run[0], run[1], phrases)
+    if mine >> HARM & 1 and _says_anything(earlier, run[2], run[3]):
+        mine &= ~(np.int64(1) << HARM)
     if mine & ~(_stages(earlier, ZERO, earlier.counts[0], phrases) if mine else ZERO):
         return True
-    other = _stages(earlier, run[2], run[3], phrases)
+    other = _stages(earlier, run[2], run[3], phrases) & ~(np.int64(1) << HARM)
     if other & ~(_stages(later, ZERO, later.counts[0], phrases) if other else ZERO):
         return True
     return _intends(later, run[0], run[1], earlier, run[2], run[3], phrases) or _intends(
         earlier, run[2], run[3], later, run[0], run[1], phrases
     )
+
+
+@kernel(callee=True)
+def _says_anything(tokens: Tokens, first: int, end: int) -> bool:
+    """Whether tokens[first:end] hold a word that says something, or a character that is not light."""
+    for position in range(first, end):  # noqa: SIM110
+        if may_be_a_name(tokens, position):
+            return True
+    return False
 
 
 @kernel(callee=True)

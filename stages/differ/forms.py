@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from twinsieve.stages.differ.phrases import BASES, Phrases
-from twinsieve.stages.differ.tokens import WORD, Tokens
+from twinsieve.stages.differ.tokens import WORD, Tokens, is_jamo
 from twinsieve.stages.intrinsics import FNV_OFFSET, FNV_PRIME
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -51,15 +51,18 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
 
 @kernel(callee=True)
 def _is_stretched(later: Tokens, first: int, n: int, earlier: Tokens, other: int, m: int) -> bool:
-    """Whether one word has a letter _STRETCHED times or more in a row where the other has it once or more
-    (sooo, soooooo), or is the other one twice (너무, 너무너무).
+    """Whether one word has a letter _STRETCHED times or more in a row where the other has it once or more.
+
+    sooo, soooooo. Or it is the other one twice (너무, 너무너무). Letters of Hangul alone (ㅠ, ㅠㅠ) are a
+    reaction, however often they stand.
 
     first, other: where the words begin; n, m: their lengths
     """
+    least = 1 if is_jamo(later.chars[first]) else _STRETCHED
     i = k = ZERO
     while i < n and k < m and later.chars[first + i] == earlier.chars[other + k]:
         i_end, k_end = _end_of_letter(later, first, i, n), _end_of_letter(earlier, other, k, m)
-        if i_end - i != k_end - k and max(i_end - i, k_end - k) < _STRETCHED:
+        if i_end - i != k_end - k and max(i_end - i, k_end - k) < least:
             break
         i, k = i_end, k_end
     if i == n and k == m:

@@ -82,7 +82,7 @@ class Rule(IntEnum):
         rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
-    NONE = (0, Category.BESIDE, False, "", "", (), 8)
+    NONE = (0, Category.BESIDE, False, "", "", (), 9)
     SAME_ID = (
         14, Category.BESIDE, False,
         "both have one id",
@@ -96,7 +96,7 @@ class Rule(IntEnum):
         "two short mixes one for one (12a / 12b); and in a run of at most 4 "
         "tokens a side a word such as *a* (a man / 2 men), or the last part of a series, where the other "
         "body has a number (第2回 / 最終回)",
-        (), 2,
+        (), 3,
     )  # fmt: skip
     NUMERAL = (
         2, Category.GUARD, True,
@@ -113,7 +113,7 @@ class Rule(IntEnum):
         "周日, Monday / Friday, 今天 / 明天), or a longer one lies within two such words (星期一 / "
         "星期日), or one such word has characters more than the other (明日 / 明後日); or each body has one "
         "whose partner alone is in the other, wherever they stand",
-        (), 2,
+        (), 3,
     )  # fmt: skip
     NUMBER_ADDED = (
         4, Category.GUARD, True,
@@ -131,15 +131,16 @@ class Rule(IntEnum):
         "with words that differ in the mark at their ends alone (A+ / A-, Disney / Disney+), or the "
         "negations of both bodies differ by an odd number, and little remains of a run that touches "
         "one ([Denials](#denials))",
-        (), 2,
+        (), 3,
     )  # fmt: skip
     STAGE = (
         30, Category.GUARD, True,
         "they tell of different stages of an event, or of another such event (plans, again)",
         "a run of at most 4 tokens a side says that an event is planned or expected, attempted or "
         "one more (*poised*, *bid*, *another*, 拟, 再次), and the other body says nothing of the kind; or "
-        "one side has *to* or *will* before a verb, and the other side another form of it (to close / "
-        "closes)",
+        "the later body alone tells of dead or injured (*kills*, 死亡); or one side has *to* or *will* "
+        "before a verb, and the other side another form of it (to close / closes)",
+        (), 2,
     )  # fmt: skip
     EXCHANGED = (
         6, Category.GUARD, True,
@@ -152,6 +153,7 @@ class Rule(IntEnum):
         "the same words are replaced in several places (another job, another city)",
         "each body has words of its own that stand at least twice where something was replaced, "
         "two characters or one word of three letters (Art Teacher … art teacher / Bus Driver … bus driver)",
+        (), 2,
     )  # fmt: skip
     CORRECTION = (
         7, Category.GUARD, True,
@@ -187,7 +189,7 @@ class Rule(IntEnum):
         "in short bodies, each has over a share to itself; or below twice that length, in at most "
         "`name_places` runs at any place, each has words of an alphabet with that many letters that the "
         "other lacks",
-        ("only_short", "each", "name_places"), 2,
+        ("only_short", "each", "name_places"), 3,
     )  # fmt: skip
     LONG_REPLACEMENT = (
         10, Category.AMOUNT, True,
@@ -201,9 +203,10 @@ class Rule(IntEnum):
         "(飞利浦 / 东芝 in a template); the same with words of an alphabet and at most `name_places` runs "
         "(Boston / Denver). Light words and other forms of one word do not count. The same with another "
         "title or other last words behind equal ones, or a phrase that has moved (in Boston, in Denver). "
-        "Also two lists with one item in common (a, b / b, c), and in short bodies another thing before and "
-        "behind one question",
-        ("in_place", "places", "name_places"), 2,
+        "Also two lists with one item in common (a, b / b, c), in short bodies another thing before and "
+        "behind one question, and words of an alphabet where the other body has Han characters, if no more "
+        "differs",
+        ("in_place", "places", "name_places"), 3,
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,
@@ -222,9 +225,13 @@ class Rule(IntEnum):
         20, Category.AMOUNT, True,
         "they are short, and one has a word inside that the other lacks (fatal, deputy)",
         "in short bodies, between what both have, one has words of an alphabet with more characters that "
-        "the other lacks (*fatal*, *deputy*); light words do not count. Or one says it of another thing, "
-        "too (お風呂も)",
-        ("added_short",), 2,
+        "the other lacks (*fatal*, *deputy*), or the later one three words or more; light words do not "
+        "count. Or all that one adds is the name of an institution (江西 / 江西师范大学). In Japanese and "
+        "Thai: the later one says more letters of its own (朝食も), where a Han character, a letter of "
+        "katakana and a number are worth 4, and phrases that say little are worth nothing. Up to four "
+        "times that length it takes six times as many letters, and in Japanese up to twice that length as "
+        "many on both sides",
+        ("added_short",), 3,
     )  # fmt: skip
     TAIL = (
         19, Category.BESIDE, False,

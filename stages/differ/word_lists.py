@@ -20,6 +20,7 @@ from twinsieve.stages.differ.phrases import (
     BASES,
     BEGINS_DENIED,
     BELOW_ZERO,
+    BLAND,
     CONCORD,
     CORRECTS,
     COUNTER,
@@ -34,6 +35,7 @@ from twinsieve.stages.differ.phrases import (
     IDIOM,
     INFINITIVES,
     INSIDE,
+    INSTITUTIONS,
     LAST_PART,
     LENGTHS_SHIFT,
     LIGHT,
@@ -85,10 +87,13 @@ _ROLES = {
     "parts": PART,
     "last_parts": LAST_PART,
     "names": NAME,
+    "bland": BLAND,
 }
-_BESIDE_NUMBERS = BELOW_ZERO | MORE | COUNTER | NUMBERED | MEASURE | PART | LAST_PART
-"""Roles of phrases that are looked up beside numbers alone: no character need say where they begin."""
+_SOUGHT = BELOW_ZERO | MORE | COUNTER | NUMBERED | MEASURE | PART | LAST_PART | BLAND
+"""Roles of phrases that are looked up in few places, beside numbers and in what short bodies add: no
+character need say where they begin."""
 _CALENDAR = ("weekdays", "months", "days")
+_KINDS = {INFINITIVES: "infinitives", OUTLETS: "outlets", INSTITUTIONS: "institutions"}
 _MAX_NUMBER = 10**12
 _MAX_POWER = 18
 _MAX_FORMS = 1000
@@ -106,19 +111,32 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _unspaced = cache(unspaced_table)
 
 
-@dataclass
+_HELD_ROLES = sum(HELD)
+_NOWHERE = (0,) * len(HELD)
+
+
+@dataclass(slots=True)
 class _Entry:
     roles: int = 0
     number: int = -1
-    senses: list[int] = field(default_factory=list)
+    senses: tuple[int, ...] = ()
     word: str = ""
-    held: list[int] = field(default_factory=lambda: [0] * len(HELD))
+    held: tuple[int, ...] = _NOWHERE
 
     def give(self, roles: int, languages: int) -> None:
         """Add roles, in these languages."""
         self.roles |= roles
-        for number, role in enumerate(HELD):
-            self.held[number] |= languages if roles & role else 0
+        if roles & _HELD_ROLES:
+            self.held = tuple(
+                held | languages if roles & role else held for held, role in zip(self.held, HELD, strict=True)
+            )
+
+    def mean(self, senses: tuple[int, ...]) -> None:
+        """Add senses."""
+        if self.senses:
+            self.senses += tuple(sense for sense in senses if sense not in self.senses)
+        else:
+            self.senses = senses
 
 
 @dataclass
@@ -156,7 +174,11 @@ class _Lists:
         for phrase in _phrases(lists.get("denied", "")):
             entry = self.entries[unaccented(phrase)]
             entry.roles |= DENIED
-            entry.held[HELD_NEGATION] |= here
+            entry.held = (
+                *entry.held[:HELD_NEGATION],
+                entry.held[HELD_NEGATION] | here,
+                *entry.held[HELD_NEGATION + 1 :],
+            )
         for name, role in (("numbers", NUMERAL), ("powers", POWER)):
             for text, value in lists.get(name, {}).items():
                 for phrase in _phrases(text):
@@ -171,7 +193,7 @@ class _Lists:
         for kind, name in enumerate(_CALENDAR):
             self._exclude(kind, lists.get(name, []), behind)
         self._exclude(STAGES, lists.get("stages", []), [""])
-        for kind, name in ((INFINITIVES, "infinitives"), (OUTLETS, "outlets")):
+        for kind, name in _KINDS.items():
             self._exclude(kind, [lists.get(name, "")], [""])
         for pair in lists.get("opposites", []):
             self._exclude(self.kinds, pair.split("/"), behind)
@@ -183,11 +205,12 @@ class _Lists:
 
     def _exclude(self, kind: int, sides: Iterable[str], behind: list[str]) -> None:
         for number, side in enumerate(sides):
-            for phrase in (word + ending for word in _phrases(side) for ending in behind):
-                entry, sense = self.entries[phrase], kind << 8 | number
-                if sense not in entry.senses:
-                    entry.senses.append(sense)
-                entry.roles |= EXCLUDES
+            sense = (kind << 8 | number,)
+            for word in _phrases(side):
+                for ending in behind:
+                    entry = self.entries[word + ending]
+                    entry.mean(sense)
+                    entry.roles |= EXCLUDES
 
     def _unite(self, words: list[str]) -> None:
         """Make words spellings of one word. A word that is in several groups stays in the first one."""
@@ -201,9 +224,9 @@ class _Lists:
             if entry.word:
                 first = self.entries[entry.word]
                 first.roles |= entry.roles
-                first.held = [one | other for one, other in zip(first.held, entry.held, strict=True)]
+                first.held = tuple(one | other for one, other in zip(first.held, entry.held, strict=True))
                 first.number = max(first.number, entry.number)
-                first.senses += [sense for sense in entry.senses if sense not in first.senses]
+                first.mean(entry.senses)
         for entry in self.entries.values():
             if entry.word:
                 first = self.entries[entry.word]
@@ -226,6 +249,8 @@ def _phrases(text: str) -> list[str]:
     >>> _phrases("den{y,ies} cerró")
     ['deny', 'denies', 'cerró', 'cerro']
     """
+    if text.isascii() and "{" not in text:
+        return list(dict.fromkeys(text.split()))
     words: dict[str, None] = {}
     for written in text.split():
         for form in _forms(written):
@@ -293,7 +318,7 @@ def phrases_from(languages: Iterable[Mapping[str, Any]]) -> Phrases:
 
 
 _TEXTS = frozenset(
-    {"language", "beside", "suffixes", "light", "endings", "denied", "infinitives", "outlets", *_ROLES}
+    {"language", "beside", "suffixes", "light", "endings", "denied", *_KINDS.values(), *_ROLES}
 )
 _SIDES = frozenset({*_CALENDAR, "stages", "opposites", "same"})
 _NUMBERS = frozenset({"numbers", "numerals", "powers"})
@@ -361,30 +386,38 @@ def _tables(lists: _Lists) -> Phrases:
     for text in lists.light:
         classes[ord(text)] |= LIGHT
     names = sorted(lists.entries)
-    for name in names:
-        if _unspaced()[ord(name[0])]:
+    entries = [lists.entries[name] for name in names]
+    unspaced = _unspaced()[[ord(name[0]) for name in names]].tolist()
+    for name, entry, is_unspaced in zip(names, entries, unspaced, strict=True):
+        if is_unspaced:
             if len(name) > MAX_PHRASE:
                 raise UsageError(f"{name!r} has more than {MAX_PHRASE} characters")
-            if lists.entries[name] == _Entry(NAME):
+            if entry == _Entry(NAME):
                 continue  # Looked up where a run holds a light character, and nowhere else.
-            roles = lists.entries[name].roles
-            if roles & ~_BESIDE_NUMBERS:
+            roles = entry.roles
+            if roles & ~_SOUGHT:
                 begins = roles & (NEGATES | EXCLUDES | CORRECTS)
                 classes[ord(name[0])] |= begins | 1 << (LENGTHS_SHIFT + len(name) - 1)
-        elif lists.entries[name].roles & INSIDE:
+        elif entry.roles & INSIDE:
             classes[ord(name[0])] |= NEGATES
-        elif lists.entries[name].roles & DENIED:
+        elif entry.roles & DENIED:
             classes[ord(name[0])] |= BEGINS_DENIED
-    entries = [lists.entries[name] for name in names]
     keys = _keys_of(names)
     rows = {name: row for row, name in enumerate(names)}
+    ids = keys.copy()
+    spelled = [row for row, entry in enumerate(entries) if entry.word]
+    ids[spelled] = keys[[rows[entries[row].word] for row in spelled]]
+    held = np.zeros((len(entries), len(HELD)), np.uint32)
+    for row, entry in enumerate(entries):
+        if entry.held is not _NOWHERE:
+            held[row] = entry.held
     endings = sorted((key_of(ending), languages) for ending, languages in lists.endings.items())
     return Phrases(
         classes,
         worth,
         _cells(keys),
         keys,
-        keys[[rows[entry.word or name] for name, entry in zip(names, entries, strict=True)]],
+        ids,
         np.array([entry.roles for entry in entries], np.uint32),
         np.array([entry.number for entry in entries], np.int64),
         np.array([sense for entry in entries for sense in entry.senses], np.int64),
@@ -392,7 +425,7 @@ def _tables(lists: _Lists) -> Phrases:
         np.array([key for key, _ in endings], np.uint64),
         np.array([languages for _, languages in endings], np.uint32),
         _bases(),
-        held := np.array([entry.held for entry in entries], np.uint32).reshape(len(entries), len(HELD)),
+        held,
         _common([entry.roles for entry in entries], held),
         np.array(lists.beside, np.uint32),
     )
@@ -445,10 +478,13 @@ def _bases() -> NDArray[np.uint32]:
 def _cells(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
     """The hash table (open addressing) in which `find` looks keys up: row + 1, or 0 for an empty cell."""
     size = 1 << (2 * len(keys)).bit_length()
-    cells = [0] * size
-    mask = size - 1
-    for row, cell in enumerate((((keys * GOLDEN) >> np.uint64(32)) & np.uint64(mask)).tolist()):
-        while cells[cell]:
-            cell = (cell + 1) & mask
-        cells[cell] = row + 1
-    return np.array(cells, np.int32)
+    cells = np.zeros(size, np.int32)
+    rows = np.arange(len(keys))
+    wanted = ((keys * GOLDEN) >> np.uint64(32)).astype(np.int64) % size
+    while len(rows):
+        # Of all that want one empty cell, the first one gets it; the others go on to the next cell.
+        _, first = np.unique(wanted, return_index=True)
+        placed = first[cells[wanted[first]] == 0]
+        cells[wanted[placed]] = rows[placed] + 1
+        rows, wanted = np.delete(rows, placed), (np.delete(wanted, placed) + 1) % size
+    return cells

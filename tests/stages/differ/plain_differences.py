@@ -72,6 +72,7 @@ class Words:
     agency: set[str] = field(default_factory=set)
     beside: dict[str, set[str]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    bland: set[str] = field(default_factory=set)
     powers: dict[str, int] = field(default_factory=dict)
     currencies: dict[str, str] = field(default_factory=dict)
     endings: list[set[str]] = field(default_factory=list)
@@ -79,6 +80,7 @@ class Words:
     stages: dict[str, set[int]] = field(default_factory=dict)
     infinitives: set[str] = field(default_factory=set)
     outlets: set[str] = field(default_factory=set)
+    institutions: set[str] = field(default_factory=set)
 
 
 ENGLISH = "en"
@@ -148,7 +150,7 @@ def everything() -> Words:
         merged.idioms |= {idiom.replace("_", "") for idiom in spelled(lists.get("idioms", ""))}
         for name in BESIDE:
             merged.beside.setdefault(name, set()).update(spelled(lists.get(name, "")))
-        for name in ("names", "infinitives", "outlets"):
+        for name in ("names", "bland", "infinitives", "outlets", "institutions"):
             getattr(merged, name).update(spelled(lists.get(name, "")))
         for number, side in enumerate(lists.get("stages", [])):
             for phrase in spelled(side):
@@ -1544,13 +1546,19 @@ def stages_of(some: list[Token], first: int, end: int) -> set[int]:
     }
 
 
+HARM = 3
+"""The stage that counts only where the later body tells it: who leaves out the dead of an event says nothing new."""
+
+
 def other_stage(pair: Pair, run: Run) -> bool:
     """Whether one body says that an event is planned, tried or another one, and the other body does not."""
     x, y = pair.texts(run)
     if len(x) > 4 or len(y) > 4:
         return False
     mine, other = stages_of(pair.a, run.a0, run.a1), stages_of(pair.b, run.b0, run.b1)
-    if mine - stages_of(pair.b, 0, len(pair.b)) or other - stages_of(pair.a, 0, len(pair.a)):
+    if any(not is_light(t) if t.kind == "H" else says_something(t) for t in y):
+        mine -= {HARM}
+    if mine - stages_of(pair.b, 0, len(pair.b)) or other - stages_of(pair.a, 0, len(pair.a)) - {HARM}:
         return True
     return intended(x, y) or intended(y, x)
 
@@ -1649,7 +1657,8 @@ def stretched(word: str, other: str) -> bool:
         return True
     one, two = ([(letter, len(list(some))) for letter, some in groupby(text)] for text in (word, other))
     alike = [letter for letter, _ in one] == [letter for letter, _ in two]
-    return alike and all(m == n or max(m, n) >= 3 for (_, m), (_, n) in zip(one, two, strict=True))
+    least = 1 if is_jamo(word[0]) else 3
+    return alike and all(m == n or max(m, n) >= least for (_, m), (_, n) in zip(one, two, strict=True))
 
 
 def laugh_alike(word: str, other: str) -> bool:
@@ -1729,9 +1738,20 @@ def measured(pair: Pair, limits: Differences) -> Rule:
         rules.add(Rule.BOTH_SAY_MORE)
     if each_has_words(pair, limits):
         rules.add(Rule.BOTH_SAY_MORE)
-    if another_item(pair, limits):
+    if another_item(pair, limits) or (limits.in_place and in_another_script(pair)):
         rules.add(Rule.IN_ITS_PLACE)
-    if short and any(adds_one_of_many(pair, run) for run in pair.runs):
+    said = plain_elsewhere.said(pair)
+    if short and (adds_institution(pair) or any(adds_words(pair, run) for run in pair.runs)):
+        rules.add(Rule.WORD_ADDED)
+    if short and max(said[0], default=0) > limits.added_short:
+        rules.add(Rule.WORD_ADDED)
+    if is_short_pair(pair, limits, 4) and max(said[0], default=0) > 6 * limits.added_short:
+        rules.add(Rule.WORD_ADDED)
+    if (
+        not plain_elsewhere.in_thai(pair)
+        and is_short_pair(pair, limits, 2)
+        and min(map(sum, said)) > limits.added_short
+    ):
         rules.add(Rule.WORD_ADDED)
     if max(replaced) > 2 * limits.longest:
         rules.add(Rule.LONG_REPLACEMENT)
@@ -1768,7 +1788,7 @@ def each_has_words(pair: Pair, limits: Differences) -> bool:
     return min(mine, other) >= limits.each
 
 
-ITEM, BETWEEN = 3, 6
+ITEM, BETWEEN, NAME_BETWEEN = 3, 6, 4
 ITEM_TOKENS = 32
 
 
@@ -1783,8 +1803,8 @@ def another_item(pair: Pair, limits: Differences) -> bool:
     )
 
 
-def is_short_pair(pair: Pair, limits: Differences) -> bool:
-    return min(sum(len(t.text) for t in some) for some in (pair.a, pair.b)) < limits.short
+def is_short_pair(pair: Pair, limits: Differences, times: int = 1) -> bool:
+    return min(sum(len(t.text) for t in some) for some in (pair.a, pair.b)) < times * limits.short
 
 
 def asks_elsewhere(pair: Pair) -> bool:
@@ -1798,10 +1818,32 @@ def items_differ(pair: Pair, number: int) -> bool:
     """Whether two neighbouring runs are two lists with one item in common: a, b / b, c."""
     run, then = pair.runs[number : number + 2]
     near = then.a0 - run.a1 <= BETWEEN and pair.is_inside(run) and pair.is_inside(then)
-    return near and each_adds(pair, run, then, 1)
+    return near and each_adds(pair, run, then, 1, least=1 if are_two_names(pair) else ITEM)
 
 
-def each_adds(pair: Pair, run: Run, then: Run, characters: int) -> bool:
+def are_two_names(pair: Pair) -> bool:
+    """Whether all that differs are two runs, close together, without a light character in them or between."""
+    if len(pair.runs) != 2:
+        return False
+    run, then = pair.runs
+    near = then.a0 - run.a1 <= NAME_BETWEEN
+    return near and not any(is_light(t) for t in (*pair.a[run.a0 : then.a1], *pair.b[run.b0 : then.b1]))
+
+
+def in_another_script(pair: Pair) -> bool:
+    """Whether all that differs is one place, a word of an alphabet in one body and Han characters in the other one."""
+    if len(pair.runs) != 1 or not pair.is_inside(pair.runs[0]):
+        return False
+    return any(
+        0 < len(some) <= 2
+        and all(says_something(t) for t in some)
+        and len(other) >= 3
+        and all("\u4e00" <= t.text <= "\u9fff" for t in other)
+        for some, other in itertools.permutations(pair.texts(pair.runs[0]))
+    )
+
+
+def each_adds(pair: Pair, run: Run, then: Run, characters: int, least: int = ITEM) -> bool:
     """Whether one of two runs is in one body alone, the other one in the other body, and both are new.
 
     characters: least number of new pairs of characters of unspaced scripts
@@ -1810,7 +1852,7 @@ def each_adds(pair: Pair, run: Run, then: Run, characters: int) -> bool:
     if not (x or z) or not (y or w) or (x and y) or (z and w):
         return False
     sides = (new_characters(x or z, pair.b), new_characters(y or w, pair.a))
-    return all(pairs >= characters and pairs + letters >= ITEM for pairs, letters in sides)
+    return all(pairs >= characters and pairs + letters >= least for pairs, letters in sides)
 
 
 def new_characters(some: list[Token], others: list[Token]) -> tuple[int, int]:
@@ -1824,25 +1866,19 @@ def new_characters(some: list[Token], others: list[Token]) -> tuple[int, int]:
     return pairs, sum(len(t.text) for t in some if t.kind != "H" and t.word not in alone)
 
 
-def adds_one_of_many(pair: Pair, run: Run) -> bool:
-    """Whether one body praises another thing too: お風呂も."""
-    if not pair.is_inside(run) or (run.a1 > run.a0 and run.b1 > run.b0):
+def adds_institution(pair: Pair) -> bool:
+    """Whether all that differs is one word of an institution in one body: 江西, 江西师范大学."""
+    if len(pair.runs) != 1:
         return False
-    some, first, end = (pair.a, run.a0, run.a1) if run.a1 > run.a0 else (pair.b, run.b0, run.b1)
-    things = sum(is_thing(t.text) for t in some[first:end])
-    return (
-        things >= 2
-        and not any(t.text in "次年回今度毎何" for t in some[first:end])
-        and (
-            some[first].text == "や"
-            or any(is_thing(some[k].text) and some[k + 1].text in ("も", "や") for k in range(first, end))
-        )
-    )
+    x, y = pair.texts(pair.runs[0])
+    added = "".join(t.text for t in x or y)
+    return (not x or not y) and len(added) >= 3 and any(map(added.endswith, words().institutions))
 
 
-def is_thing(text: str) -> bool:
-    """Whether a character is a Han one or a letter of katakana."""
-    return "\u4e00" <= text <= "\u9fff" or "\u30a1" <= text <= "\u30fc"
+def adds_words(pair: Pair, run: Run) -> bool:
+    """Whether the later body adds three words or more inside, one of which says something."""
+    x, y = pair.texts(run)
+    return pair.is_inside(run) and not y and len(x) >= 3 and any(map(says_something, x))
 
 
 def named(pair: Pair, run: Run, limits: Differences) -> bool:

@@ -264,3 +264,74 @@ def are_names(x: list[Token], y: list[Token]) -> bool:
 def joins(a: list[Token], b: list[Token], last: Run, run: Run) -> bool:
     """Whether one run adds and the other leaves out, and together they are two names."""
     return (last.a1 > last.a0) != (run.a1 > run.a0) and are_names(a[last.a0 : run.a1], b[last.b0 : run.b1])
+
+
+def said(pair: Pair) -> tuple[list[int], list[int]]:
+    """By run: letters that each body alone says in a text of Japanese or Thai; a Han character says as much as four."""
+    letters = "".join(t.text for t in (*pair.a, *pair.b))
+    if not in_thai(pair) and sum("\u3041" <= char <= "\u30ff" for char in letters) < 2:
+        return [0], [0]
+    short = min(sum(len(t.text) for t in some) for some in (pair.a, pair.b)) < 24
+    return tuple(
+        [
+            said_in(
+                some,
+                span(run),
+                others,
+                numbers=k == 0 and not any(map(plain.has_value, pair.texts(run)[1])),
+                twice=short,
+            )
+            for run in pair.runs
+        ]
+        for k, (some, others, span) in enumerate(
+            ((pair.a, pair.b, lambda run: (run.a0, run.a1)), (pair.b, pair.a, lambda run: (run.b0, run.b1)))
+        )
+    )
+
+
+def in_thai(pair: Pair) -> bool:
+    return sum(map(is_thai, "".join(t.text for t in (*pair.a, *pair.b)))) >= 4
+
+
+def said_in(
+    some: list[Token], span: tuple[int, int], others: list[Token], *, numbers: bool, twice: bool
+) -> int:
+    """Letters of some[slice(*span)] that say something and are not in the other body."""
+    first, end = span
+    body = "".join(t.text for t in others)
+    mine = [t.word for t in some[first:end]]
+    if mine in [[t.word for t in others[k : k + len(mine)]] for k in range(len(others) + 1)]:
+        return 0
+    end = min(end, first + 64)
+    bland = plain.words().bland
+    mere = {
+        position
+        for start in range(max(0, first - 7), end)
+        for stop in range(start + 1, min(start + 8, len(some)) + 1)
+        if all(t.kind == "H" for t in some[start:stop]) and "".join(t.text for t in some[start:stop]) in bland
+        for position in range(start, stop)
+    }
+    total = 0
+    for position in range(first, end):
+        token = some[position]
+        if token.kind == "N":
+            total += 4 * numbers
+        elif token.kind == "W":
+            alone = not plain.is_light(token) and not any(plain.one_word(token, other) for other in others)
+            total += max(4, len(token.text)) * (alone and len(token.text) > 1)
+        elif token.kind == "H" and position not in mere and not plain.has_value(token):
+            if "\u4e00" <= token.text <= "\u9fff" or "\u30a1" <= token.text <= "\u30fa":
+                unit = token.text in plain.DATE_PARTS and position > 0 and some[position - 1].kind == "N"
+                total += 4 * (token.text not in body and not unit)
+            elif is_thai(token.text) and not is_thai_mark(token.text):
+                total += 1 + twice
+    return total
+
+
+def is_thai(char: str) -> bool:
+    return "\u0e00" <= char <= "\u0e7f"
+
+
+def is_thai_mark(char: str) -> bool:
+    """A vowel or tone above or below a letter."""
+    return char == "\u0e31" or "\u0e34" <= char <= "\u0e3a" or "\u0e47" <= char <= "\u0e4e"

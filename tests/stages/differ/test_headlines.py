@@ -194,23 +194,3 @@ def test_another_item_of_a_list_or_behind_a_question_is_another_text(
 ) -> None:
     assert _reason(later, earlier, limits) == Rule.IN_ITS_PLACE
     assert _reason(earlier, later, limits) == Rule.IN_ITS_PLACE
-
-
-@pytest.mark.parametrize(
-    ("later", "earlier", "apart"),
-    [
-        ("部屋も料理も清潔で快適でした", "部屋も清潔で快適でした", True),
-        ("朝食もサービスも最高に良かったです", "朝食も最高に良かったです", True),
-        ("駅や空港に近くて便利な宿でした", "駅に近くて便利な宿でした", True),
-        ("温泉も夕食も大満足でした", "温泉も大満足でした", True),
-        ("フロントも部屋も綺麗でした", "フロントも綺麗でした", True),
-        ("また来年も家族で泊まりたいです", "また家族で泊まりたいです", False),
-        ("はじめての町内祭りでした", "はじめての祭りでした", False),
-        ("紅茶の香りもとても気に入りました", "紅茶の香りも気に入りました", False),
-        ("部屋もきれいで快適でした", "部屋はきれいで快適でした", False),
-        ("説明も親切で助かりました", "説明助かりました", False),
-    ],
-)
-def test_praise_of_another_thing_too_is_another_text(later: str, earlier: str, apart: bool) -> None:
-    assert (_reason(later, earlier, FULL) == Rule.WORD_ADDED) == apart
-    assert (_reason(earlier, later, FULL) == Rule.WORD_ADDED) == apart
