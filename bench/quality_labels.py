@@ -13,7 +13,7 @@ from rich.table import Table
 
 from bench.machine import machine_line
 from tests.accuracy.label_counts import counts_of
-from tests.accuracy.labels import GUARDS, hard_labels, judged_alone
+from tests.accuracy.labels import GUARDS, drops_alone, hard_labels, judged_alone
 from twinsieve.pipeline.tools.evaluate.judged import JudgedVerdict, judged_tables
 
 
@@ -24,9 +24,10 @@ def main() -> None:
     profiled = judged_alone()
     console.print(_table("profile of each set", profiled))
     console.print(*judged_tables([one for some in profiled.values() for one in some])[1:], sep="\n")
-    console.print(_table("five more languages, on which nothing was chosen", judged_alone(more=True)))
+    console.print(_table("five more languages, on which no limit was chosen", judged_alone(more=True)))
     console.print(_table("no profile", judged_alone("default")))
     console.print(_table("similarity .85 and guards alone", judged_alone("default", GUARDS)))
+    console.print(_table("near drops of whole runs of 282acbd1, judged as pairs", drops_alone()))
     right, none, count = hard_labels()
     console.print(f"hard pairs: {right} of {count} get the wanted verdict; kinds at 0: {', '.join(none)}")
 

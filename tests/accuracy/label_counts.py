@@ -1,20 +1,22 @@
 """How many labelled pairs are dropped rightly and wrongly: the counts behind the tables of README.md and
 docs/BENCHMARKS.md.
 
-    python -m tests.accuracy.label_counts
+    python -m tests.accuracy.label_counts [SHEET.tsv]
 
 counts them again with the real posts (TWINSIEVE_DATA) and writes `label_counts.tsv`; then
 `python -m scripts.generated_docs` writes the tables. Ids, texts and reasons of the labels stay where they are.
+SHEET.tsv: near drops of whole runs that `bench.whole_runs` drew, with labels; their counts replace those of
+the sheet before.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.accuracy.data_sets import data_dir
 from tests.accuracy.labels import judged_alone
 from tests.accuracy.left_out import chosen_on_others
 from twinsieve.pipeline.tools.evaluate.judged import JudgedVerdict, Share, read_judged
@@ -69,8 +71,11 @@ def counts_of(verdicts: Iterable[JudgedVerdict]) -> Counts:
     return dropped._replace(same=sum(one.pair.label == "same" for one in verdicts))
 
 
-def counted() -> Table:
-    """All counts, by the program and the labels as they are now; takes about half a minute."""
+def counted(sheet: Path | None = None) -> Table:
+    """All counts, by the program and the labels as they are now; takes about half a minute.
+
+    sheet: labelled drops of whole runs; without it, their counts are those in the file
+    """
     alone = {
         PROFILE: judged_alone() | judged_alone(more=True),
         OTHERS: {name: verdicts for name, (_, verdicts) in chosen_on_others().items()},
@@ -79,7 +84,7 @@ def counted() -> Table:
     found = {
         measure: {name: counts_of(some) for name, some in by_set.items()} for measure, by_set in alone.items()
     }
-    return found | {WHOLE_RUN: whole_run_counts(data_dir() / "drops_dev.tsv")}
+    return found | {WHOLE_RUN: whole_run_counts(sheet) if sheet else stored()[WHOLE_RUN]}
 
 
 def whole_run_counts(labels: Path) -> dict[str, Counts]:
@@ -117,4 +122,4 @@ def _by_label(labels: Iterable[str]) -> Counts:
 
 
 if __name__ == "__main__":
-    write(counted())
+    write(counted(Path(sys.argv[1]) if len(sys.argv) > 1 else None))
