@@ -13,7 +13,7 @@ from twinsieve.stages.differ.content import holds_token, points_of, says_somethi
 from twinsieve.stages.differ.counted import add_ones, count_readers
 from twinsieve.stages.differ.dashes import is_date_part
 from twinsieve.stages.differ.endings import other_ending
-from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.forms import has_form, is_one_word
 from twinsieve.stages.differ.items import another_item, is_in_another_script
 from twinsieve.stages.differ.names import are_short_names, character_points
 from twinsieve.stages.differ.number_values import PLAINLY, holds_all, read_in_all_ways, read_values
@@ -198,10 +198,8 @@ def _points_of_names(
     points = ZERO
     for a in range(first, end):
         if says_something(tokens, a):
-            has_twin = False
-            for b in range(others_first, others_end):
-                has_twin |= is_one_word(tokens, a, others, b, phrases)
-            points += ZERO if has_twin else tokens.points[a]
+            twin = has_form(tokens, a, others, others_first, others_end, phrases)
+            points += ZERO if twin else tokens.points[a]
     return points
 
 
@@ -223,10 +221,8 @@ def _own_letters(tokens: Tokens, first: int, end: int, others: Tokens, phrases: 
     letters = ZERO
     for a in range(first, end):
         if says_something(tokens, a):
-            has_twin = False
-            for b in range(others.counts[0]):
-                has_twin |= is_one_word(tokens, a, others, b, phrases)
-            letters += ZERO if has_twin else tokens.starts[a + 1] - tokens.starts[a]
+            twin = has_form(tokens, a, others, ZERO, others.counts[0], phrases)
+            letters += ZERO if twin else tokens.starts[a + 1] - tokens.starts[a]
     return letters
 
 

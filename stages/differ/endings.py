@@ -6,7 +6,7 @@ import numpy as np
 
 from twinsieve.stages.differ.align import NO_RUN
 from twinsieve.stages.differ.content import holds_token, may_be_a_name, points_of, says_something
-from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.forms import has_form, is_one_word
 from twinsieve.stages.differ.phrases import Phrases, key_of
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
@@ -88,10 +88,8 @@ def _name_points(
     total = ZERO
     for position in range(first, end):
         if may_be_a_name(tokens, position):
-            has_twin = False
-            for other in range(others_first, others_end):
-                has_twin |= is_one_word(tokens, position, others, other, phrases)
-            total += ZERO if has_twin else tokens.points[position]
+            twin = has_form(tokens, position, others, others_first, others_end, phrases)
+            total += ZERO if twin else tokens.points[position]
     return total
 
 

@@ -7,12 +7,12 @@ another earthquake / earthquake. So do the first news of an event and those of i
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from twinsieve.stages.differ.align import are_few
 from twinsieve.stages.differ.content import may_be_a_name
 from twinsieve.stages.differ.forms import is_one_word
 from twinsieve.stages.differ.phrases import EXCLUDES, HARM, INFINITIVES, MAX_PHRASE, STAGES, Phrases
+from twinsieve.stages.differ.senses import has_sense_of_kind
 from twinsieve.stages.differ.tokens import Tokens, phrase_lengths, phrase_row
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
@@ -82,18 +82,9 @@ def _intends(
     for a in range(first, min(end - 1, first + _SIGN)):
         if tokens.facts[a] & EXCLUDES:
             row = phrase_row(tokens, a, 1, phrase_lengths(tokens, a, end), phrases)
-            for b in range(others_first, others_end if has_sense(row, INFINITIVES, phrases) else ZERO):
+            for b in range(
+                others_first, others_end if has_sense_of_kind(phrases, row, INFINITIVES) else ZERO
+            ):
                 if tokens.ids[a + 1] != others.ids[b] and is_one_word(tokens, a + 1, others, b, phrases):
                     return True
-    return False
-
-
-@kernel(callee=True)
-def has_sense(row: int, kind: int, phrases: Phrases) -> bool:
-    """Whether a phrase has a sense of this kind. row: of the phrase, -1 for none"""
-    if row >= 0:
-        senses: NDArray[np.int64] = phrases.senses
-        for k in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
-            if senses[k] >> 8 == kind:
-                return True
     return False

@@ -50,6 +50,15 @@ def is_one_word(later: Tokens, a: int, earlier: Tokens, b: int, phrases: Phrases
 
 
 @kernel(callee=True)
+def has_form(tokens: Tokens, position: int, others: Tokens, first: int, end: int, phrases: Phrases) -> bool:
+    """Whether a word is one with a token of others[first:end], in another spelling or form."""
+    for other in range(first, end):  # noqa: SIM110
+        if is_one_word(tokens, position, others, other, phrases):
+            return True
+    return False
+
+
+@kernel(callee=True)
 def _is_stretched(later: Tokens, first: int, n: int, earlier: Tokens, other: int, m: int) -> bool:
     """Whether one word has a letter _STRETCHED times or more in a row where the other has it once or more.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from twinsieve.stages.differ.content import holds_token, may_be_a_name
-from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.forms import has_form
 from twinsieve.stages.differ.phrases import Phrases
 from twinsieve.stages.differ.tokens import Tokens
 from twinsieve.stages.differ.workspace import Differing
@@ -68,7 +68,6 @@ def _has_other_form(
         run = work.alignment.runs[number]
         if run[1] == run[0] or run[3] == run[2]:
             continue
-        for place in range(run[side], run[side + 1]):
-            if is_one_word(tokens, position, others, place, phrases):
-                return True
+        if has_form(tokens, position, others, run[side], run[side + 1], phrases):
+            return True
     return False

@@ -14,12 +14,10 @@ from twinsieve.stages.contract import Differences
 from twinsieve.stages.differ.align import NO_RUN, VALUED, facts_of, is_han, is_inside
 from twinsieve.stages.differ.content import says_something
 from twinsieve.stages.differ.dashes import is_date_part
-from twinsieve.stages.differ.events import has_sense
-from twinsieve.stages.differ.forms import is_one_word
+from twinsieve.stages.differ.forms import has_form
 from twinsieve.stages.differ.items import holds
 from twinsieve.stages.differ.phrases import (
     BLAND,
-    EXCLUDES,
     INSTITUTIONS,
     LIGHT,
     MAX_PHRASE,
@@ -28,7 +26,8 @@ from twinsieve.stages.differ.phrases import (
     find,
     hash_of,
 )
-from twinsieve.stages.differ.tokens import CHARACTER, NUMBER, WORD, Tokens, phrase_lengths, phrase_row
+from twinsieve.stages.differ.senses import ends_with_kind
+from twinsieve.stages.differ.tokens import CHARACTER, NUMBER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
 
@@ -123,10 +122,8 @@ def _letters_said(tokens: Tokens, first: int, end: int, others: Tokens, worth: i
         if kind == NUMBER:
             total += worth
         elif kind == WORD and length > 1 and tokens.facts[position] & LIGHT == 0:
-            alone = True
-            for other in range(others.counts[0]):
-                alone &= not is_one_word(tokens, position, others, other, phrases)
-            total += max(_WORTH, length) if alone else ZERO
+            twin = has_form(tokens, position, others, ZERO, others.counts[0], phrases)
+            total += ZERO if twin else max(_WORTH, length)
         elif kind == CHARACTER and mere >> np.uint64(position - first) & np.uint64(1) == np.uint64(0):
             char = tokens.chars[tokens.starts[position]]
             if _is_thai_letter(char):
@@ -194,12 +191,4 @@ def _phrase_added(phrases: Phrases, work: Differing) -> int:
 @kernel(callee=True)
 def _is_institution(tokens: Tokens, first: int, end: int, added: bool, phrases: Phrases) -> bool:
     """Whether tokens[first:end] were added and end with the word of an institution."""
-    if not added or end - first < _INSTITUTION:
-        return False
-    for position in range(max(first, end - MAX_PHRASE), end):
-        if tokens.facts[position] & EXCLUDES:
-            lengths = phrase_lengths(tokens, position, end)
-            row = phrase_row(tokens, position, end - position, lengths, phrases)
-            if has_sense(row, INSTITUTIONS, phrases):
-                return True
-    return False
+    return added and end - first >= _INSTITUTION and ends_with_kind(tokens, first, end, INSTITUTIONS, phrases)

@@ -148,3 +148,25 @@ def has_sense(phrases: Phrases, row: int, sense: int) -> bool:
         if phrases.senses[position] == sense:
             return True
     return False
+
+
+@kernel(callee=True)
+def has_sense_of_kind(phrases: Phrases, row: int, kind: int) -> bool:
+    """Whether a phrase has a sense of this kind. row: of the phrase, -1 for none"""
+    if row >= 0:
+        for position in range(phrases.sense_starts[row], phrases.sense_starts[row + 1]):
+            if phrases.senses[position] >> 8 == kind:
+                return True
+    return False
+
+
+@kernel(callee=True)
+def ends_with_kind(tokens: Tokens, first: int, end: int, kind: int, phrases: Phrases) -> bool:
+    """Whether tokens[first:end] end with a phrase that has a sense of this kind."""
+    for position in range(max(first, end - MAX_PHRASE), end):
+        if tokens.facts[position] & EXCLUDES:
+            lengths = phrase_lengths(tokens, position, end)
+            row = phrase_row(tokens, position, end - position, lengths, phrases)
+            if has_sense_of_kind(phrases, row, kind):
+                return True
+    return False

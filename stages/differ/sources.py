@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from twinsieve.stages.differ.align import VALUED, facts_of
-from twinsieve.stages.differ.events import has_sense
-from twinsieve.stages.differ.phrases import EXCLUDES, MAX_PHRASE, OUTLETS, Phrases
-from twinsieve.stages.differ.tokens import Tokens, phrase_lengths, phrase_row
+from twinsieve.stages.differ.phrases import OUTLETS, Phrases
+from twinsieve.stages.differ.senses import ends_with_kind
+from twinsieve.stages.differ.tokens import Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import kernel
 
@@ -38,9 +38,4 @@ def _is_source(tokens: Tokens, first: int, phrases: Phrases) -> bool:
         return True
     if end - first > _SOURCE or facts_of(tokens, first, end) & VALUED:
         return False
-    for position in range(max(first, end - MAX_PHRASE), end):
-        if tokens.facts[position] & EXCLUDES:
-            lengths = phrase_lengths(tokens, position, end)
-            if has_sense(phrase_row(tokens, position, end - position, lengths, phrases), OUTLETS, phrases):
-                return True
-    return False
+    return ends_with_kind(tokens, first, end, OUTLETS, phrases)
