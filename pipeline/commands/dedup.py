@@ -86,8 +86,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--max-unreadable",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Fail if a larger share of the rows cannot be read (0.01, or 9 rows if that is more; no limit with "
-    "--dead-letter or --mark).",
+    help="Fail if a larger share of the rows cannot be read (0.01; no limit with --dead-letter or --mark).",
 )
 @click.option(
     "--examples",

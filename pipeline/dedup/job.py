@@ -45,6 +45,7 @@ from twinsieve.pipeline.files.input_reader import InputReader
 from twinsieve.pipeline.files.rows import FIRST_ROWS
 from twinsieve.pipeline.files.source import StoppedError
 from twinsieve.pipeline.files.unreadable_rows import (
+    ALLOWED_SHARE,
     TextField,
     all_unreadable_line,
     first_unreadable,
@@ -73,8 +74,8 @@ class Job(NamedTuple):
 
     inputs: paths or addresses, `-` for stdin; format: theirs; wanted: the requested outputs
     settings_file: name of the settings file, which is read
-    max_unreadable: share of unreadable rows, 0 to 1, above which the run fails; None: a fixed small limit,
-        which applies only if the unreadable rows are written nowhere
+    max_unreadable: share of unreadable rows, 0 to 1, above which the run fails; None: ALLOWED_SHARE, which
+        applies only if the unreadable rows are written nowhere
     outputs: if `-o` is a folder, the output of each input; else empty
     """
 
@@ -326,6 +327,8 @@ class Dedup:
                 stop.taken = True
             for prepared, share in stack.enter_context(closing(self._inputs.chunks(sizes, warn))):
                 self._refuse_rows(prepared.chunk)
+                if prepared.chunk.doubt is not None:
+                    warn(f"{prepared.chunk.source}: {prepared.chunk.doubt}")
                 judged = self._judge(prepared)
                 self._write(judged, outputs)
                 if progress is not None:
@@ -394,11 +397,12 @@ class Dedup:
         """Fail at the end of a run in which too few rows could be read. raises: FileError"""
         limit, wanted, summary = self._job.max_unreadable, self._job.wanted, self.summary
         first, unreadable = summary.first_unreadable, summary.unreadable
+        if limit is None and wanted.dead_letter is None and not wanted.mark:
+            limit = ALLOWED_SHARE
         if first is not None and unreadable.total() == summary.rows:
             self._fail_with(all_unreadable_line(unreadable, first))
         self._fail_with(self._text_field.missed(None))
-        goes_nowhere = wanted.dead_letter is None and not wanted.mark
-        if first is not None and (limit is not None or goes_nowhere):
+        if first is not None and limit is not None:
             self._fail_with(too_many_line(unreadable, summary.rows, first, limit))
 
     def _fail_with(self, line: str | None) -> None:

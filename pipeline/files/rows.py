@@ -82,12 +82,14 @@ class Rows:
         return self.heads[row] if content is None else (content, len(content))
 
     def advice(self, bad: Unreadable) -> str | None:
-        """What to do about an unreadable row, if its bytes show it: another encoding, or other JSON."""
+        """What to do about an unreadable row, if its bytes show it: another encoding, line end or JSON."""
         if bad.reason is DeadLetterReason.NOT_UTF8:
             return "if it is gb18030, big5, shift_jis, cp1252 or another one, add it, as --encoding gb18030"
         if bad.reason not in _OF_JSON or self.lines_of is not None:
             return None
         raw = self.raw(bad.row)[0].strip()
+        if (ends := old_line_ends(raw)) is not None:
+            return ends
         if raw.startswith(b"["):
             return "if it is a JSON array, add --format json"
         return "if its documents span lines, add --format json" if raw == b"{" else None
@@ -150,6 +152,17 @@ class OpenRow:
         content = b"".join(self._pieces)
         self._pieces, self.size = [], 0
         return content
+
+
+def old_line_ends(row: bytes) -> str | None:
+    r"""What to do about a row that holds carriage returns, which end lines in files of old programs; or None.
+
+    >>> old_line_ends(b"one\rtwo\r"), old_line_ends(b"one\r")
+    ("if carriage returns end its lines, turn them into newlines first: tr '\\r' '\\n'", None)
+    """
+    if b"\r" not in row.rstrip(b"\r"):
+        return None
+    return r"if carriage returns end its lines, turn them into newlines first: tr '\r' '\n'"
 
 
 def shown_bytes(name: str, raw: bytes, codec: str) -> dict[str, str]:

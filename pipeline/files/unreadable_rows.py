@@ -28,9 +28,7 @@ _NO_TEXTS = "if the rows have no text, add --set input.expect_text=false"
 
 
 ALLOWED_SHARE = 0.01
-ALLOWED_ROWS = 9
-"""Without --max-unreadable, a run may have this many unreadable rows, or ALLOWED_SHARE of all rows if that is
-more."""
+"""Share of the rows that may be unreadable without --max-unreadable, if such rows are written nowhere."""
 
 
 class FirstUnreadable(NamedTuple):
@@ -138,7 +136,7 @@ class _Rows:
 
 
 def unreadable_line(reasons: Counter[str], rows: int, first: FirstUnreadable, dead_letter: str | None) -> str:
-    """The line about unreadable rows, for a run that could read other rows.
+    """The line about unreadable rows, for a run that does not fail because of them.
 
     reasons: number of unreadable rows by reason; rows: number of all rows
     dead_letter: name of the file with the unreadable rows, None without one
@@ -155,23 +153,18 @@ def _counted(reasons: Counter[str], rows: int, first: FirstUnreadable) -> str:
     )
 
 
-def too_many_line(
-    reasons: Counter[str], rows: int, first: FirstUnreadable, limit: float | None
-) -> str | None:
+def too_many_line(reasons: Counter[str], rows: int, first: FirstUnreadable, limit: float) -> str | None:
     """The error line for a run with more unreadable rows than allowed; None if there are not too many.
 
-    limit: allowed share of unreadable rows; None: the user set no limit and no file for the unreadable rows
+    limit: allowed share of unreadable rows, 0 to 1
     """
     count = reasons.total()
-    if limit is not None:
-        too_many = f"more rows than --max-unreadable {limit:g} allows are"
-        return f"{too_many} {unreadable_line(reasons, rows, first, None)}" if count > limit * rows else None
-    if count <= max(ALLOWED_SHARE * rows, ALLOWED_ROWS):
+    if count <= limit * rows:
         return None
     enough = ceil(count / rows * 100) / 100
     return (
-        f"{_counted(reasons, rows, first)}; at most {ALLOWED_SHARE:.0%} of the rows may be unreadable, or "
-        f"{ALLOWED_ROWS} rows: write them to --dead-letter FILE, or allow more: --max-unreadable {enough:g}"
+        f"{_counted(reasons, rows, first)}; more than --max-unreadable {limit:g} allows; "
+        f"see all with --dead-letter FILE, or allow more: --max-unreadable {enough:g}"
     )
 
 

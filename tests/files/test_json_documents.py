@@ -205,7 +205,8 @@ def test_an_empty_array_comes_out_empty(tmp_path: Path, run: Run) -> None:
 def test_json_lines_under_the_name_json_stay_lines_byte_for_byte(tmp_path: Path, run: Run) -> None:
     content = b'{"text": "a",  "id": 1}\r\n{broken\n{"text": "b"}'
     (tmp_path / "p.json").write_bytes(content)
-    ran = run("dedup", "-q", tmp_path / "p.json", "-o", tmp_path / "o.json", *SMALL)
+    allowed = ("--max-unreadable", "0.5", *SMALL)
+    ran = run("dedup", "-q", tmp_path / "p.json", "-o", tmp_path / "o.json", *allowed)
     assert (ran.code, "1 of 3 rows (1 invalid_json)" in ran.err) == (0, True)
     assert (tmp_path / "o.json").read_bytes() == content.replace(b"{broken\n", b"")
 
@@ -254,5 +255,5 @@ def test_documents_read_as_json_lines_name_the_format(
 ) -> None:
     (tmp_path / "p.jsonl").write_bytes(content)
     ran = run("dedup", "-q", tmp_path / "p.jsonl", *SMALL)
-    assert ran.code == (0 if content.startswith(b"[\n") else 1)
+    assert ran.code == 1
     assert said in ran.err

@@ -18,7 +18,7 @@ from twinsieve.pipeline.files.format import RowChunk, Task, Writer
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader, TextWriter
 from twinsieve.pipeline.files.input_columns import Columns
 from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
-from twinsieve.pipeline.files.rows import GrowingRows, OpenRow, Rows, noting, split_lines
+from twinsieve.pipeline.files.rows import GrowingRows, OpenRow, Rows, noting, old_line_ends, split_lines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.decode import UnreadableError, decode_rows
@@ -136,9 +136,11 @@ class _CsvReader(TextReader):
         first = next(batches, None)
         if first is None or (len(first) == 1 and first.rows[0] == b"" and next(batches, None) is None):
             return None
+        ends = old_line_ends(first.raw(0)[0])
+        advice = "" if ends is None else f"; {ends}"
         if not first.rows[0]:
             problem = "has no header row; the first row of a CSV file names its columns"
-            raise FileError(f"{source.shown}: {problem}")
+            raise FileError(f"{source.shown}: {problem}{advice}")
         head = first.rows[0]
         try:
             text = self.text_of(head)
@@ -146,7 +148,7 @@ class _CsvReader(TextReader):
             text = ""
         names = _csv_fields(text, self.delimiter)
         if names is None:
-            raise FileError(f"{where}: is not a CSV header; the first row names the columns")
+            raise FileError(f"{where}: is not a CSV header; the first row names the columns{advice}")
         self._order = self._columns.order_of(source.shown, names, where)
         if len(set(names)) < len(names):
             raise FileError(f"{where}: names a column twice; rename one")
