@@ -18,6 +18,9 @@ from twinsieve.stages.contract import NO_TIME, SKETCH_FROM, STORED_LENGTH, BandL
 from twinsieve.stages.errors import DamagedError
 from twinsieve.stages.window.chunk import Chunk, length_codes_of, probes_of
 
+_BAG_WORDS = 4
+"""uint64 that a char bag has."""
+
 
 @dataclass(slots=True)
 class KeptMessages(Columns):
@@ -36,7 +39,7 @@ class KeptMessages(Columns):
     has_simhash: Annotated[NDArray[np.bool_], PerRow("?")]
     simhashes: Annotated[NDArray[np.uint64], PerRow("<u8", (2,))]
     """zeros for a message that no SimHash table holds"""
-    bags: Annotated[NDArray[np.uint64], PerRow("<u8", (4,))]
+    bags: Annotated[NDArray[np.uint64], PerRow("<u8", (_BAG_WORDS,))]
     digests: Annotated[NDArray[np.uint64], PerRow("<u8", (2,), sent=Sent.PLAIN)]
     signatures: Annotated[NDArray[np.uint32], PerRow("<u4", sent=Sent.PLAIN)]
     band_keys: Annotated[NDArray[np.uint32], PerRow("<u4", (Dim("bands", "H"),), sent=Sent.PLAIN)]
@@ -62,6 +65,9 @@ def kept_messages(
     text: whether the near stage compares texts; then only long bodies have SimHashes in tables
     """
     columns = {name: getattr(chunk, name) for name in _SHARED}
+    if not columns["bags"].shape[1]:
+        # Without a near stage there are none. A file has a fixed number of them.
+        columns["bags"] = np.zeros((len(chunk.lengths), _BAG_WORDS), np.uint64)
     kept = KeptMessages(**columns, times_ms=chunk.times, is_near=chunk.probes > 0).take(rows)
     kept.times_ms = times_ms
     if text:

@@ -107,6 +107,24 @@ def test_a_damaged_foreign_or_other_state_is_refused_with_what_to_do(tmp_path: P
     assert run(*call, *small, "--similarity", "0.9").code == 0
 
 
+@pytest.mark.parametrize("method", ["bloom", "trie"])
+@pytest.mark.parametrize("flags", [(), ("--duplicates", "dropped")])
+def test_a_state_without_a_near_stage_continues(
+    tmp_path: Path, run: Run, method: str, flags: tuple[str, ...]
+) -> None:
+    more = [word if word.startswith("-") else tmp_path / word for word in flags]
+    small = setting("exact.fields=[key]", f"exact.method={method}", "exact.window.messages=2000")
+    kept = []
+    for number in range(4):
+        rows = ({"text": f"text {number}", "key": str(key)} for key in range(5 * number, 5 * number + 8))
+        source = write_rows(tmp_path / f"in{number}.jsonl", rows)
+        out = tmp_path / "out.jsonl"
+        ran = run("dedup", "-q", source, "-o", out, "--state", tmp_path / "state", *more, *small)
+        assert (ran.code, ran.err) == (0, "")
+        kept.append([row["key"] for row in read_lines(out)])
+    assert kept == [[str(key) for key in range(5 * run + 3 * (run > 0), 5 * run + 8)] for run in range(4)]
+
+
 def _touched(source: Path) -> Path:
     os.utime(source, (1, 1))
     return source
