@@ -187,6 +187,10 @@ def command(
             f"name a leader without text and id: earlier runs on {wanted.state} kept none; "
             "they are kept since --duplicates was given"
         )
+    if summary.keyless:
+        from twinsieve.pipeline.dedup.report import keyless_line
+
+        say_error(keyless_line(summary, settings.exact.fields))
     if summary.first_unreadable is not None:
         first, dead_letter = summary.first_unreadable, wanted.dead_letter
         say_error(unreadable_line(summary.unreadable, summary.rows, first, dead_letter))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +163,7 @@ class Summary:
     near: the rules of near duplicates that apply, as lines of text
     inputs: names of the inputs; settings: those that decide, by key
     bad_times: number of times that could not be parsed
+    keyless: number of readable rows with an empty key; first_keyless: input and line of the first one
     explained: number of dropped rows written to the duplicates or offered as examples
     leaders_unknown: number of those whose leader is no longer in the leader book
     first_unreadable: the first unreadable row
@@ -183,6 +184,8 @@ class Summary:
     inputs: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
     bad_times: int = 0
+    keyless: int = 0
+    first_keyless: str = ""
     explained: int = 0
     pushed_out: int = 0
     proposal: str = ""
@@ -215,6 +218,9 @@ class Summary:
         self.kept_apart.update(counts_by_name(verdicts.reasons))
         self.unreadable.update(bad.reason for bad in columns.unreadable)
         self.bad_times += columns.bad_times
+        self.keyless += len(columns.keyless)
+        if columns.keyless and not self.first_keyless:
+            self.first_keyless = f"{chunk.source}:{chunk.line_of(columns.rows[columns.keyless[0]])}"
 
     def micros(self) -> dict[str, float]:
         """Microseconds per row, by step, without the time of the start-up."""
@@ -233,6 +239,7 @@ class Summary:
             "flags": dict(self.flags),
             "kept_apart": dict(self.kept_apart),
             "bad_times": self.bad_times,
+            "keyless": self.keyless,
             "blank": self.blank,
             "pushed_out": self.pushed_out,
             "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
@@ -328,6 +335,19 @@ def age_lines(summary: Summary) -> list[str]:
     ]
 
 
+def keyless_line(summary: Summary, fields: Sequence[str]) -> str:
+    """The line about rows with an empty key, for a run that has some. fields: `exact.fields`
+
+    >>> keyless_line(Summary(rows=40, keyless=3, first_keyless="posts.csv:7"), ["a", "b"])
+    '3 of 40 rows have an empty key (exact.fields: a, b) and are no exact copies; the first, posts.csv:7'
+    """
+    have, are = ("has", "is no exact copy") if summary.keyless == 1 else ("have", "are no exact copies")
+    return (
+        f"{summary.keyless:,} of {summary.rows:,} rows {have} an empty key "
+        f"(exact.fields: {', '.join(fields)}) and {are}; the first, {summary.first_keyless}"
+    )
+
+
 PUSHED_OUT_SHARE = 0.01
 """The summary speaks of rows that were pushed out of the index from this share of the kept ones on."""
 
@@ -374,6 +394,7 @@ def _remark(name: str, summary: Summary) -> str:
         "no text": [(summary.no_text, "kept, compared with nothing")],
         "rows": [
             (summary.bad_times, "with a time that could not be read"),
+            (summary.keyless, "without a key"),
             (summary.blank, "blank line passed over" if summary.blank == 1 else "blank lines passed over"),
         ],
     }

@@ -188,8 +188,6 @@ def all_unreadable_line(reasons: Counter[str], first: FirstUnreadable) -> str:
     why = ", ".join(reason for reason, _ in reasons.most_common())
     problem = f"{rows} could not be read ({why}): {first}{but_these(first.fields)}"
     advice = first.advice or _ADVICE.get(first.bad.reason)
-    if first.bad.setting == "exact.fields":
-        advice = "name fields in exact.fields that rows have"
     return f"{problem}; {advice}" if advice else problem
 
 

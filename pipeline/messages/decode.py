@@ -27,14 +27,12 @@ class Unreadable(NamedTuple):
 
     row: its index among the rows that were read together
     reason: one of a fixed list; detail: what is wrong with this message, for the user
-    setting: the settings key that names the field in question
     no_text: True if the only problem is that the text is null or missing
     """
 
     row: int
     reason: DeadLetterReason
     detail: str
-    setting: str = "input.text_field"
     no_text: bool = False
 
 

@@ -21,6 +21,7 @@ from twinsieve.pipeline.messages.documents import (
     listed,
 )
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
+from twinsieve.pipeline.messages.keyless import keyless_rows, set_apart
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
@@ -55,6 +56,7 @@ class MessageColumns:
     times_ms: int64[m], ms since 1970 or NO_TIME
     keys: exact keys made of `exact.fields`, or texts that are the keys themselves (`text_key`); None if that
         setting is empty, so the key text decides
+    keyless: indices of readable messages with an empty key, ascending (see `keyless`)
     unreadable: the other rows, ascending, except those in `no_text`
     no_text: rows that are kept although their text is null or missing; they are not compared
     bad_times: number of times that could not be parsed; they count as NO_TIME
@@ -72,6 +74,7 @@ class MessageColumns:
     bad_times: int = 0
     unseen: list[Unseen] = field(default_factory=list)
     no_text: list[Unreadable] = field(default_factory=list)
+    keyless: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -90,12 +93,16 @@ def make_batch(
     fingerprints: Fingerprints,
     positions: NDArray[np.int64],
     arrivals_ms: int,
+    places: NDArray[np.uint64] | None = None,
 ) -> Batch:
     """The readable messages as a batch that the sieve can judge.
 
+    fingerprints: the digests of messages without a key are changed
     positions: int64[m], a unique number for each readable message, which verdicts use to name it
     arrivals_ms: time at which the messages arrived, ms since 1970, or NO_TIME
+    places: as for `set_apart`; None if the positions are already unique
     """
+    set_apart(fingerprints.digests, columns.keyless, positions if places is None else places)
     return Batch(
         positions=positions,
         times_ms=columns.times_ms,
@@ -205,9 +212,9 @@ class MessageReader:
         ids: list[Any] | Strings = wanted.values(self._id) if self._id else []
         scopes = [listed(wanted.values(path)) for path in self._scope]
         refused: list[Unreadable] = []
-        if not _are_texts(texts) or any(MISSING in column or None in column for column in keys):
-            refused = self._find_bad(rows, wanted, texts, keys)
-        else:
+        if not _are_texts(texts) or any(MISSING in column for column in keys):
+            refused = self._find_bad(rows, wanted, texts)
+        if not refused:
             for path, column in zip(
                 [self._id or (), *self._key, *self._scope], [ids, *keys, *scopes], strict=True
             ):
@@ -216,6 +223,7 @@ class MessageReader:
             return self._columns(
                 documents, {**bad, **{bad_row.row: bad_row for bad_row in refused}}, messages
             )
+        keyless = keyless_rows(keys)
         raw = None if messages is None else pick(messages, rows)
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
@@ -242,6 +250,7 @@ class MessageReader:
             no_text=[bad_row for bad_row in others if bad_row.no_text and self._passes_null],
             bad_times=bad_times,
             unseen=self._watch.look(documents),
+            keyless=keyless,
         )
 
     def _decoded(self, messages: Sequence[bytes | None], bad: dict[int, Unreadable]) -> Documents:
@@ -267,25 +276,12 @@ class MessageReader:
     def _only_text(self, message: bytes | None) -> dict[str | int, str]:
         return {self._texts[0][0]: decode_text(message)}
 
-    def _find_bad(
-        self, rows: list[int], documents: Documents, texts: Sequence[Any], keys: list[list[Any]]
-    ) -> list[Unreadable]:
-        refused = []
-        for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
-            if not isinstance(text, str) or (
-                not self._text_needed and not isinstance(documents[index], dict)
-            ):
-                refused.append(self._without_text(row, documents[index], text))
-            else:
-                for path, column in zip(self._key, keys, strict=True):
-                    if column[index] is MISSING or column[index] is None:
-                        no = "no field" if column[index] is MISSING else "null in"
-                        detail = f"has {no} {self._shown(path)!r}, which exact.fields names"
-                        refused.append(
-                            Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, "exact.fields")
-                        )
-                        break
-        return refused
+    def _find_bad(self, rows: list[int], documents: Documents, texts: Sequence[Any]) -> list[Unreadable]:
+        return [
+            self._without_text(row, documents[index], text)
+            for index, (row, text) in enumerate(zip(rows, texts, strict=True))
+            if not isinstance(text, str) or (not self._text_needed and not isinstance(documents[index], dict))
+        ]
 
     def _without_text(self, row: int, document: Any, text: Any) -> Unreadable:
         """Why a row has no text."""

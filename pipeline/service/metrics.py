@@ -177,6 +177,9 @@ class Metrics:
         alert="growth")
     read = Declared(COUNTER, "twinsieve_read_messages",
         "Messages that this process read from the input; messages that it reads again count again.")
+    keyless = Declared(COUNTER, "twinsieve_keyless_messages",
+        "Messages read with an empty key (exact.fields); they are no exact copies. Counted as read_messages.",
+        alert="growth, if each message should have a key")
     delay = Declared(DELAYS, "twinsieve_end_to_end_seconds",
         "Time from the timestamp of an input message to the commit of its output.",
         alert="the quantile that you promise")
@@ -527,10 +530,11 @@ class Metrics:
         self.trimmed.inc(worker.trimmed)
         self.skipped.labels(WaitReason.UNREADABLE).inc(worker.skipped)
         self.read.inc(worker.read)
+        self.keyless.inc(worker.reader.keyless)
         self.rebalances.labels("worker").inc(worker.rebalances)
         self.foreign_offsets.inc(worker.foreign_offsets)
         worker.resyncs = worker.trimmed = worker.skipped = worker.read = worker.rebalances = 0
-        worker.foreign_offsets = 0
+        worker.foreign_offsets = worker.reader.keyless = 0
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
         """Set the sizes of topics in bytes. sizes: by topic, without topics of unknown size"""

@@ -72,7 +72,7 @@ class RedriveResult:
 
     def _advice(self, reason: DeadLetterReason) -> str:
         fields = reason in (DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
-        what = "check input.text_field and exact.fields" if fields else "see Dead letters in OPERATIONS.md"
+        what = "check input.text_field" if fields else "see Dead letters in OPERATIONS.md"
         return f"{self.same[reason]} of them have the reason {reason} again: {what}, then redrive them again"
 
 

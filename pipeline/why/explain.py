@@ -50,8 +50,8 @@ class Explanation:
 class Message:
     """A message.
 
-    key: the values of the fields that `exact.fields` names, as bytes; None if it names none, or if the
-        message is only a text
+    key: the values of the fields that `exact.fields` names, as bytes; None if it names none, if one of them
+        is empty, or if the message is only a text
     scope: hash of the message's scope; 0 for none
     """
 
@@ -63,7 +63,7 @@ class Message:
 def explain(earlier: Message, later: Message, settings: Settings) -> Explanation:
     """The result of every step on two messages, if the earlier one was kept and is inside the windows.
 
-    If `exact.fields` is set but the messages are only texts, they count as different in these fields.
+    If `exact.fields` is set, messages without a key count as different in these fields.
     """
     scheme = scheme_of(settings)
     keys = None
@@ -77,7 +77,7 @@ def explain(earlier: Message, later: Message, settings: Settings) -> Explanation
     if earlier.scope != later.scope:
         lines.append(("scope", "differs: the two are never compared, whatever the other steps find"))
         report = replace(report, verdict="unique")
-    lines.append(("exact", _exact(report, settings, has_key=later.key is not None)))
+    lines.append(("exact", _exact(report, settings, has_key=None not in (earlier.key, later.key))))
     if settings.near.method == "hamming":
         lines.append(("near", _hamming(report, settings)))
     elif settings.near.method == "signatures":
@@ -185,6 +185,8 @@ def _messages(
                 if label in wanted and label not in messages:
                     key = columns.keys[row] if columns.keys is not None else None
                     key = text_key(key) if isinstance(key, str) else key
+                    if row in columns.keyless:
+                        key = None
                     messages[label] = Message(columns.texts[row], key, int(columns.scopes[row]))
             if len(messages) == len(wanted):
                 break
@@ -205,7 +207,7 @@ def _exact(report: PairReport, settings: Settings, *, has_key: bool) -> str:
     if settings.exact.fields:
         fields = f"the fields {', '.join(settings.exact.fields)}"
         if not has_key:
-            return f"decided by {fields}, which two texts do not have; taken as different here"
+            return f"decided by {fields}, which two texts do not have, or which are empty; taken as different"
         return f"{fields} are {'equal' if report.same_key else 'not all equal'}"
     return "the key texts are equal" if report.same_key else "the key texts differ"
 

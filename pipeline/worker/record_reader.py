@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Records
-from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
+from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader, Reads, make_batch
 from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.pipeline.settings.proposal import ProfileProposal
 from twinsieve.pipeline.wire.block import RowKind
@@ -28,6 +29,7 @@ class RecordReader:
     proposal: samples the texts; None if no profile is proposed
     proposal_cost: what it costs to follow the proposal
     has_text: is set when a message had a text
+    keyless: number of messages with an empty key so far; whoever counts them sets it back
     notices: receives a line for each field that no message has contained so far; a worker replaces this list
         by its own
     """
@@ -39,6 +41,9 @@ class RecordReader:
     proposal: ProfileProposal | None = None
     proposal_cost: str = ""
     has_text: Event = field(default_factory=Event)
+    keyless: int = 0
+    _salt: int = field(default_factory=lambda: int.from_bytes(os.urandom(8), "little"))
+    _read: int = 0
     notices: list[str] = field(default_factory=list)
 
     def read_all(
@@ -107,4 +112,16 @@ class RecordReader:
             columns.times_ms = np.where(is_stamped, stamps, columns.times_ms)
         # Positions need the topic's number, which only the index knows, so the index fills them in.
         unnumbered = np.zeros(len(columns), np.int64)
-        return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME), reasons
+        self.keyless += len(columns.keyless)
+        return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME, self._places(columns)), reasons
+
+    def _places(self, columns: MessageColumns) -> NDArray[np.uint64]:
+        """uint64[m, 2]: a number for each readable message that no other one has, in any process.
+
+        Not its offset: a topic that is made again has the same offsets for other messages.
+        """
+        places = np.empty((len(columns), 2), np.uint64)
+        places[:, 0] = self._salt
+        places[:, 1] = np.arange(self._read, self._read + len(columns))
+        self._read += len(columns)
+        return places

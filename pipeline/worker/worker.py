@@ -111,6 +111,7 @@ class Worker:
         self._admin = broker.admin()
         self.notices: list[str] = []
         self.clocks = ClockWatch(broker.clock, clock)
+        self.reader = reader
         reader.notices = self.notices
         self._topics = WorkerTopics(self._admin, self.notices)
         self._ends = EndOffsets(self._consumer, clock)

@@ -123,12 +123,23 @@ def test_raw_texts_are_keys_as_for_the_command(
     assert main(["dedup", "-q", str(tmp_path / "in.jsonl"), *flags]) == 0
     # orjson refuses lone surrogates.
     expected = [json.loads(line) for line in (tmp_path / "dropped").read_bytes().splitlines()]
-    assert len(expected) >= 51
+    assert len(expected) >= 49
+    kept = [json.loads(line)["text"] for line in (tmp_path / "out").read_bytes().splitlines()]
+    assert kept.count("") == texts.count(""), "an empty key is none"
     verdicts = Sieve(settings=chosen).judge(texts)
     assert [(one.position + 1, one.stage, one.leader + 1) for one in verdicts if one.leader is not None] == [
         (one["position"], one["stage"], one["duplicate_of"]) for one in expected
     ]
     assert verdicts.kept.sum() == len(texts) - len(expected)
+
+
+@pytest.mark.parametrize("near", ["none", "text"])
+def test_empty_texts_as_keys_never_meet_not_even_when_asked_for(near: str) -> None:
+    sieve = Sieve(settings={"exact.fields": ["text"], "near.method": near})
+    assert sieve.judge(["", "", " ", "a"]).kept.tolist() == [True] * 4
+    assert sieve.query(["", " ", "a", ""]).kept.tolist() == [True, True, False, True]
+    assert sieve.judge(["", "a"]).kept.tolist() == [True, False]
+    assert sieve.explain("", "").report.verdict == "unique"
 
 
 def test_a_saved_sieve_of_raw_texts_goes_on(tmp_path: Path) -> None:

@@ -196,4 +196,5 @@ def test_what_pythons_writer_makes_of_no_number_is_read(
         assert ran.out.splitlines() == rows[1:]
         assert orjson.loads(dead.read_bytes())["reason"] == "not_text"
     else:
-        assert (ran.out.splitlines(), ran.err) == (rows, "")
+        assert ran.out.splitlines() == rows
+        assert (ran.err != "") == ((field, constant) == ("key", "NaN")), "NaN is no key"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from twinsieve.api.frames import column_of, is_frame
 from twinsieve.api.time_column import TimeUnit, times_of
 from twinsieve.api.user_columns import a_type, ids_of, scopes_of, texts_and_gaps, texts_of
+from twinsieve.pipeline.messages.keyless import keyless_rows, set_apart
 from twinsieve.pipeline.messages.reader import Reads, hash_ids, hash_scopes, one_text
 from twinsieve.stages.contract import NO_TIME, Batch
 from twinsieve.stages.errors import UsageError
@@ -75,6 +76,8 @@ class Given:
         n = len(self)
         texts = cast("list[str]", self.texts)
         bodies, prints = read.read(texts, texts if raw_keys else None)
+        if raw_keys:
+            set_apart(prints.digests, keyless_rows([texts]), positions)
         none = np.zeros(n, np.uint64)
         return Batch(
             positions=positions,

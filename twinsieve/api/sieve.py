@@ -38,6 +38,7 @@ from twinsieve.api.user_columns import a_type, is_arrow, refuse_no_column, shown
 from twinsieve.api.verdicts import NO_POSITION, NO_TEXT, Verdict, Verdicts, blank_columns
 from twinsieve.pipeline.dedup import Keep
 from twinsieve.pipeline.dedup.chosen import Chosen
+from twinsieve.pipeline.messages.keyless import is_empty
 from twinsieve.pipeline.messages.verdict_values import differing_words, ten_thousandths
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of
@@ -232,7 +233,8 @@ class Sieve:
         with self._used():
             for low in range(0, len(given), _SLICE):
                 part = given.rows(low, low + _SLICE)
-                batch, rows = self._read_slice(part, 0, NO_TIME)
+                # Positions that no kept text has: what an empty key is made unique by.
+                batch, rows = self._read_slice(part, -len(part), NO_TIME)
                 written = {name: column[low : low + len(part)] for name, column in columns.items()}
                 self._write(self._engine.query(batch), part, rows, written)
         return Verdicts(**columns)
@@ -261,7 +263,9 @@ class Sieve:
         compile_kernels()
         raw_keys = bool(self._settings.exact.fields)
         first, second = (
-            Message(text, text_key(text) if raw_keys else None) for text in texts if text is not None
+            Message(text, text_key(text) if raw_keys and not is_empty(text) else None)
+            for text in texts
+            if text is not None
         )
         return explain(first, second, self._settings)
 
