@@ -71,8 +71,8 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--keep",
     type=click.Choice(get_args(Keep)),
     default="first",
-    help="The row of each cluster to write (first); last and longest read the files twice and need 9 or 13 "
-    "bytes of memory a row.",
+    help="The row of each cluster to write (first); none: no row that has a duplicate. All but first read "
+    "the files twice and need 9 bytes of memory a row, longest 13.",
 )
 @click.option("--stats", type=FILE_NAME, help="Counts, and microseconds for each step, as JSON.")
 @click.option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Keep = Literal["first", "last", "longest"]
+Keep = Literal["first", "last", "longest", "none"]
 
 
 class Wanted(NamedTuple):
@@ -14,7 +14,7 @@ class Wanted(NamedTuple):
         None for no file
     state: folder of the state, which is read first if it exists; None for no state
     mark: write all rows, each with its verdict
-    keep: which row of a cluster is written
+    keep: which row of a cluster is written; none: a row with a duplicate is not written either
     examples: number of dropped rows to show; with `kept_apart` also one pair that was kept apart
     """
 

@@ -1,4 +1,4 @@
-"""Chooses the row of each cluster that is kept, as `keep` says: first, last or longest.
+"""Chooses the row of each cluster that is kept, as `keep` says: first, last, longest or none.
 
 The verdicts do not depend on it: rows are always compared with the first row of a cluster.
 """
@@ -24,6 +24,7 @@ class Chosen:
     Memory: 8 bytes a row, 12 for `longest`.
 
     first: position of the first row; leaders before it have chosen rows of an earlier run
+    left_out: only with `none`: number of leaders that are not kept, because a later row is their duplicate
     """
 
     def __init__(self, keep: Keep, first: int) -> None:
@@ -33,6 +34,7 @@ class Chosen:
         """For each row: if it is unique or has no text, the row that is kept for it; else _NONE."""
         self._lengths = array("i")
         """For each row, only with `longest`: number of characters of the row that is kept for it."""
+        self.left_out = 0
 
     def take(
         self,
@@ -64,7 +66,12 @@ class Chosen:
             return
         for index in np.flatnonzero(~is_unique).tolist():
             leader = int(leaders[index]) - self._first
-            if leader >= 0 and self._is_better(leader, len(texts[index] or "")):
+            if leader < 0:
+                continue
+            if self._keep == "none":
+                self.left_out += self._chosen[leader] != _NONE
+                self._chosen[leader] = _NONE
+            elif self._is_better(leader, len(texts[index] or "")):
                 self._chosen[leader] = start + int(rows[index])
 
     def _is_better(self, leader: int, length: int) -> bool:
@@ -75,8 +82,10 @@ class Chosen:
         self._lengths[leader] = length
         return True
 
-    def of(self, leader: int) -> int:
-        """The position of the row that is kept for the cluster of this leader."""
+    def of(self, leader: int) -> int | None:
+        """The position of the row that is kept for the cluster of this leader; None if none of it is."""
+        if self._keep == "none":
+            return None
         row = leader - self._first
         return leader if row < 0 else self._first + self._chosen[row]
 

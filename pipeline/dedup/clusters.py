@@ -62,10 +62,11 @@ class Clusters:
         self._sources.append(self._names.setdefault(source, len(self._names)))
         self._lines.append(line or 0)
 
-    def write(self, output: ByteSink, kept: Callable[[int], int] | None = None) -> None:
+    def write(self, output: ByteSink, kept: Callable[[int], int | None] | None = None) -> None:
         """Write one line of JSON for each leader, sorted by the leaders' positions.
 
-        kept: returns the position of the row written for a leader's cluster; None: lines do not contain it
+        kept: returns the position of the row written for a leader's cluster, None if no row of it is; without
+            it lines do not contain the position
         raises: FileError
         """
         block = bytearray()
@@ -76,7 +77,7 @@ class Clusters:
                 block.clear()
         output.write(bytes(block))
 
-    def _written(self, kept: Callable[[int], int] | None) -> Iterator[bytes]:
+    def _written(self, kept: Callable[[int], int | None] | None) -> Iterator[bytes]:
         leaders, positions = (np.frombuffer(column, np.int64) for column in (self._leaders, self._positions))
         sources = [to_json(name) for name in self._names]
         order = np.lexsort((positions, leaders))
@@ -88,7 +89,7 @@ class Clusters:
             leader = int(leaders[entries[0]])
             members = entries[first].tolist()
             ids = [self._id(entry) for entry in members]
-            chosen = b"" if kept is None else b'"kept":%d,' % kept(leader)
+            chosen = b"" if kept is None else b'"kept":%b,' % to_json(kept(leader))
             listed = b",".join(b"%d" % row for row in rows.tolist())
             has_ids = any(id_ != _NO_ID for id_ in ids)
             head = b'{"cluster":%d,' % leader + (b'"id":%b,' % ids[0] if has_ids else b"")

@@ -361,7 +361,9 @@ class Dedup:
         stack.callback(kept_rows.close)
         second = None
         if wanted.keep != "first":
-            second = SecondPass(wanted.keep, job.inputs, self._state.rows + 1, reader, kept_rows)
+            second = SecondPass(
+                wanted.keep, job.inputs, self._state.rows + 1, reader, kept_rows, self.summary
+            )
         sinks: list[Sink] = [second or kept_rows]
         self._inputs.ended = (second or kept_rows).end_input
         book = None

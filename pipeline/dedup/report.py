@@ -158,6 +158,7 @@ class Summary:
     rows: number of rows read, without blank ones; blank: number of blank rows
     kinds: number of readable rows by verdict; unreadable: number of unreadable rows by reason
     no_text: number of rows that were kept without a text, and not compared
+    left_out: number of unique rows that are not written, because a later one is a duplicate (--keep none)
     flags: number of rows by flag of the verdict
     kept_apart: number of rows that were kept although a leader is similar, by reason
     near: the rules of near duplicates that apply, as lines of text
@@ -178,6 +179,7 @@ class Summary:
     kinds: Counter[str] = field(default_factory=Counter)
     unreadable: Counter[str] = field(default_factory=Counter)
     no_text: int = 0
+    left_out: int = 0
     flags: Counter[str] = field(default_factory=Counter)
     kept_apart: Counter[str] = field(default_factory=Counter)
     near: list[str] = field(default_factory=list)
@@ -235,6 +237,7 @@ class Summary:
             "exact": self.kinds["exact"],
             "near": self.kinds["near"],
             "no_text": self.no_text,
+            "left_out": self.left_out,
             "unreadable": {str(reason): count for reason, count in self.unreadable.items()},
             "flags": dict(self.flags),
             "kept_apart": dict(self.kept_apart),
@@ -384,6 +387,7 @@ def _remark(name: str, summary: Summary) -> str:
     flags = summary.flags
     remarks = {
         "unique": [
+            (summary.left_out, "not written: a later row is a duplicate (--keep none)"),
             (flags["late"], "too late to lead"),
             (flags["no_features"], "with no features: compared with nothing"),
             (flags["cut_short"], f"searched in part: over {MAX_LINKS:,} kept rows share a hash"),

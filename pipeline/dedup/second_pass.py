@@ -1,8 +1,9 @@
-"""Implements `--keep last` and `--keep longest` with two passes over the inputs.
+"""Implements `--keep last`, `--keep longest` and `--keep none` with two passes over the inputs.
 
-The first pass judges all rows and chooses one row of each cluster; the second pass reads the files again and
-writes the chosen rows. The verdicts do not depend on --keep: rows are always compared with the first row of a
-cluster. Because the files are read twice, memory holds only which rows are chosen, not their bytes.
+The first pass judges all rows and chooses one row of each cluster, or with `none` only rows that are alone;
+the second pass reads the files again and writes the chosen rows. The verdicts do not depend on --keep: rows
+are always compared with the first row of a cluster. Because the files are read twice, memory holds only which
+rows are chosen, not their bytes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from twinsieve.pipeline.dedup import Keep, Wanted
 from twinsieve.pipeline.dedup.chosen import Chosen
 from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
+from twinsieve.pipeline.dedup.report import Summary
 from twinsieve.pipeline.dedup.sinks import Judged
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.input_reader import InputReader
@@ -23,7 +25,7 @@ from twinsieve.stages.errors import UsageError, is_address, shown
 
 
 def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
-    """Refuse --keep last or longest if a flag contradicts it, or if an input cannot be read twice.
+    """Refuse any --keep but first if a flag contradicts it, or if an input cannot be read twice.
 
     raises: UsageError
     """
@@ -39,7 +41,7 @@ def refuse_keep(wanted: Wanted, inputs: list[str]) -> None:
     for flag in [flag for flag, given in flags.items() if given]:
         raise UsageError(
             f"--keep {keep}: {flag} names the first row of a cluster; leave one of the two out "
-            "(--clusters names the kept row)"
+            "(--clusters names all its rows, and the kept one)"
         )
     for name in inputs:
         if is_address(name):
@@ -57,7 +59,7 @@ class SecondPass:
     Memory: 9 bytes a row in the first pass (13 for `longest`), and one byte a row in the second.
 
     inputs: names of the inputs; first: position of the first row of this run
-    reader: reads the inputs again; kept_rows: writes the chosen rows
+    reader: reads the inputs again; kept_rows: writes the chosen rows; summary: receives a count
     raises: FileError for an input that does not exist any more
     """
 
@@ -68,8 +70,10 @@ class SecondPass:
         first: int,
         reader: InputReader,
         kept_rows: KeptRows | KeptByInput,
+        summary: Summary,
     ) -> None:
         self._reader = reader
+        self._summary = summary
         self._kept_rows = kept_rows
         self._inputs = inputs
         self._stamps = [_stamp(name) for name in inputs]
@@ -83,8 +87,8 @@ class SecondPass:
         rows = np.array(columns.rows, np.int64)
         self._chosen.take(count, rows, verdicts.kinds, verdicts.leaders, columns.texts, judged.without_text())
 
-    def kept(self, leader: int) -> int:
-        """The position of the row that is written for the cluster of this leader."""
+    def kept(self, leader: int) -> int | None:
+        """The position of the row that is written for the cluster of this leader; None if none of it is."""
         return self._chosen.of(leader)
 
     def end_input(self) -> None:
@@ -95,6 +99,7 @@ class SecondPass:
 
         raises: FileError if an input has changed since the first pass
         """
+        self._summary.left_out = self._chosen.left_out
         chosen = self._chosen.mask()
         start = 0
         for name, stamp, count in zip(self._inputs, self._stamps, self._counts, strict=True):

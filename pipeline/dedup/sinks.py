@@ -123,7 +123,7 @@ class DroppedRows:
 
     summary: receives the counts and the examples
     files: outputs by flag
-    kept: returns the position of the row written for a leader's cluster; None: clusters do not contain it
+    kept: as in `Clusters.write`
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class DroppedRows:
         summary: Summary,
         files: Mapping[str, Output],
         *,
-        kept: Callable[[int], int] | None,
+        kept: Callable[[int], int | None] | None,
     ) -> None:
         self._summary = summary
         self._duplicates = files.get("--duplicates")

@@ -43,7 +43,7 @@ def test_clusters_are_those_of_the_command(tmp_path: Path, run: Run) -> None:
     assert [one.cluster for one in verdicts] == verdicts.clusters.tolist()
 
 
-@pytest.mark.parametrize("keep", ["first", "last", "longest"])
+@pytest.mark.parametrize("keep", ["first", "last", "longest", "none"])
 @pytest.mark.parametrize("make", [list, iter, pd.DataFrame, pl.DataFrame])
 def test_the_kept_row_of_a_cluster_is_that_of_the_command(
     tmp_path: Path, run: Run, keep: Any, make: Callable[[Any], Any]

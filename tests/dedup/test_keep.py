@@ -1,4 +1,4 @@
-"""`dedup --keep last` and `longest`: another row of each cluster comes out, byte for byte and in its place."""
+"""`dedup --keep last`, `longest` and `none`: another row of each cluster comes out, or none, in its place."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from twinsieve.pipeline.messages.spelling import to_json
 _A, _B = "今天武汉下雨了，大家出门记得带伞，注意安全，早点回家", "完全不同的另外一个句子在这里"
 
 
-def _expected(posts: list[dict[str, Any]], dropped: list[Any], keep: str) -> dict[int, int]:
-    """For each unique row the one that comes out, by positions."""
+def _expected(posts: list[dict[str, Any]], dropped: list[Any], keep: str) -> dict[int, int | None]:
+    """For each unique row the one that comes out, by positions; None if none does."""
     gone = {one["position"] for one in dropped}
-    chosen = {at: at for at in range(1, len(posts) + 1) if at not in gone}
+    chosen: dict[int, int | None] = {at: at for at in range(1, len(posts) + 1) if at not in gone}
     for one in dropped:
         leader, position = one["duplicate_of"], one["position"]
         if leader is None:
             continue
-        longer = len(posts[position - 1]["text"]) > len(posts[chosen[leader] - 1]["text"])
-        if keep == "last" or longer:
+        kept = chosen[leader]
+        if keep == "none":
+            chosen[leader] = None
+        elif keep == "last" or (kept and len(posts[position - 1]["text"]) > len(posts[kept - 1]["text"])):
             chosen[leader] = position
     return chosen
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
-@pytest.mark.parametrize("keep", ["last", "longest"])
+@pytest.mark.parametrize("keep", ["last", "longest", "none"])
 def test_another_row_of_each_cluster_comes_out_in_its_place(
     tmp_path: Path, run: Run, ending: str, keep: str
 ) -> None:
@@ -47,8 +49,9 @@ def test_another_row_of_each_cluster_comes_out_in_its_place(
     ran = run("dedup", "-q", *names, "-o", out, "--keep", keep, "--clusters", tmp_path / "c", *SMALL)
     assert (ran.code, ran.err) == (0, "")
     chosen = _expected(posts, read_lines(tmp_path / "d"), keep)
-    assert len(set(chosen.values()) - chosen.keys()) > 50
-    expected = write_rows(tmp_path / f"expected{ending}", (posts[at - 1] for at in sorted(chosen.values())))
+    assert sum(leader != kept for leader, kept in chosen.items()) > 50
+    come_out = sorted(filter(None, chosen.values()))
+    expected = write_rows(tmp_path / f"expected{ending}", (posts[at - 1] for at in come_out))
     if ending == ".parquet":
         assert pq.read_table(out).equals(pq.read_table(expected))
     else:
@@ -68,7 +71,7 @@ def test_first_is_what_a_run_without_keep_writes(tmp_path: Path, run: Run) -> No
     assert "kept" not in read_lines(tmp_path / "c")[0]
 
 
-@pytest.mark.parametrize(("keep", "kept"), [("last", [3, 5, 7]), ("longest", [2, 3, 7])])
+@pytest.mark.parametrize(("keep", "kept"), [("last", [3, 5, 7]), ("longest", [2, 3, 7]), ("none", [3, 7])])
 def test_ties_and_rows_that_are_no_messages(tmp_path: Path, run: Run, keep: str, kept: list[int]) -> None:
     texts = [_A, f"{_A}！！", _B, 5, f"{_A}。。", "", f"还有一句谁都没有见过的话{'x' * 9}"]
     rows = [b"" if text == "" else to_json({"n": at, "text": text}) for at, text in enumerate(texts, start=1)]
@@ -92,6 +95,48 @@ def test_rows_of_leaders_of_an_earlier_run_stay_dropped(tmp_path: Path, run: Run
     assert [(one["cluster"], one["kept"]) for one in read_lines(tmp_path / "c")] == [(1, 1), (2, 4)]
 
 
+def test_none_writes_of_two_inputs_what_neither_has_in_common_with_the_other(
+    tmp_path: Path, run: Run
+) -> None:
+    alone = [f"{_B}，第{name}天的天气非常好{name}" for name in "甲乙丙"]
+    write_rows(
+        tmp_path / "a.jsonl", [{"n": 1, "text": _A}, {"n": 2, "text": alone[0]}, {"n": 3, "text": None}]
+    )
+    write_rows(
+        tmp_path / "b.jsonl",
+        [
+            {"n": 4, "text": "Ein ganz anderer Satz"},
+            {"n": 5, "text": f"{_A}！"},
+            {"n": 6, "text": f"{_A}！！"},
+        ],
+    )
+    inputs = (tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    words = ("--keep", "none", "--clusters", tmp_path / "c", "--stats", tmp_path / "stats", *SMALL)
+    ran = run("dedup", *inputs, "-o", f"{tmp_path}/out/", *words)
+    assert (ran.code, "not written" in ran.err) == (0, True)
+    assert [row["n"] for row in read_lines(tmp_path / "out" / "a.jsonl")] == [2, 3]
+    assert [row["n"] for row in read_lines(tmp_path / "out" / "b.jsonl")] == [4]
+    assert [(one["cluster"], one["kept"], one["rows"]) for one in read_lines(tmp_path / "c")] == [
+        (1, None, [1, 5, 6])
+    ]
+    told = json.loads((tmp_path / "stats").read_bytes())
+    dropped = told["exact"] + told["near"]
+    assert (told["left_out"], dropped, told["unique"]) == (1, 2, 3), "a leader is left out once"
+
+
+def test_none_writes_no_row_of_a_cluster_of_an_earlier_run(tmp_path: Path, run: Run) -> None:
+    first = write_rows(tmp_path / "a.jsonl", [{"id": 1, "text": _A}])
+    second = write_rows(tmp_path / "b.jsonl", [{"id": 2, "text": f"{_A}！"}, {"id": 3, "text": _B}])
+    state = ("-q", "--state", tmp_path / "state", "--keep", "none", *SMALL)
+    assert run("dedup", first, "-o", tmp_path / "o.jsonl", *state).code == 0
+    words = ("--clusters", tmp_path / "c", "--stats", tmp_path / "stats")
+    assert run("dedup", second, "-o", tmp_path / "p.jsonl", *words, *state).code == 0
+    assert [row["id"] for row in read_lines(tmp_path / "o.jsonl")] == [1]
+    assert [row["id"] for row in read_lines(tmp_path / "p.jsonl")] == [3]
+    assert [(one["cluster"], one["kept"]) for one in read_lines(tmp_path / "c")] == [(1, None)]
+    assert json.loads((tmp_path / "stats").read_bytes())["left_out"] == 0
+
+
 @pytest.mark.parametrize("output", ["out.json", "out.jsonl"])
 def test_arrays_and_packed_files_are_read_twice(tmp_path: Path, run: Run, output: str) -> None:
     posts = [{"n": 1, "text": _A}, {"n": 2, "text": _B}, {"n": 3, "text": _A}]
@@ -110,13 +155,16 @@ def test_another_encoding_is_kept(tmp_path: Path, run: Run) -> None:
     assert out.read_bytes() == "\r\n".join([rows[0], *rows[2:]]).encode("utf-16")
 
 
+@pytest.mark.parametrize("keep", ["last", "longest", "none"])
 @pytest.mark.parametrize("flag", ["--mark", "--duplicates", "--examples"])
-def test_what_names_the_first_row_is_refused_beside_it(tmp_path: Path, run: Run, flag: str) -> None:
+def test_what_names_the_first_row_is_refused_beside_it(
+    tmp_path: Path, run: Run, flag: str, keep: str
+) -> None:
     source = write_rows(tmp_path / "in.jsonl", [{"text": _A}])
     words = {"--mark": (), "--duplicates": (tmp_path / "d",), "--examples": (3,)}[flag]
-    ran = run("dedup", source, "-o", tmp_path / "o.jsonl", "--keep", "last", flag, *words, *SMALL)
-    said = f"--keep last: {flag} names the first row of a cluster; leave one of the two out"
-    assert (ran.code, ran.err) == (2, f"twinsieve: {said} (--clusters names the kept row)\n")
+    ran = run("dedup", source, "-o", tmp_path / "o.jsonl", "--keep", keep, flag, *words, *SMALL)
+    facts = (f"--keep {keep}", flag, "--clusters")
+    assert (ran.code, [fact for fact in facts if fact not in ran.err]) == (2, [])
 
 
 def test_streams_cannot_be_read_twice(tmp_path: Path, run: Run, piped: Piped) -> None:

@@ -372,9 +372,9 @@ class Sieve:
         text, ids, times, scopes: key of an item (`item[key]`) or a function of it; without `text` the item
             is the text. `text` may be several keys or columns: their texts are lines of one text, and an item
             may lack some. Without `text`, several fields that `input.text_field` of the settings names
-        keep: which item of a cluster is kept: the first, the last or the longest. All are compared with the
-            first one. With `last` and `longest` all items are read before one is yielded; of a cluster whose
-            first text was kept in an earlier call, none is
+        keep: which item of a cluster is kept: the first, the last, the longest, or none (only items without a
+            duplicate are kept). All are compared with the first one. Unless it is `first`, all items are read
+            before one is yielded; of a cluster whose first text was kept in an earlier call, none is
         on_drop: called with each dropped item and its `Verdict`, between the kept ones in the order of the
             items; for items of an iterable, with keep="first"
         raises: UsageError, which names argument and item, as in `text[17]`; then no item of its chunk was
