@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
@@ -21,6 +22,8 @@ _BLANK = 0x20
 """The greatest byte that `bytes.strip` takes away."""
 
 _OF_JSON = (DeadLetterReason.INVALID_JSON, DeadLetterReason.NOT_AN_OBJECT, DeadLetterReason.TOO_LARGE)
+
+_TWO_OBJECTS = re.compile(rb"\}[ \t]*\{")
 
 SHOWN_BYTES = 256
 """Of a row that is too large, only this many of its first bytes are kept, for the dead letter."""
@@ -92,6 +95,8 @@ class Rows:
             return ends
         if raw.startswith(b"["):
             return "if it is a JSON array, add --format json"
+        if _TWO_OBJECTS.search(raw):
+            return "if several objects stand in one line, add --format json"
         return "if its documents span lines, add --format json" if raw == b"{" else None
 
 

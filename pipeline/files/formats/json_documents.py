@@ -14,12 +14,14 @@ from typing import cast
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.endings import ending_of
 from twinsieve.pipeline.files.format import RowChunk, Task, Writer
-from twinsieve.pipeline.files.formats.json_lines import JsonLines, JsonWriter
+from twinsieve.pipeline.files.formats.json_ends import SPACE, OpenDocument, after
+from twinsieve.pipeline.files.formats.json_lines import JsonLines, JsonReader, JsonWriter
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader
 from twinsieve.pipeline.files.rows import GrowingRows, OpenRow, Rows, split_lines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.spelling import without_escapes
+from twinsieve.stages.rows.lines import Lines
 
 
 class JsonDocuments(TextFormat):
@@ -35,8 +37,8 @@ class JsonDocuments(TextFormat):
         return _DocumentReader(self.encoding, task)
 
 
-class _DocumentReader(TextReader):
-    """Reads JSON documents or JSON lines.
+class _DocumentReader(JsonReader):
+    """Reads JSON documents or JSON lines; a line may hold several documents.
 
     spans: whether the first input has documents, not lines; None before that input
     """
@@ -50,7 +52,8 @@ class _DocumentReader(TextReader):
         self.spans = spans if self.spans is None else self.spans
         blocks = chain([head], blocks)
         if not spans:
-            return split_lines(blocks, self.max_bytes)
+            rows = split_lines(blocks, self.max_bytes)
+            return rows if self.row_codec is not None else map(unglued, rows)
         if self.row_codec is not None:
             raise FileError(
                 f"{source.shown}: is not JSON lines, and only JSON lines can be read in {self.row_codec}; "
@@ -103,19 +106,11 @@ def _documents(chunk: RowChunk, numbers: list[int]) -> list[bytes]:
     return [row for number in numbers if (row := rows[number]) is not None]
 
 
-_OUTSIDE = re.compile(rb'[^"\[\]{}]*(?:"[^"]*"[^"\[\]{}]*){0,1000}')
-"""Matches up to the next bracket, or up to the quote of a string whose end is not in the block. The bytes
-must have no escapes.
-
-It matches 1,000 strings at most, because the `re` module needs memory for each until the match is done."""
-_PLAIN = re.compile(rb'[^ \t\r\n,"\[\]{}]*')
-"""A number or a word such as `true`."""
-_SPACE = re.compile(rb"[ \t\r\n]*")
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n][ \t\r\n]*")
 """A line break with the blanks around it. The lookbehind makes a match begin at the first blank only;
 otherwise the search would start again at each of very many blanks."""
 _PIECE_BYTES = 1 << 16
-_QUOTE, _COMMA, _OPENS, _CLOSES = b'"'[0], b","[0], b"[{", b"]}"
+_COMMA, _OPENS, _CLOSES = b","[0], b"[{", b"]}"
 
 
 def holds_lines(head: bytes) -> bool:
@@ -128,7 +123,62 @@ def holds_lines(head: bytes) -> bool:
     first, newline, _ = head.lstrip(b" \t\r\n").partition(b"\n")
     if first.startswith(b"["):
         return False
-    return not newline or not first or _Document(first[0]).end(without_escapes(first), 1) > 0
+    plain = without_escapes(first)
+    end = OpenDocument(first[0]).end(plain, 1) if first else 0
+    # Of a file that is one line of documents no line would ever end.
+    if _next_document(plain, end) is not None:
+        return False
+    return not newline or not first or end > 0
+
+
+def unglued(rows: Rows) -> Rows:
+    r"""The lines, cut where an object begins behind the end of another one.
+
+    Lines that hold one document or none pass as they are.
+
+    >>> unglued(Rows([b'{"a": 1}{"a": "}{"} {', b'[1] 2'], 7)).rows
+    [b'{"a": 1}', b'{"a": "}{"}', b'{', b'[1] 2']
+    """
+    content = rows.rows.piece() if isinstance(rows.rows, Lines) else b"\n".join(filter(None, rows.rows))
+    if _GLUED.search(content) is None:
+        return rows
+    cut = GrowingRows([], rows.line, terminated=rows.terminated)
+    spans: list[int] = []
+    for number, row in enumerate(rows.rows):
+        if row is None:
+            head, size = rows.heads[number]
+            cut.add(head, size, 0)
+        else:
+            for document in _documents_in(row):
+                cut.add(document, len(document), len(document))
+                spans.append(0)
+            spans.pop()
+        spans.append(1)
+    cut.lines_of = spans
+    return cut
+
+
+def _documents_in(row: bytes) -> Iterator[bytes]:
+    """The documents of a line; what stands behind the last object that another one follows is one of them."""
+    plain, start = without_escapes(row), 0
+    while row.startswith(b"{", start):
+        end = OpenDocument(_OPENS[1]).end(plain, start + 1)
+        following = _next_document(plain, end)
+        if following is None:
+            break
+        yield row[start:end]
+        start = following
+    yield row[start:]
+
+
+def _next_document(plain: bytes, end: int) -> int | None:
+    """Where another object begins directly behind the end of a document; None if none does."""
+    position = after(SPACE, plain, end) if end > 0 else len(plain)
+    return position if plain.startswith(b"{", position) else None
+
+
+_GLUED = re.compile(rb"\}[ \t]*\{")
+"""Occurs in every line that holds two objects, and in some strings."""
 
 
 def one_line(row: bytes) -> bytes:
@@ -147,46 +197,6 @@ def one_line(row: bytes) -> bytes:
         pieces.append(_BREAK.sub(b"", row[start:stop]).rstrip(b" \t\r"))
         start = stop
     return b"".join(pieces)
-
-
-class _Document:
-    """State of the search for the end of one JSON document.
-
-    first: the first byte of the document, which is already consumed
-    """
-
-    def __init__(self, first: int) -> None:
-        self._depth = 1 if first in _OPENS else 0
-        self._in_text = first == _QUOTE
-        self.is_plain = not self._depth and not self._in_text
-        """True for a number or a word, which may also end at the end of the file."""
-
-    def end(self, block: bytes, position: int) -> int:
-        """Position in the block after the end of the document, -1 if it continues after the block.
-
-        block: without escapes, so that every quote begins or ends a string
-        position: where to continue the search
-        """
-        if self.is_plain:
-            end = _after(_PLAIN, block, position)
-            return end if end < len(block) else -1
-        while True:
-            if self._in_text:
-                position = block.find(b'"', position) + 1
-                if not position:
-                    return -1
-                self._in_text = False
-            else:
-                position = _after(_OUTSIDE, block, position)
-                if position == len(block):
-                    return -1
-                if block[position] == _QUOTE:
-                    self._in_text = True
-                else:
-                    self._depth += 1 if block[position] in _OPENS else -1
-                position += 1
-            if not self._depth and not self._in_text:
-                return position
 
 
 def indent_of(row: bytes) -> bytes:
@@ -226,7 +236,7 @@ class _Cutter:
         self._comma_due = self._just_opened = False
         self._escaped = False
         """True if the last block ended with a backslash; the escaped character begins the next block."""
-        self._document: _Document | None = None
+        self._document: OpenDocument | None = None
         self._began = 1
         self._row = OpenRow(max_bytes)
         self._rows = GrowingRows([], 1)
@@ -271,7 +281,7 @@ class _Cutter:
         self._escaped = plain.endswith(b"\\") if block else self._escaped
         return plain
 
-    def _between(self, block: bytes, plain: bytes, position: int) -> tuple[_Document | None, int]:
+    def _between(self, block: bytes, plain: bytes, position: int) -> tuple[OpenDocument | None, int]:
         """The next document that begins in this block (None if none does), and its position.
 
         Checks the commas and array brackets before it.
@@ -279,7 +289,7 @@ class _Cutter:
         raises: FileError for a misplaced byte
         """
         while True:
-            start, position = position, _after(_SPACE, plain, position)
+            start, position = position, after(SPACE, plain, position)
             self._line += block.count(b"\n", start, position)
             if position == len(block):
                 return None, position
@@ -300,7 +310,7 @@ class _Cutter:
             else:
                 self._began = self._line
                 self._just_opened = False
-                return _Document(byte), position
+                return OpenDocument(byte), position
             position += 1
 
     def _misplaced(self, byte: int, due: str) -> FileError:
@@ -319,9 +329,3 @@ class _Cutter:
         rows.line, rows.lines_of = starts[0], [after - before for before, after in pairwise(starts)]
         self._rows, self._starts = GrowingRows([], 1), []
         return rows
-
-
-def _after(pattern: re.Pattern[bytes], block: bytes, start: int) -> int:
-    """End position of a match that begins at `start`; the pattern must be able to match zero bytes."""
-    match = pattern.match(block, start)
-    return start if match is None else match.end()

@@ -1,21 +1,27 @@
-"""JSON lines: each line is a JSON object."""
+"""JSON lines: each line is a JSON object, perhaps with a comma behind it."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import cast
+
+import numpy as np
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files.format import RowChunk, Task, Writer
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader, TextWriter
 from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
-from twinsieve.pipeline.files.rows import shown_bytes
+from twinsieve.pipeline.files.rows import Rows, shown_bytes
+from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.stages.rows.lines import Lines
 
+_BRACKET, _RETURN = ord("}"), ord("\r")
 _QUOTED_NAME = f'"{NAME}"'.encode()
 _OBJECTS = (None, DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
 """Reasons for which a row is unreadable although it is a JSON object; the mark is added to that object."""
@@ -30,10 +36,32 @@ class JsonLines(TextFormat):
 
     def reader(self, task: Task) -> TextReader:
         """A new reader."""
-        return _LinesReader(self.encoding, task)
+        return JsonReader(self.encoding, task)
 
 
-class _LinesReader(TextReader):
+class JsonReader(TextReader):
+    """Reads lines of JSON.
+
+    A comma at the end of a line is no part of its document, unless the lines are those of an array: that is
+    another format, and its brackets would be lost.
+    """
+
+    _in_array = False
+    """Whether the input begins with a bracket. Chunks of an input are decoded before the next one is read."""
+
+    def split(self, source: InputSource) -> Iterator[Rows]:
+        is_first = True
+        for rows in super().split(source):
+            if is_first and (first := next((row for row in rows.rows if row is None or row.strip()), b"")):
+                self._in_array, is_first = first.lstrip().startswith(b"["), False
+            yield rows
+
+    def payloads(self, rows: Rows) -> Sequence[bytes | None]:
+        lines = rows.rows
+        if self._in_array or (isinstance(lines, Lines) and _end_with_brackets(lines)):
+            return lines
+        return [None if row is None else without_comma(row) for row in lines]
+
     def writer(self, output: Output) -> Writer:
         return JsonWriter(output, self)
 
@@ -49,11 +77,35 @@ class JsonWriter(TextWriter):
         if reason not in _OBJECTS:
             shown = json.dumps(shown_bytes("row", raw, self.reader.codec))
             return b"{" + _member(mark)[:-1] + b", " + shown[1:].encode() + b"}"
-        if _QUOTED_NAME in raw and NAME in decode_json(raw.decode(self.reader.codec).encode()):
+        if _QUOTED_NAME in raw and NAME in decode_json(without_comma(raw).decode(self.reader.codec).encode()):
             raise name_taken(f"{chunk.source}:{chunk.line_of(row)}", "a member")
         before = raw[: raw.rindex(b"}")].rstrip(b" \t\r\n")
         comma = b"" if before.endswith(b"{") else b", "
         return before + comma + _member(mark) + raw[len(before) :]
+
+
+def without_comma(row: bytes) -> bytes:
+    r"""The row without a comma at its end; the row itself if there is none.
+
+    >>> without_comma(b'{"a": 1} ,\r'), without_comma(b'{"a": 1}\r')
+    (b'{"a": 1}', b'{"a": 1}\r')
+    """
+    content = row.rstrip(b" \t\r")
+    if not content.endswith(b","):
+        return row
+    document = content[:-1].rstrip(b" \t\r")
+    return document if document.endswith(b"}") else row
+
+
+def _end_with_brackets(lines: Lines) -> bool:
+    """Whether all lines but empty ones end with `}`, perhaps with a carriage return behind it.
+
+    So do nearly all, and need no look at each of them.
+    """
+    content = np.frombuffer(lines.piece(), np.uint8)
+    last = np.cumsum(lines.sizes)[lines.sizes > 1] - 2
+    last -= content[last] == _RETURN
+    return bool((content[last] == _BRACKET).all())
 
 
 def _member(mark: RowMark) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, cast
 
@@ -92,10 +92,14 @@ class TextReader(Reader):
     def columns(self, rows: Rows) -> MessageColumns:
         """The messages in rows."""
         bad = self.too_large(rows)
-        payloads = rows.rows
+        payloads = self.payloads(rows)
         if self.row_codec is not None:
             payloads = decode_rows(payloads, lambda row: self.text_of(row).encode(), bad)
         return self.messages.read(payloads, bad)
+
+    def payloads(self, rows: Rows) -> Sequence[bytes | None]:
+        """The message in each row, None for a row that is too large."""
+        return rows.rows
 
     def too_large(self, rows: Rows) -> dict[int, Unreadable]:
         """The rows that exceed the limit, by index."""
