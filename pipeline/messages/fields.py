@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from twinsieve.pipeline.messages.paths import MISSING
 from twinsieve.pipeline.messages.spelling import Written, same_value, to_json
 from twinsieve.pipeline.settings.values import moment_ms
@@ -42,6 +44,25 @@ def time_ms(value: object) -> int | None:
     if value is MISSING or value is None or value == "":
         return NO_TIME
     return moment_ms(value)
+
+
+def text_of(value: object) -> object:
+    """The text of a list of pieces, joined; any other value as it is.
+
+    A list of pieces has strings and objects with a string in `text`, as Telegram exports a text with a link
+    or bold words. A list of strings alone, or of objects without a `type`, holds several texts.
+
+    >>> text_of(["see ", {"type": "link", "text": "a.org"}, "!"]), text_of(["a", "b"])
+    ('see a.org!', ['a', 'b'])
+    """
+    if not isinstance(value, list):
+        return value
+    objects = [piece for piece in value if isinstance(piece, dict)]
+    strings: list[Any] = [piece.get("text") if isinstance(piece, dict) else piece for piece in value]
+    is_text = len(objects) < len(value) or all(isinstance(piece.get("type"), str) for piece in objects)
+    if objects and is_text and all(isinstance(string, str) for string in strings):
+        return "".join(strings)
+    return value
 
 
 def as_bytes(value: object) -> bytes:

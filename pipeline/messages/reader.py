@@ -20,7 +20,7 @@ from twinsieve.pipeline.messages.documents import (
     Scanned,
     listed,
 )
-from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, time_ms
+from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, text_of, time_ms
 from twinsieve.pipeline.messages.keyless import keyless_rows, set_apart
 from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
@@ -204,7 +204,7 @@ class MessageReader:
         """Columns of documents. messages: the JSON of these; None if their values have only one spelling"""
         rows = [row for row in range(len(documents)) if row not in bad] if bad else [*range(len(documents))]
         wanted = documents.only(rows)
-        parts = [wanted.values(path) for path in self._texts]
+        parts = [_whole_texts(wanted.values(path)) for path in self._texts]
         texts = parts[0] if len(parts) == 1 else list(map(self._join, *parts))
         if not self._text_needed and not isinstance(texts, Strings):
             texts = [text if isinstance(text, str) else "" for text in texts]
@@ -348,6 +348,13 @@ def _longest(messages: Sequence[bytes | None]) -> int:
 def _are_texts(values: Sequence[object]) -> bool:
     """Whether all values are `str`."""
     return isinstance(values, Strings) or not set(map(type, values)) - {str}
+
+
+def _whole_texts(values: list[Any] | Strings) -> list[Any] | Strings:
+    """The values of a text field; texts in pieces are joined."""
+    if isinstance(values, Strings) or list not in set(map(type, values)):
+        return values
+    return [text_of(value) for value in values]
 
 
 def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:
