@@ -49,8 +49,7 @@ _OPTIONS_ELSEWHERE = {
     "--sep": "--delimiter CHAR",
     "--separator": "--delimiter CHAR",
     "--jobs": "--threads N",
-    "--no-header": "CSV with a header, or --format text for plain lines: columns are found by their names",
-    "--no-headers": "CSV with a header, or --format text for plain lines: columns are found by their names",
+    "--no-headers": "--no-header",
     "--dry-run": "-o /dev/null, which shows the summary alone",
 }
 """Options of other tools, each with the option that does the same here."""

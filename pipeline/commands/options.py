@@ -120,10 +120,11 @@ def _once(*names: str, **more: Any) -> Callable[[_Command], _Command]:
 
 
 class FormatFlags(NamedTuple):
-    """The values of --format, --delimiter and --encoding; None if not given."""
+    """The values of --format, --delimiter, --no-header and --encoding; None if not given."""
 
     form: str | None
     delimiter: str | None
+    no_header: str | None
     encoding: str | None
 
     def format_of(self, names: list[str], settings: Settings) -> Format:
@@ -135,7 +136,7 @@ class FormatFlags(NamedTuple):
 
 
 def format_options(of: str) -> Callable[[_Command], _Command]:
-    """Decorator: add --format, --delimiter and --encoding, which the command gets as its argument `spelt`.
+    """Decorator: add the options of `FormatFlags`, which the command gets as its argument `spelt`.
 
     of: the help of --format
     """
@@ -147,6 +148,11 @@ def format_options(of: str) -> Callable[[_Command], _Command]:
             "--delimiter",
             metavar="CHAR",
             help="Separator of CSV columns: one character, or the word tab (comma; .tsv: tab).",
+        ),
+        click.option(
+            "--no-header",
+            flag_value="yes",
+            help="CSV: the first row is no header; name columns by number, from 1, as in --text-field 2.",
         ),
         click.option(
             "--encoding",

@@ -155,7 +155,8 @@ def _kind(entry: dict[str, Any]) -> tuple[str, int]:
 class Summary:
     """Counts of one run.
 
-    rows: number of rows read, without blank ones; blank: number of blank rows
+    rows: number of rows read, without blank ones and repeated headers
+    blank: number of blank rows; headers: number of rows that were the header of their input once more
     kinds: number of readable rows by verdict; unreadable: number of unreadable rows by reason
     no_text: number of rows that were kept without a text, and not compared
     left_out: number of unique rows that are not written, because a later one is a duplicate (--keep none)
@@ -194,6 +195,7 @@ class Summary:
     leaders_unknown: int = 0
     first_unreadable: FirstUnreadable | None = None
     blank: int = 0
+    headers: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(["start", "wait", *STEPS], 0.0))
     ran_s: float = 0.0
     examples: Examples = field(default_factory=Examples)
@@ -208,6 +210,7 @@ class Summary:
         """Add the counts of one chunk."""
         columns = chunk.columns
         self.blank += chunk.blank
+        self.headers += chunk.headers
         self.rows += len(columns) + len(columns.unreadable) + len(columns.no_text)
         self.no_text += len(columns.no_text)
         for kind, number in enumerate(np.bincount(verdicts.kinds, minlength=len(Kind)).tolist()):
@@ -244,6 +247,7 @@ class Summary:
             "bad_times": self.bad_times,
             "keyless": self.keyless,
             "blank": self.blank,
+            "headers": self.headers,
             "pushed_out": self.pushed_out,
             "windows": {stage: asdict(reach) for stage, reach in self.windows.items()},
             "start_seconds": round(self.seconds["start"], 3),
@@ -400,6 +404,7 @@ def _remark(name: str, summary: Summary) -> str:
             (summary.bad_times, "with a time that could not be read"),
             (summary.keyless, "without a key"),
             (summary.blank, "blank line passed over" if summary.blank == 1 else "blank lines passed over"),
+            (summary.headers, "left out: the header once more"),
         ],
     }
     return ", ".join(f"{count:,} {remark}" for count, remark in remarks.get(name, []) if count)

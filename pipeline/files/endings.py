@@ -73,7 +73,9 @@ def format_of(
     for flag in set_:
         if flag not in kind.flags:
             takers = [each.title for each in formats() if flag in each.flags]
-            raise UsageError(f"--{flag}: is for {_listed(takers)}, but the format is {kind.name}")
+            raise UsageError(
+                f"--{flag.replace('_', '-')}: is for {_listed(takers)}, but the format is {kind.name}"
+            )
     packed = [name for name in names if _packing_of(name)]
     if packed and not kind.packs:
         raise UsageError(f"{shown(packed[0])}: {kind.title} files are not read compressed; unpack it first")

@@ -47,7 +47,8 @@ class RowChunk:
 
     source: name of the input, as shown to the user
     columns: the messages; they refer to rows by their index in `rows`
-    blank: number of rows that contain only whitespace; these are neither messages nor unreadable rows
+    blank: number of rows that contain only whitespace; headers: of rows that are the header once more. These
+        are neither messages nor unreadable rows
     doubt: why the input was probably not read as its writer meant it, and what to do; None without a doubt
     """
 
@@ -56,6 +57,7 @@ class RowChunk:
     columns: MessageColumns
     blank: int = 0
     doubt: str | None = None
+    headers: int = 0
     _lines: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
 
     def line_of(self, row: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 
 from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.files import FileError
+from twinsieve.pipeline.messages.reader import MessageReader
 from twinsieve.pipeline.settings.model import Settings
 from twinsieve.stages.errors import UsageError
 
@@ -13,31 +15,36 @@ from twinsieve.stages.errors import UsageError
 class Columns:
     """The columns of inputs with columns.
 
-    wanted: names of the columns that may hold the text
+    Only a column that a setting asks for needs a name of its own. Others may have any name, also the same one
+    or none.
+
+    wanted: names of the columns that may hold the text; asked: names of all columns that settings ask for
     first: columns of the first input, None before it
     other_order: shown names of inputs whose columns have another order than those of the first one
     """
 
-    def __init__(self, wanted: Sequence[str], settings: Settings) -> None:
-        self.wanted = wanted
+    def __init__(self, messages: MessageReader, settings: Settings) -> None:
+        self.wanted = messages.text_roots
+        self._asked = messages.roots
         self._text_needed = settings.input.expect_text and not settings.exact.fields
-        self.first: list[object] | None = None
+        self.first: list[Hashable] | None = None
         self._first_shown = ""
         self.other_order: dict[str, None] = {}
 
-    def order_of(self, shown: str, columns: Sequence[object], where: str) -> list[int] | None:
+    def order_of(self, shown: str, columns: Sequence[Hashable], where: str) -> list[int] | None:
         """Where each column of the first input stands among these; None if they have its order.
 
         shown: name of the input; where: the place of the columns in it, for errors
+        Columns of the same name stay in their order among each other.
         raises: FileError for other columns than those of the first input
         """
         if self.first is None:
             self.first, self._first_shown = list(columns), shown
         if list(columns) == self.first:
             return None
-        missing = [column for column in self.first if column not in columns]
-        added = [column for column in columns if column not in self.first]
-        if missing or added or len(self.first) != len(columns):
+        first, here = Counter(self.first), Counter(columns)
+        missing, added = [*(first - here).elements()], [*(here - first).elements()]
+        if missing or added:
             differ = [f"added: {_listed(added)}"] if added else []
             differ += [f"missing: {_listed(missing)}"] if missing else []
             raise FileError(
@@ -46,14 +53,27 @@ class Columns:
                 "both find duplicates across them"
             )
         self.other_order[shown] = None
-        return [columns.index(column) for column in self.first]
+        places: dict[Hashable, list[int]] = {}
+        for place, column in enumerate(columns):
+            places.setdefault(column, []).append(place)
+        following = {column: iter(found) for column, found in places.items()}
+        return [next(following[column]) for column in self.first]
+
+    def refuse_twice(self, where: str, names: Sequence[str]) -> None:
+        """Refuse columns of one name that a setting asks for. raises: FileError"""
+        twice = next((name for name in names if name in self._asked and names.count(name) > 1), None)
+        if twice is not None:
+            raise FileError(
+                f"{where}: names the column {twice!r} twice, and a setting asks for it; rename one, or name "
+                "another column in the setting"
+            )
 
     def lack_text(self, names: Sequence[str]) -> bool:
         """Whether none of these columns may hold the text, although the settings need one."""
         return self._text_needed and not set(self.wanted) & set(names)
 
-    def refuse_without_text(self, where: str, names: Sequence[str]) -> None:
-        """Refuse columns that lack the text. raises: UsageError"""
+    def refuse_without_text(self, where: str, names: Sequence[str], also: str = "") -> None:
+        """Refuse columns that lack the text. also: more advice. raises: UsageError"""
         if not self.lack_text(names):
             return
         listed = ", ".join(repr(name) for name in names[:20])
@@ -62,7 +82,7 @@ class Columns:
         advice = f"did you mean {meant}? " if meant else ""
         raise UsageError(
             f"{where}: has no column {self.wanted_words} but {listed}; {advice}name one with --text-field; "
-            "if the rows have no text, add --set input.expect_text=false"
+            f"{also}if the rows have no text, add --set input.expect_text=false"
         )
 
     @property

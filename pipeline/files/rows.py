@@ -43,6 +43,7 @@ class Rows:
     lines_of: number of lines that each row spans; None if every row is one line
     heads: for each row that is too large, by its index: its first bytes and its full size
     terminated: False if the last row had no newline
+    repeats: indices of the rows that are the header of the input once more, ascending; these hold no message
     """
 
     rows: Sequence[bytes | None]
@@ -50,6 +51,7 @@ class Rows:
     lines_of: list[int] | None = None
     heads: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     terminated: bool = True
+    repeats: Sequence[int] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,18 +63,22 @@ class Rows:
         return np.asarray(before + self.line, np.int64)
 
     def filled(self, delimiter: bytes = b"\n") -> Sequence[int]:
-        """Indices of the rows that contain more than whitespace.
+        """Indices of the rows that contain more than whitespace, without `repeats`.
 
         delimiter: of CSV; a row that contains it counts too, even if all fields are blank
         """
-        rows = self.rows
+        rows, repeats = self.rows, set(self.repeats)
         if isinstance(rows, Lines):
             if not rows.longest:
                 return []
             # Most inputs have no row that begins with a blank.
-            if rows.least_first_byte() > _BLANK:
+            if rows.least_first_byte() > _BLANK and not repeats:
                 return range(len(rows))
-        return [number for number, row in enumerate(rows) if row is None or row.strip() or delimiter in row]
+        return [
+            number
+            for number, row in enumerate(rows)
+            if (row is None or row.strip() or delimiter in row) and number not in repeats
+        ]
 
     def only(self, numbers: Sequence[int]) -> Rows:
         """The rows with these indices, for decoding; their line numbers are not kept."""

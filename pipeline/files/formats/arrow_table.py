@@ -100,7 +100,7 @@ class _TableReader(Reader):
         self._max_bytes = task.settings.input.max_bytes
         self._only = None if task.whole else task.messages.roots
         self._marks = task.marks
-        self._columns = Columns(task.messages.text_roots, task.settings)
+        self._columns = Columns(task.messages, task.settings)
         self.other_order = self._columns.other_order
         self._like: Table | None = None
         self._shown = ""
@@ -147,6 +147,7 @@ class _TableReader(Reader):
         order = self._columns.order_of(shown, list(table.schema), shown)
         if self._like is None:
             self._like, self._shown = table, shown
+        self._columns.refuse_twice(shown, table.schema.names)
         self._columns.refuse_without_text(shown, table.schema.names)
         return table, order
 

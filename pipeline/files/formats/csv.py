@@ -1,11 +1,14 @@
-"""CSV: records of fields between a delimiter; the first record is a header."""
+"""CSV: records of fields between a delimiter; the first record is a header, unless there is none."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import ClassVar
@@ -27,6 +30,9 @@ from twinsieve.stages.errors import UsageError
 from twinsieve.stages.rows.lines import Lines
 
 _DELIMITERS = ("\t", ";", "|", ",")
+"""Those that a header is tried with if it does not fit the given one."""
+_SEP_LINE = re.compile(r'"?sep=(.?)"?', re.IGNORECASE)
+"""The line by which a spreadsheet is told the delimiter."""
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 _LIMIT_OF_CSV = Lock()
 _NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
@@ -37,18 +43,22 @@ class Csv(TextFormat):
     """CSV.
 
     delimiter: the ASCII character between the columns, or a word for it; None: the usual one
+    no_header: given if the first row is no header; then the names of the columns are their numbers, from 1
     """
 
     name = "csv"
     title = "CSV"
     endings = (".csv",)
-    flags: ClassVar[tuple[str, ...]] = ("delimiter", "encoding")
+    flags: ClassVar[tuple[str, ...]] = ("delimiter", "no_header", "encoding")
     implied_by = "delimiter"
     flat = True
     usual = ","
 
-    def __init__(self, delimiter: str | None = None, encoding: str | None = None) -> None:
+    def __init__(
+        self, delimiter: str | None = None, no_header: str | None = None, encoding: str | None = None
+    ) -> None:
         super().__init__(encoding)
+        self.has_header = no_header is None
         self.delimiter = self.usual if delimiter is None else _delimiter(delimiter)
 
     @classmethod
@@ -74,7 +84,10 @@ class Tsv(Csv):
 def _delimiter(given: str) -> str:
     delimiter = _NAMED_DELIMITERS.get(given, given)
     if len(delimiter) != 1 or not delimiter.isascii():
-        raise UsageError(f"--delimiter {given!r}: must be one ASCII character, or tab")
+        raise UsageError(
+            f"--delimiter {given!r}: must be one ASCII character, or tab; turn a longer separator into a tab "
+            "first, as by sed 's/::/\\t/g' posts.dat > posts.tsv"
+        )
     if delimiter.isalnum() or delimiter in '"\r\n\0':
         raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
     return delimiter
@@ -83,16 +96,17 @@ def _delimiter(given: str) -> str:
 class _CsvReader(TextReader):
     """Reads CSV.
 
-    names: columns of the first input
-    header: its header row with the byte order mark before it, None before that input; for UTF-16 and UTF-32
-        the header as UTF-8, without the mark
+    names: columns of the first input, empty before it
+    header: its header row with the byte order mark before it, None before that input and without a header;
+        for UTF-16 and UTF-32 the header as UTF-8, without the mark
     shown: its name
     """
 
     def __init__(self, format_: Csv, task: Task) -> None:
         super().__init__(format_.encoding, task)
         self.delimiter = format_.delimiter
-        self._columns = Columns(task.messages.text_roots, task.settings)
+        self._has_header = format_.has_header
+        self._columns = Columns(task.messages, task.settings)
         self.other_order = self._columns.other_order
         self._marks = task.marks
         self.names: list[str] = []
@@ -105,12 +119,17 @@ class _CsvReader(TextReader):
         first = self._begin(source, records)
         if first is None:
             return
+        if not self._has_header:
+            yield from chain([first], records)
+            return
         spans = first.lines_of or [1] * len(first)
         heads = {row - 1: head for row, head in first.heads.items()}
         rest = replace(
             first, rows=first.rows[1:], line=first.line + spans[0], lines_of=spans[1:], heads=heads
         )
-        following = chain([rest] if len(rest) else [], records)
+        following: Iterator[Rows] = chain([rest] if len(rest) else [], records)
+        if len(self.names) > 1:
+            following = map(partial(_with_repeats, header=first.rows[0] or b""), following)
         yield from following if self._order is None else map(self._in_order, following)
 
     def _records(self, source: InputSource) -> Iterator[Rows]:
@@ -128,7 +147,7 @@ class _CsvReader(TextReader):
         return _CsvWriter(output, self, marks=self._marks)
 
     def _begin(self, source: InputSource, batches: Iterator[Rows]) -> Rows | None:
-        """The first rows of an input, with its header, whose columns are checked against the first input.
+        """The first rows of an input, whose columns are checked against the first input.
 
         None if the input is empty or is only one empty line: it has no rows.
         """
@@ -138,35 +157,70 @@ class _CsvReader(TextReader):
             return None
         ends = old_line_ends(first.raw(0)[0])
         advice = "" if ends is None else f"; {ends}"
-        if not first.rows[0]:
-            problem = "has no header row; the first row of a CSV file names its columns"
-            raise FileError(f"{source.shown}: {problem}{advice}")
         head = first.rows[0]
+        if not head:
+            problem = "has no header row; the first row of a CSV file names its columns"
+            if not self._has_header:
+                problem = "has no first row; with --no-header the first row shows the number of columns"
+            raise FileError(f"{source.shown}: {problem}{advice}")
         try:
             text = self.text_of(head)
         except UnreadableError:
             text = ""
-        names = _csv_fields(text, self.delimiter)
-        if names is None:
-            raise FileError(f"{where}: is not a CSV header; the first row names the columns{advice}")
+        names = self._names_of(where, text, advice)
         self._order = self._columns.order_of(source.shown, names, where)
-        if len(set(names)) < len(names):
-            raise FileError(f"{where}: names a column twice; rename one")
+        self._columns.refuse_twice(where, names)
         if self._columns.lack_text(names):
-            self._refuse_other_delimiter(where, text, names)
-            self._columns.refuse_without_text(where, names)
-        if self.header is None:
+            self._refuse_without_text(where, text, names)
+        if not self.names:
             self.names, self.shown = names, source.shown
-            self.header = head if is_wide(self.encoding) else source.mark + head
+            if self._has_header:
+                self.header = head if is_wide(self.encoding) else source.mark + head
         return first
+
+    def _names_of(self, where: str, first_row: str, advice: str) -> list[str]:
+        """The names of the columns that the first row of an input shows. raises: FileError, UsageError
+
+        advice: what else may be wrong, for the end of an error
+        """
+        if (said := _SEP_LINE.fullmatch(first_row.rstrip("\r"))) is not None:
+            raise UsageError(
+                f"{where}: is a line for spreadsheets, not a row; take it out, as by tail -n +2, and add "
+                f"--delimiter {_shown_delimiter(said[1] or self.delimiter)}"
+            )
+        fields = _csv_fields(first_row, self.delimiter)
+        if fields is None:
+            self._refuse_other_delimiter(where, first_row, [])
+            is_not = "is not a CSV header; the first row names the columns"
+            if not self._has_header:
+                is_not = (
+                    "is not a CSV record; with --no-header the first row shows how many columns there are"
+                )
+            raise FileError(f"{where}: {is_not}{advice}")
+        return fields if self._has_header else [str(number + 1) for number in range(len(fields))]
+
+    def _refuse_without_text(self, where: str, first_row: str, names: list[str]) -> None:
+        """Refuse columns that lack the text, with the most likely cause. raises: UsageError"""
+        if not self._has_header:
+            self._columns.refuse_without_text(where, names)
+        self._refuse_other_delimiter(where, first_row, names)
+        bare = {name.strip(" ").strip('"'): name for name in names if name.startswith(' "')}
+        if (wanted := next((name for name in self._columns.wanted if name in bare), None)) is not None:
+            raise UsageError(
+                f"{where}: the blank before the quote makes {bare[wanted]!r} the name of a column: quotes "
+                "behind a blank enclose no field; take these blanks out first, as by Python's "
+                "csv.reader(file, skipinitialspace=True)"
+            )
+        also = "if the first row is no header, add --no-header and name columns by number; "
+        self._columns.refuse_without_text(where, names, also)
 
     def _refuse_other_delimiter(self, where: str, header: str, names: list[str]) -> None:
         """Refuse a header that another delimiter clearly fits better. raises: UsageError"""
         wanted = self._columns.wanted
         for other in _DELIMITERS:
             columns = _csv_fields(header, other) or []
-            if set(wanted) & set(columns) or len(columns) > len(names):
-                shown = "tab" if other == "\t" else repr(other)
+            if set(wanted) & set(columns) or len(columns) > max(len(names), 1):
+                shown = _shown_delimiter(other)
                 raise UsageError(
                     f"{where}: has no column {self._columns.wanted_words}; its columns look separated by "
                     f"{shown}: add --delimiter {shown}"
@@ -203,10 +257,30 @@ class _CsvReader(TextReader):
             problem = "is not a CSV record; a quote is not closed or followed by text"
             raise UnreadableError(DeadLetterReason.INVALID_CSV, problem)
         if len(fields) != width:
-            raise UnreadableError(
-                DeadLetterReason.INVALID_CSV, f"has {len(fields)} fields, the header {width}"
-            )
+            model = "header" if self._has_header else "first row"
+            detail = f"has {len(fields)} fields, the {model} {width}"
+            if any(field.startswith(' "') for field in fields):
+                detail += "; a quote behind a blank encloses no field"
+            raise UnreadableError(DeadLetterReason.INVALID_CSV, detail)
         return dict(zip(self.names, fields, strict=True))
+
+
+def _shown_delimiter(delimiter: str) -> str:
+    return "tab" if delimiter == "\t" else repr(delimiter)
+
+
+def _with_repeats(batch: Rows, header: bytes) -> Rows:
+    """The rows with `repeats`: those equal to the header, perhaps behind a byte order mark.
+
+    Parts that were put together have their headers in the midst. (Where there is one column, a row equal to
+    its name may well be a text, so callers leave that out.)
+    """
+    bare = header.removesuffix(b"\r")
+    if isinstance(batch.rows, Lines) and bare not in batch.rows.piece():
+        return batch
+    spelt = {mark + bare + end for mark in (b"", codecs.BOM_UTF8) for end in (b"", b"\r")}
+    repeats = [number for number, row in enumerate(batch.rows) if row in spelt]
+    return replace(batch, repeats=repeats) if repeats else batch
 
 
 class _CsvWriter(TextWriter):

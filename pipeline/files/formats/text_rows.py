@@ -76,18 +76,19 @@ class TextReader(Reader):
         """Does nothing: these inputs show nothing before their rows."""
 
     def decoded(self, chunk: RowChunk) -> RowChunk:
-        # Editors and `cat` may leave blank rows, which hold no message. Removing them here, before the
-        # rows are decoded, makes even many of them cheap.
+        # Editors and `cat` may leave blank rows and headers, which hold no message. Removing them here,
+        # before the rows are decoded, makes even many of them cheap.
         rows = cast(Rows, chunk.rows)
         filled = rows.filled(self.delimiter.encode())
-        blank = len(rows) - len(filled)
-        columns = self.columns(rows.only(filled) if blank else rows)
-        if blank:
+        left_out = len(rows) - len(filled)
+        columns = self.columns(rows.only(filled) if left_out else rows)
+        if left_out:
             unreadable = [bad._replace(row=filled[bad.row]) for bad in columns.unreadable]
             no_text = [bad._replace(row=filled[bad.row]) for bad in columns.no_text]
             numbers = [filled[row] for row in columns.rows]
             columns = replace(columns, rows=numbers, unreadable=unreadable, no_text=no_text)
-        return replace(chunk, columns=columns, blank=blank)
+        headers = len(rows.repeats)
+        return replace(chunk, columns=columns, blank=left_out - headers, headers=headers)
 
     def columns(self, rows: Rows) -> MessageColumns:
         """The messages in rows."""
