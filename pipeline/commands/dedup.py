@@ -171,11 +171,13 @@ def command(
         for example in summary.examples.apart(summary.kept_apart):
             console.print(apart_panel(example), soft_wrap=True)
     if not quiet:
-        from twinsieve.pipeline.dedup.report import age_lines, summary_table
+        from twinsieve.pipeline.dedup.report import age_lines, bad_times_line, summary_table
 
         talk().print(summary_table(summary, dedup.sieve_stats()))
         for line in age_lines(summary):
             say_error(line)
+        if summary.bad_times:
+            say_error(bad_times_line(summary))
         if not summary.rows:
             empty = shown(names[0]) if len(names) == 1 else f"all {len(names):,} inputs"
             say_error(f"{'stdin' if empty == '-' else empty}: no rows, so nothing was judged")

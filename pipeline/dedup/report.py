@@ -164,8 +164,8 @@ class Summary:
     kept_apart: number of rows that were kept although a leader is similar, by reason
     near: the rules of near duplicates that apply, as lines of text
     inputs: names of the inputs; settings: those that decide, by key
-    bad_times: number of times that could not be parsed
-    keyless: number of readable rows with an empty key; first_keyless: input and line of the first one
+    bad_times: number of times that could not be parsed; first_bad_time: input and line of the first one
+    keyless, first_keyless: the same of readable rows with an empty key
     explained: number of dropped rows written to the duplicates or offered as examples
     leaders_unknown: number of those whose leader is no longer in the leader book
     first_unreadable: the first unreadable row
@@ -187,6 +187,7 @@ class Summary:
     inputs: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)
     bad_times: int = 0
+    first_bad_time: str = ""
     keyless: int = 0
     first_keyless: str = ""
     explained: int = 0
@@ -222,10 +223,10 @@ class Summary:
                 self.flags[flag.name.lower()] += number
         self.kept_apart.update(counts_by_name(verdicts.reasons))
         self.unreadable.update(bad.reason for bad in columns.unreadable)
-        self.bad_times += columns.bad_times
+        self.bad_times += len(columns.bad_times)
+        self.first_bad_time = self.first_bad_time or _first_place(chunk, columns.bad_times)
         self.keyless += len(columns.keyless)
-        if columns.keyless and not self.first_keyless:
-            self.first_keyless = f"{chunk.source}:{chunk.line_of(columns.rows[columns.keyless[0]])}"
+        self.first_keyless = self.first_keyless or _first_place(chunk, columns.keyless)
 
     def micros(self) -> dict[str, float]:
         """Microseconds per row, by step, without the time of the start-up."""
@@ -261,6 +262,11 @@ class Summary:
             "settings": self.settings,
         }
         return orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _first_place(chunk: RowChunk, messages: Sequence[int]) -> str:
+    """Input and line of the first of these messages of a chunk; "" for none."""
+    return f"{chunk.source}:{chunk.line_of(chunk.columns.rows[messages[0]])}" if messages else ""
 
 
 _REASONS = 4
@@ -340,6 +346,19 @@ def age_lines(summary: Summary) -> list[str]:
         for stage, reach in summary.windows.items()
         if reach.age_ms is not None and reach.rows_after_age
     ]
+
+
+def bad_times_line(summary: Summary) -> str:
+    """The line about times that could not be parsed, for a run that has some.
+
+    >>> bad_times_line(Summary(rows=40, bad_times=3, first_bad_time="posts.csv:7"))
+    '3 of 40 rows have a time that could not be read and are judged without one; the first, posts.csv:7'
+    """
+    have, are = ("has", "is") if summary.bad_times == 1 else ("have", "are")
+    return (
+        f"{summary.bad_times:,} of {summary.rows:,} rows {have} a time that could not be read "
+        f"and {are} judged without one; the first, {summary.first_bad_time}"
+    )
 
 
 def keyless_line(summary: Summary, fields: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from twinsieve.pipeline.messages.paths import MISSING
 from twinsieve.pipeline.messages.spelling import Written, same_value, to_json
+from twinsieve.pipeline.messages.written_times import written_ms
 from twinsieve.pipeline.settings.values import moment_ms
 from twinsieve.stages.contract import NO_TIME
 from twinsieve.stages.fingerprint.digest import text_key
@@ -36,14 +37,15 @@ def is_deep(value: object) -> bool:
 
 
 def time_ms(value: object) -> int | None:
-    """The time in ms, as `moment_ms` reads it; NO_TIME if missing, null or empty; None if it is not a time.
+    """The time in ms, as `moment_ms` or `written_ms` read it; NO_TIME if missing, null or empty; else None.
 
-    >>> time_ms("2020-02-12"), time_ms(""), time_ms("soon")
-    (1581465600000, -9223372036854775808, None)
+    >>> time_ms("2020-02-12"), time_ms("2020年2月12日"), time_ms(""), time_ms("soon")
+    (1581465600000, 1581465600000, -9223372036854775808, None)
     """
     if value is MISSING or value is None or value == "":
         return NO_TIME
-    return moment_ms(value)
+    time = moment_ms(value)
+    return written_ms(value) if time is None and isinstance(value, str) else time
 
 
 def text_of(value: object) -> object:

@@ -59,7 +59,7 @@ class MessageColumns:
     keyless: indices of readable messages with an empty key, ascending (see `keyless`)
     unreadable: the other rows, ascending, except those in `no_text`
     no_text: rows that are kept although their text is null or missing; they are not compared
-    bad_times: number of times that could not be parsed; they count as NO_TIME
+    bad_times: indices of readable messages whose time could not be parsed, ascending; it counts as NO_TIME
     unseen: fields that no message has had so far, if it is time to report them (see `FieldWatch`)
     """
 
@@ -71,7 +71,7 @@ class MessageColumns:
     scopes: NDArray[np.uint64]
     keys: list[bytes] | list[str] | None
     unreadable: list[Unreadable] = field(default_factory=list)
-    bad_times: int = 0
+    bad_times: list[int] = field(default_factory=list)
     unseen: list[Unseen] = field(default_factory=list)
     no_text: list[Unreadable] = field(default_factory=list)
     keyless: list[int] = field(default_factory=list)
@@ -364,18 +364,19 @@ def _joined(keys: list[list[Any]]) -> list[bytes] | list[str]:
     return [b"".join(map(as_bytes, row)) for row in zip(*keys, strict=True)]
 
 
-def _times_of(values: list[Any] | Strings) -> tuple[NDArray[np.int64], int]:
-    """int64[n]: times in ms since 1970, NO_TIME for none; and the number of values that are not times."""
+def _times_of(values: list[Any] | Strings) -> tuple[NDArray[np.int64], list[int]]:
+    """int64[n]: times in ms since 1970, NO_TIME for none; and the indices of values that are not times."""
     if isinstance(values, Strings):
         times, is_read = read_time_lines(values.content.replace(b"\0", b"\n"), len(values))
     elif set(map(type, values)) == {str}:
         times, is_read = read_times(values)
     else:
         times, is_read = np.empty(len(values), np.int64), np.zeros(len(values), np.bool_)
-    bad = 0
+    bad = []
     for row in np.flatnonzero(~is_read).tolist():
         time = time_ms(values[row])
-        bad += time is None
+        if time is None:
+            bad.append(row)
         times[row] = NO_TIME if time is None else time
     return times, bad
 

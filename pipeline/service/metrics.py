@@ -180,6 +180,9 @@ class Metrics:
     keyless = Declared(COUNTER, "twinsieve_keyless_messages",
         "Messages read with an empty key (exact.fields); they are no exact copies. Counted as read_messages.",
         alert="growth, if each message should have a key")
+    bad_times = Declared(COUNTER, "twinsieve_bad_times",
+        "Messages read with a time in input.time_field that cannot be read; they take Kafka's timestamp. "
+        "Counted as read_messages.", alert="more than 1 % of read_messages")
     delay = Declared(DELAYS, "twinsieve_end_to_end_seconds",
         "Time from the timestamp of an input message to the commit of its output.",
         alert="the quantile that you promise")
@@ -531,10 +534,11 @@ class Metrics:
         self.skipped.labels(WaitReason.UNREADABLE).inc(worker.skipped)
         self.read.inc(worker.read)
         self.keyless.inc(worker.reader.keyless)
+        self.bad_times.inc(worker.reader.bad_times)
         self.rebalances.labels("worker").inc(worker.rebalances)
         self.foreign_offsets.inc(worker.foreign_offsets)
         worker.resyncs = worker.trimmed = worker.skipped = worker.read = worker.rebalances = 0
-        worker.foreign_offsets = worker.reader.keyless = 0
+        worker.foreign_offsets = worker.reader.keyless = worker.reader.bad_times = 0
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
         """Set the sizes of topics in bytes. sizes: by topic, without topics of unknown size"""

@@ -330,7 +330,7 @@ class InputSettings(Section):
     id_field: OptionalText = setting("id", "field of the id, as a path; none: messages have no id")
     time_field: OptionalText = setting(
         "created_at",
-        "field of the time (ISO 8601, seconds, milliseconds), as a path; none: Kafka's timestamp",
+        "field of the time (ISO 8601, RFC 2822, seconds …), as a path; none: Kafka's timestamp",
     )
     max_bytes: SizeBytes = setting(4 << 20, "larger messages are dead letters")
     null_value: Literal["pass", "drop", "dead_letter"] = setting("pass", "what becomes of tombstones")

@@ -29,7 +29,8 @@ class RecordReader:
     proposal: samples the texts; None if no profile is proposed
     proposal_cost: what it costs to follow the proposal
     has_text: is set when a message had a text
-    keyless: number of messages with an empty key so far; whoever counts them sets it back
+    keyless, bad_times: number of messages so far with an empty key, and with a time that could not be parsed;
+        whoever counts them sets these back
     notices: receives a line for each field that no message has contained so far; a worker replaces this list
         by its own
     """
@@ -42,6 +43,7 @@ class RecordReader:
     proposal_cost: str = ""
     has_text: Event = field(default_factory=Event)
     keyless: int = 0
+    bad_times: int = 0
     _salt: int = field(default_factory=lambda: int.from_bytes(os.urandom(8), "little"))
     _read: int = 0
     notices: list[str] = field(default_factory=list)
@@ -113,6 +115,7 @@ class RecordReader:
         # Positions need the topic's number, which only the index knows, so the index fills them in.
         unnumbered = np.zeros(len(columns), np.int64)
         self.keyless += len(columns.keyless)
+        self.bad_times += len(columns.bad_times)
         return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME, self._places(columns)), reasons
 
     def _places(self, columns: MessageColumns) -> NDArray[np.uint64]:

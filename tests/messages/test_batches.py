@@ -34,7 +34,7 @@ def test_a_batch_whose_ids_and_times_are_strings_reads_as_its_rows(
     assert list(whole.ids) == [name for name, _ in rows] == [one.ids[0] for one in ones]
     assert whole.id_hashes.tolist() == [int(one.id_hashes[0]) for one in ones]
     assert whole.times_ms.tolist() == [int(one.times_ms[0]) for one in ones]
-    assert whole.bad_times == sum(one.bad_times for one in ones)
+    assert len(whole.bad_times) == sum(len(one.bad_times) for one in ones)
 
 
 @pytest.mark.parametrize("times", [2, 9])

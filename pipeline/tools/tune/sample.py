@@ -122,5 +122,6 @@ def _first_rows(columns: MessageColumns, count: int) -> MessageColumns:
         times_ms=columns.times_ms[:left],
         scopes=columns.scopes[:left],
         keys=None if columns.keys is None else columns.keys[:left],
+        bad_times=[row for row in columns.bad_times if row < left],
         keyless=[row for row in columns.keyless if row < left],
     )
