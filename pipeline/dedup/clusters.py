@@ -23,7 +23,7 @@ _UNKNOWN = Leader(None, "")
 class Clusters:
     """Collects which row was dropped as a duplicate of which leader.
 
-    Memory: 36 bytes and the id for every dropped row, and the same for each leader once per chunk.
+    Memory: 44 bytes and the id for every dropped row, and the same for each leader once per chunk.
     """
 
     def __init__(self) -> None:
@@ -33,6 +33,7 @@ class Clusters:
         self._ids = bytearray()
         self._sources = array("i")
         self._lines = array("q")
+        self._elements = array("q")
         self._names: dict[str | None, int] = {}
 
     def add(
@@ -49,18 +50,29 @@ class Clusters:
                 # An earlier chunk may have added the same leader. `_written` removes repeated entries,
                 # because a check here would need a set of all leaders in memory.
                 message = messages.get(leader, _UNKNOWN)
-                self._enter(leader, leader, message.id, message.source, message.line)
+                names = (message.id, message.source, message.line, message.element)
+                self._enter(leader, leader, *names)
         for place, leader in zip(places, leaders.tolist(), strict=True):
             if leader != NO_LEADER:
-                self._enter(leader, place["position"], place["id"], place["source"], place["line"])
+                names = (place["id"], place["source"], place["line"], place.get("element"))
+                self._enter(leader, place["position"], *names)
 
-    def _enter(self, leader: int, position: int, id_: object, source: str | None, line: int | None) -> None:
+    def _enter(
+        self,
+        leader: int,
+        position: int,
+        id_: object,
+        source: str | None,
+        line: int | None,
+        element: int | None,
+    ) -> None:
         self._leaders.append(leader)
         self._positions.append(position)
         self._ids += to_json(id_)
         self._ends.append(len(self._ids))
         self._sources.append(self._names.setdefault(source, len(self._names)))
         self._lines.append(line or 0)
+        self._elements.append(-1 if element is None else element)
 
     def write(self, output: ByteSink, kept: Callable[[int], int | None] | None = None) -> None:
         """Write one line of JSON for each leader, sorted by the leaders' positions.
@@ -98,6 +110,9 @@ class Clusters:
                 b",".join([sources[self._sources[entry]] for entry in members]),
                 b",".join([b"%d" % line if (line := self._lines[entry]) else b"null" for entry in members]),
             )
+            elements = [self._elements[entry] for entry in members]
+            if max(elements) >= 0:
+                places += b',"elements":' + to_json([None if each < 0 else each for each in elements])
             yield head + chosen + b'"size":%d,"rows":[%b]' % (len(rows), listed) + tail + places + b"}\n"
 
     def _id(self, entry: int) -> bytes:

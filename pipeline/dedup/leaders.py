@@ -37,12 +37,14 @@ class Leader(NamedTuple):
 
     id: as in `MessageColumns.ids`; text: as in the input
     source, line: input and line number of the message; None if they are not known
+    element: its index in a list there, if it is an item of one
     """
 
     id: object
     text: str
     source: str | None = None
     line: int | None = None
+    element: int | None = None
 
 
 class LeaderBook:
@@ -79,7 +81,7 @@ class LeaderBook:
         """
         if not len(positions):
             return
-        rows = [to_json([leader.id, leader.text, leader.source, leader.line]) for leader in kept]
+        rows = [to_json([*leader] if leader.element is not None else leader[:-1]) for leader in kept]
         try:
             if self._generations[-1].count >= self._window:
                 self._generations.append(_BookGeneration(self._generations[-1].number + 1, self._folder, 0))
@@ -244,7 +246,7 @@ def _decoded(row: bytes) -> Leader:
     if not row.startswith(b"[" + to_json(id_) + b","):
         id_ = Written(written_at(row, (0,)))
     leader = Leader(id_, *rest)
-    types = (str,), (str, NoneType), (int, NoneType)
+    types = (str,), (str, NoneType), (int, NoneType), (int, NoneType)
     if not all(isinstance(value, kinds) for value, kinds in zip(leader[1:], types, strict=True)):
         raise TypeError("a row of the leader book has other types")
     return leader

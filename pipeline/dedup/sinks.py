@@ -71,7 +71,7 @@ class Judged:
     def places(self) -> list[dict[str, Any]]:
         """For each readable row the fields that name it in outputs: position, id, source and line.
 
-        A row that has a time also has time_ms, in ms since 1970.
+        A row that has a time also has time_ms, in ms since 1970; an item of a list its index as element.
         """
         columns, source = self.chunk.columns, self.chunk.source
         lines = self.chunk.lines()[columns.rows]
@@ -81,6 +81,10 @@ class Judged:
                 self.positions().tolist(), columns.ids, lines.tolist(), strict=True
             )
         ]
+        elements = self.chunk.rows.elements()
+        if elements is not None:
+            for place, row in zip(places, columns.rows, strict=True):
+                place["element"] = elements[row]
         for row in np.flatnonzero(columns.times_ms != NO_TIME).tolist():
             places[row]["time_ms"] = int(columns.times_ms[row])
         return places
@@ -97,8 +101,15 @@ def entered(judged: Judged, book: LeaderBook, *, apart: bool) -> Judged:
     columns, lines = chunk.columns, chunk.lines()
     is_kept = verdicts.kinds == Kind.UNIQUE
     kept = np.flatnonzero(is_kept).tolist()
+    elements = chunk.rows.elements()
     messages = [
-        Leader(columns.ids[row], columns.texts[row], chunk.source, int(lines[columns.rows[row]]))
+        Leader(
+            columns.ids[row],
+            columns.texts[row],
+            chunk.source,
+            int(lines[columns.rows[row]]),
+            None if elements is None else elements[columns.rows[row]],
+        )
         for row in kept
     ]
     book.add(positions[kept], messages)
@@ -223,6 +234,7 @@ class KeptApart:
                 "apart_from_id": None if other is None else other.id,
                 "apart_from_source": None if other is None else other.source,
                 "apart_from_line": None if other is None else other.line,
+                **({"apart_from_element": other.element} if other and other.element is not None else {}),
                 "reason": Rule(int(verdicts.reasons[row])).words,
                 "says": later,
                 "apart_from_says": earlier,
@@ -285,6 +297,7 @@ def dropped_entry(
         "duplicate_of_id": None if leader is None else leader.id,
         "leader_source": None if leader is None else leader.source,
         "leader_line": None if leader is None else leader.line,
+        **({"leader_element": leader.element} if leader and leader.element is not None else {}),
         "stage": "exact" if exact else "near",
     }
     name, likeness = likeness_of(verdicts, row)
@@ -302,10 +315,12 @@ def dead_entry(chunk: RowChunk, bad: Unreadable, position: int, codec: str) -> d
     codec: name of the encoding; bytes that cannot be decoded are written as base64
     """
     raw, size = chunk.rows.raw(bad.row)
+    elements = chunk.rows.elements()
     entry: dict[str, Any] = {
         "position": position,
         "source": chunk.source,
         "line": chunk.line_of(bad.row),
+        **({} if elements is None else {"element": elements[bad.row]}),
         "reason": bad.reason,
         "detail": bad.detail,
         "bytes": size,

@@ -6,7 +6,7 @@ Each format is one module in `files/formats`. Nothing outside that folder asks w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -40,6 +40,9 @@ class ChunkRows(Protocol):
     def advice(self, bad: Unreadable) -> str | None:
         """What to do about an unreadable row, if its bytes show it."""
 
+    def elements(self) -> Sequence[int | None] | None:
+        """For each row its index in a list of its line, None if it is no item there; None if no row is."""
+
 
 @dataclass(slots=True)
 class RowChunk:
@@ -63,6 +66,12 @@ class RowChunk:
     def line_of(self, row: int) -> int:
         """Line number in the input where this row begins, from 1."""
         return int(self.lines()[row])
+
+    def place_of(self, row: int) -> str:
+        """The input, the line of this row, and its index in a list there, as in `posts.jsonl:3[17]`."""
+        elements = self.rows.elements()
+        element = None if elements is None else elements[row]
+        return f"{self.source}:{self.line_of(row)}" + ("" if element is None else f"[{element}]")
 
     def lines(self) -> NDArray[np.int64]:
         """int64[n]: line number in the input where each row begins, from 1."""
@@ -152,6 +161,7 @@ class Format(ABC):
     flags: the options that it takes, which are named like parameters of the class; implied_by: the one that
         names this format where --format is not given
     messages: whether a row is a JSON value or only a text; flat: fields have plain names, not paths
+    cuts_lists: its reader makes a message of each item of a list that fields name with `[*]`
     packs: its files may be compressed, and all that such formats write may have any of their endings
     streams: a row can be read as soon as it is written
     no_marks: why its rows cannot hold marks; None if they can
@@ -166,6 +176,7 @@ class Format(ABC):
     implied_by: ClassVar[str | None] = None
     messages: ClassVar[Literal["json", "text"]] = "json"
     flat: ClassVar[bool] = False
+    cuts_lists: ClassVar[bool] = False
     packs: ClassVar[bool] = True
     streams: ClassVar[bool] = True
     no_marks: ClassVar[str | None] = None

@@ -33,7 +33,13 @@ class InputReader:
         source = settings.input.model_copy(update={"encoding": format_.messages})
         settings = settings.model_copy(update={"input": source})
         passes_null = settings.passes_null_text(on_files=True)
-        messages = MessageReader(settings, flat=format_.flat, ids_shown=ids_shown, passes_null=passes_null)
+        messages = MessageReader(
+            settings,
+            flat=format_.flat,
+            ids_shown=ids_shown,
+            passes_null=passes_null,
+            cuts_lists=format_.cuts_lists,
+        )
         self._new = partial(format_.reader, Task(messages, settings, whole, marks))
         self._apart = apart
         self._reader: Reader = self._new()

@@ -90,6 +90,10 @@ class Rows:
         content = self.rows[row]
         return self.heads[row] if content is None else (content, len(content))
 
+    def elements(self) -> Sequence[int | None] | None:
+        """None: every row is a line, or some."""
+        return None
+
     def advice(self, bad: Unreadable) -> str | None:
         """What to do about an unreadable row, if its bytes show it: another encoding, line end or JSON."""
         if bad.reason is DeadLetterReason.NOT_UTF8:

@@ -62,7 +62,7 @@ def _first(chunk: RowChunk, rows: list[Unreadable]) -> FirstUnreadable | None:
     if not rows:
         return None
     bad = rows[0]
-    where = f"{chunk.source}:{chunk.line_of(bad.row)}"
+    where = chunk.place_of(bad.row)
     return FirstUnreadable(where, bad, _fields(chunk, bad), chunk.rows.advice(bad))
 
 
@@ -101,13 +101,12 @@ class TextField:
         self._of_input.add(chunk)
         self._of_all.add(chunk)
         unseen = chunk.columns.unseen
-        self._meant |= {missed.meant: None for missed in unseen if missed.setting == TEXT and missed.meant}
+        self._meant |= {each.advice: None for each in unseen if each.setting == TEXT and each.advice}
 
     def _line(self, rows: _Rows) -> str:
         none = "the only row has no text" if rows.count == 1 else f"none of {rows.count:,} rows has a text"
         fields = but_these(rows.first.fields) if rows.first is not None else ""
-        meant = " and ".join(map(repr, self._meant))
-        advice = f"did you mean {meant}? " if meant else ""
+        advice = "".join(f"{question} " for question in self._meant)
         return f"{none}: {rows.first}{fields}; {advice}{_ADVICE[DeadLetterReason.MISSING_FIELD]}; {_NO_TEXTS}"
 
 

@@ -1,4 +1,4 @@
-"""Converts field names in settings to paths and back: `user.name`, `entities[0].text`, `["a.b"]`."""
+"""Converts field names in settings to paths and back: `user.name`, `entities[0].text`, `data[*].text`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from twinsieve.stages.errors import UsageError
 Path = tuple[str | int, ...]
 """Place of a value in a document: member names and list indices, the outermost first."""
 
+
+class _Each(int):
+    """An index of a list that stands for each of its items."""
+
+
+EACH = _Each(0)
+"""`[*]` in a path. Whoever reads such a path is given documents whose list has one item, the first one."""
+
 MISSING = object()
 """Returned for a field that does not exist; a field with the value null is None."""
 
-_BRACKET = re.compile(r"""\[(?:([0-9]{1,9})|"((?:[^"\\]|\\.)*)"|'([^']*)')\]""", re.DOTALL)
+_BRACKET = re.compile(r"""\[(?:([0-9]{1,9}|\*)|"((?:[^"\\]|\\.)*)"|'([^']*)')\]""", re.DOTALL)
 _ESCAPED = re.compile(r"\\([.\\\[\]])")
 _BARE = re.compile(r"(?:\\[.\\\[\]]|[^.\[\]])+")
 """A name without quotes. A backslash escapes only a dot, a backslash or a bracket; before any other character
@@ -43,10 +51,13 @@ def path_of(name: str) -> Path:
         if column == len(name):
             break
         if name[column] != ".":
-            raise _refused(name, column, 'in brackets stands an index, as [0], or a quoted name, as ["a.b"]')
+            brackets = 'in brackets stands an index, as [0], a star for each, or a quoted name, as ["a.b"]'
+            raise _refused(name, column, brackets)
         column += 1
     if isinstance(parts[0], int):
         raise _refused(name, 0, "begin with a name: a message is an object")
+    if sum(part is EACH for part in parts) > 1:
+        raise _refused(name, name.rindex("[*]"), "[*] stands once in a name; split the rows before")
     return tuple(parts)
 
 
@@ -58,13 +69,24 @@ def name_of(path: Path) -> str:
     """
     name = ""
     for part in path:
-        if isinstance(part, int):
+        if part is EACH:
+            name += "[*]"
+        elif isinstance(part, int):
             name += f"[{part}]"
         elif _PLAIN.fullmatch(part):
             name += f".{part}" if name else part
         else:
             name += f"[{json.dumps(part, ensure_ascii=False)}]"
     return name
+
+
+def list_of(path: Path) -> Path | None:
+    """The path of the list of which a path names each item; None if it names none.
+
+    >>> list_of(path_of("data[*].text")), list_of(path_of("data[0].text"))
+    (('data',), None)
+    """
+    return next((path[:place] for place, part in enumerate(path) if part is EACH), None)
 
 
 def field_at(document: Any, path: Path) -> Any:
@@ -90,7 +112,7 @@ def _bare(name: str, column: int) -> tuple[str, int]:
 def _inside(name: str, bracket: re.Match[str]) -> str | int:
     index, double, single = bracket.groups()
     if index is not None:
-        return int(index)
+        return EACH if index == "*" else int(index)
     if single is not None:
         return str(single)
     try:

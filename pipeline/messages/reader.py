@@ -22,7 +22,7 @@ from twinsieve.pipeline.messages.documents import (
 )
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, text_of, time_ms
 from twinsieve.pipeline.messages.keyless import keyless_rows, set_apart
-from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of, path_of
+from twinsieve.pipeline.messages.paths import EACH, MISSING, Path, field_at, list_of, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
 from twinsieve.pipeline.messages.verdict_values import pick
@@ -119,13 +119,21 @@ class MessageReader:
 
     flat: field names are plain names (of CSV columns), not paths
     ids_shown: ids are written to an output byte for byte, so string ids keep their escapes
+    cuts_lists: whether a field may name each item of a list (`[*]`); the caller makes a message of each
     passes_null: if True, a message whose text is null or missing is in `no_text`, otherwise in `unreadable`
     text_roots: names of the top-level members that hold the text
+    each: path of the list of which each item is a message; None if a row is one
     raises: UsageError for a field name that is not a path, with its setting and column
     """
 
     def __init__(
-        self, settings: Settings, *, flat: bool = False, ids_shown: bool = False, passes_null: bool = False
+        self,
+        settings: Settings,
+        *,
+        flat: bool = False,
+        ids_shown: bool = False,
+        passes_null: bool = False,
+        cuts_lists: bool = False,
     ) -> None:
         source = settings.input
         self._json = source.encoding == "json"
@@ -150,7 +158,47 @@ class MessageReader:
         self._max_bytes = source.max_bytes
         self._ids_shown = ids_shown
         self._passes_null = passes_null
-        self._watch = FieldWatch(self._watched(source.model_fields_set), flat=flat)
+        self._cuts_lists = cuts_lists
+        self.each = self._list_of_messages(source.model_fields_set)
+        self._watch = FieldWatch(
+            self._watched(source.model_fields_set),
+            flat=flat,
+            lists=(self._watched_lists() if cuts_lists else frozenset()),
+        )
+
+    def _list_of_messages(self, given: set[str]) -> Path | None:
+        """The list of which each item is a message, None without one. raises: UsageError
+
+        The fields of id and time that the user did not name are those of the item.
+        """
+        named = [("input.text_field", path) for path in self._texts]
+        named += [("input.id_field", self._id or ()), ("input.time_field", self._time or ())]
+        named += [("scope", path) for path in self._scope] + [("exact.fields", path) for path in self._key]
+        starred = [(setting, path) for setting, path in named if list_of(path) is not None]
+        if not starred:
+            return None
+        setting, first = starred[0]
+        if not self._cuts_lists:
+            raise UsageError(
+                f"{setting}: {name_of(first)!r} makes a message of each item of a list, in JSON files "
+                "only; split the messages before, or name one item, as [0]"
+            )
+        for other, path in starred:
+            if setting != TEXT or list_of(path) != list_of(first):
+                raise UsageError(
+                    f"{other}: {name_of(path)!r} names each item of a list that is not that of "
+                    f"{TEXT}; name the text with [*] in the same list"
+                )
+        each = first[: len(list_of(first) or ())]
+        if self._id is not None and "id_field" not in given:
+            self._id = (*each, EACH, *self._id)
+        if self._time is not None and "time_field" not in given:
+            self._time = (*each, EACH, *self._time)
+        return each
+
+    def _watched_lists(self) -> frozenset[str]:
+        """The settings for which a field of each item of a list may be proposed."""
+        return frozenset({TEXT} if self.each is None else {TEXT, "scope", "exact.fields"})
 
     def _watched(self, given: set[str]) -> list[tuple[str, Path]]:
         """The fields that some message should have.
@@ -300,6 +348,10 @@ class MessageReader:
             (path, value) for path, value in values if not isinstance(value, str) and value is not MISSING
         ]
         path, value = max(wrong, key=lambda item: item[1] is not None)
+        if self._cuts_lists and self.each is None and isinstance(value, list) and value:
+            item = (*path, EACH) if isinstance(value[0], str) else (*path, EACH, "text")
+            advice = f"if each is a text, name it {name_of(item)!r}"
+            return f"field {self._shown(path)!r} is a list of {len(value):,}, not text; {advice}"
         return f"field {self._shown(path)!r} is {_kind(value)}, not text"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from twinsieve.pipeline.basics.closest import closest
 from twinsieve.pipeline.messages.documents import Documents, objects_of
-from twinsieve.pipeline.messages.paths import MISSING, Path, field_at, name_of
+from twinsieve.pipeline.messages.paths import EACH, MISSING, Path, field_at, list_of, name_of
 
 STOPPING = frozenset({"scope", "exact.fields"})
 """If a field in one of these settings is misspelt, messages that are no duplicates would be dropped. So a run
@@ -41,6 +41,7 @@ class Unseen:
     setting: the settings key that names the field; name: the field's name
     there: names that messages have at that place instead
     meant: the most similar name that messages have, or None
+    held: number of such fields in one message at most; more than 1 if `meant` is in each item of a list
     """
 
     setting: str
@@ -48,13 +49,22 @@ class Unseen:
     count: int
     there: tuple[str, ...]
     meant: str | None
+    held: int = 1
+
+    @property
+    def advice(self) -> str | None:
+        """A question after the field that was meant, or None."""
+        if self.meant is None:
+            return None
+        several = f"one holds up to {self.held:,} of them: " if self.held > 1 else ""
+        return f"{several}did you mean {quoted(self.meant)}?"
 
     def line(self, messages: str) -> str:
         """One line with the problem and what to do.
 
         messages: the word for them in the text, such as "rows"
         """
-        advice = f"did you mean {quoted(self.meant)}?" if self.meant else f"name another in {self.setting}"
+        advice = self.advice or f"name another in {self.setting}"
         effect = _EFFECTS[self.setting]
         none = (
             f"none of the first {self.count:,} {messages} has the field {quoted(self.name)} of {self.setting}"
@@ -85,9 +95,13 @@ class FieldWatch:
 
     fields: the settings key and the path of each field
     flat: every path is one plain name
+    lists: settings whose fields may be in each item of a list; for others the first item is proposed
     """
 
-    def __init__(self, fields: Sequence[tuple[str, Path]], *, flat: bool) -> None:
+    def __init__(
+        self, fields: Sequence[tuple[str, Path]], *, flat: bool, lists: Collection[str] = ()
+    ) -> None:
+        self._lists = lists
         self._unseen = list(fields)
         self._flat = flat
         self._count = 0
@@ -116,43 +130,70 @@ class FieldWatch:
     def _unseen_field(self, setting: str, path: Path, objects: list[Any]) -> Unseen:
         parent = path
         beside: list[Path] = []
+        item = EACH if setting in self._lists else 0
         while not beside and parent:
             parent = parent[:-1]
-            beside = _below(objects, parent)
+            beside = _below(objects, parent, item)
         there = [self._name(path_) for path_ in beside]
-        below = (path_ for outer in beside if not self._flat for path_ in _below(objects, outer))
+        below = (path_ for outer in beside if not self._flat for path_ in _deeper(objects, outer, item))
         deeper = islice(below, _MAX_NAMES)
+        meant = self._nearest(path, [*beside, *deeper])
         return Unseen(
-            setting, self._name(path), self._count, tuple(there), self._nearest(path, [*beside, *deeper])
+            setting,
+            self._name(path),
+            self._count,
+            tuple(there),
+            None if meant is None else self._name(meant),
+            1 if meant is None else _held(objects, meant),
         )
 
-    def _nearest(self, path: Path, paths: list[Path]) -> str | None:
-        """The name most similar to the path, or None.
+    def _nearest(self, path: Path, paths: list[Path]) -> Path | None:
+        """The path whose name is most similar to that of the path, or None.
 
         A member whose name is the whole path, with its dots, comes first: the user probably meant that one.
         """
         written = ".".join(map(str, path))
         if (written,) in paths:
-            return self._name((written,))
-        close = closest(self._name(path), [self._name(candidate) for candidate in paths[:_MAX_NAMES]])
+            return (written,)
+        named = {self._name(candidate): candidate for candidate in paths[:_MAX_NAMES]}
+        close = closest(self._name(path), list(named))
         if close is not None:
-            return close
-        leaves = [candidate for candidate in paths if candidate[-1] == path[-1]]
-        return self._name(leaves[0]) if leaves else None
+            return named[close]
+        return next((candidate for candidate in paths if candidate[-1] == path[-1]), None)
 
     def _name(self, path: Path) -> str:
         return str(path[0]) if self._flat else name_of(path)
 
 
-def _below(objects: list[Any], path: Path) -> list[Path]:
-    """Paths of the members directly below a path, over all messages, in order; at most _MAX_NAMES."""
+def _held(objects: list[Any], path: Path) -> int:
+    """Most items in one object of the list of which a path names each; 1 if it names none."""
+    each = list_of(path)
+    if each is None:
+        return 1
+    lists = (field_at(document, each) for document in objects)
+    return max((len(items) for items in lists if isinstance(items, list)), default=1)
+
+
+def _deeper(objects: list[Any], path: Path, item: int) -> Iterator[Path]:
+    """Paths below a path, and those below the items of a list there."""
+    for path_ in _below(objects, path, item):
+        yield path_
+        if isinstance(path_[-1], int):
+            yield from _below(objects, path_, item)
+
+
+def _below(objects: list[Any], path: Path, item: int) -> list[Path]:
+    """Paths of the members directly below a path, over all messages, in order; at most _MAX_NAMES.
+
+    item: stands for the items of a list
+    """
     paths: dict[Path, None] = {}
     for document in objects:
         value = field_at(document, path)
         if isinstance(value, dict):
             paths |= {(*path, name): None for name in islice(value, _MAX_NAMES)}
         elif isinstance(value, list) and value:
-            paths[(*path, 0)] = None
+            paths[(*path, item)] = None
         if len(paths) > _MAX_NAMES:
             break
     return list(paths)[:_MAX_NAMES]

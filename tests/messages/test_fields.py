@@ -55,11 +55,8 @@ def test_texts_of_several_columns_are_judged_as_one(tmp_path: Path, run: Run) ->
 def test_a_path_that_is_none_is_refused_with_its_column(tmp_path: Path, run: Run) -> None:
     source = write_rows(tmp_path / "in.jsonl", _POSTS)
     ran = run("dedup", source, "--text-field", "entities[x].text", *SMALL)
-    assert (ran.code, ran.err) == (
-        2,
-        "twinsieve: input.text_field: 'entities[x].text', column 9: in brackets stands an index, as [0], "
-        'or a quoted name, as ["a.b"]\n',
-    )
+    facts = ("input.text_field", "'entities[x].text'", "column 9", "[0]", "star", '["a.b"]')
+    assert (ran.code, [fact for fact in facts if fact not in ran.err]) == (2, [])
     ran = run("lint", "--id-field", "a..b")
     assert (ran.code, ran.out) == (2, "settings:1:1: input.id_field: 'a..b', column 3: a name is missing\n")
 

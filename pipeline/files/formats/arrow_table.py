@@ -90,6 +90,9 @@ class TableRows:
     def advice(self, _bad: Unreadable) -> str | None:
         return None
 
+    def elements(self) -> None:
+        return None
+
 
 class _TableReader(Reader):
     """Reads tables. like: the first input, None before it"""

@@ -14,6 +14,7 @@ from typing import cast
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.endings import ending_of
 from twinsieve.pipeline.files.format import RowChunk, Task, Writer
+from twinsieve.pipeline.files.formats.json_elements import as_written
 from twinsieve.pipeline.files.formats.json_ends import SPACE, OpenDocument, after
 from twinsieve.pipeline.files.formats.json_lines import JsonLines, JsonReader, JsonWriter
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader
@@ -31,6 +32,7 @@ class JsonDocuments(TextFormat):
     title = "JSON"
     endings = (".json",)
     includes = (JsonLines.name,)
+    cuts_lists = True
 
     def reader(self, task: Task) -> TextReader:
         """A new reader."""
@@ -74,6 +76,7 @@ class _LinesWriter(JsonWriter):
         self._spans = bool(reader.spans)
 
     def write(self, chunk: RowChunk, rows: list[int]) -> None:
+        chunk, rows = as_written(chunk, rows)
         if self._spans or cast(Rows, chunk.rows).lines_of is not None:
             self.lines.write([one_line(row) for row in _documents(chunk, rows)])
         else:
@@ -89,6 +92,7 @@ class _ArrayWriter(JsonWriter):
         self._any = False
 
     def write(self, chunk: RowChunk, rows: list[int]) -> None:
+        chunk, rows = as_written(chunk, rows)
         # A document that spans lines gets the indentation of its first line back, so that it looks as in the
         # input.
         elements = [indent_of(row) + row for row in _documents(chunk, rows)]

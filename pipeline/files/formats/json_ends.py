@@ -59,3 +59,16 @@ def after(pattern: re.Pattern[bytes], block: bytes, start: int) -> int:
     """End position of a match that begins at `start`; the pattern must be able to match zero bytes."""
     match = pattern.match(block, start)
     return start if match is None else match.end()
+
+
+def without_comma(row: bytes) -> bytes:
+    r"""The row without a comma at its end; the row itself if there is none.
+
+    >>> without_comma(b'{"a": 1} ,\r'), without_comma(b'{"a": 1}\r')
+    (b'{"a": 1}', b'{"a": 1}\r')
+    """
+    content = row.rstrip(b" \t\r")
+    if not content.endswith(b","):
+        return row
+    document = content[:-1].rstrip(b" \t\r")
+    return document if document.endswith(b"}") else row

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
 import numpy as np
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
+from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.format import RowChunk, Task, Writer
+from twinsieve.pipeline.files.formats.json_elements import as_written, elements_of
+from twinsieve.pipeline.files.formats.json_ends import without_comma
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader, TextWriter
 from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
 from twinsieve.pipeline.files.rows import Rows, shown_bytes
@@ -19,6 +23,7 @@ from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.decode import decode_json
 from twinsieve.pipeline.messages.spelling import to_json
+from twinsieve.stages.errors import UsageError
 from twinsieve.stages.rows.lines import Lines
 
 _BRACKET, _RETURN = ord("}"), ord("\r")
@@ -33,6 +38,7 @@ class JsonLines(TextFormat):
     name = "jsonl"
     title = "JSON lines"
     endings = (".jsonl", ".ndjson")
+    cuts_lists = True
 
     def reader(self, task: Task) -> TextReader:
         """A new reader."""
@@ -48,6 +54,25 @@ class JsonReader(TextReader):
 
     _in_array = False
     """Whether the input begins with a bracket. Chunks of an input are decoded before the next one is read."""
+
+    def __init__(self, encoding: str | None, task: Task) -> None:
+        super().__init__(encoding, task)
+        if task.marks and task.messages.each is not None:
+            raise UsageError("--mark: a row holds several messages ([*] in input.text_field); leave one out")
+
+    def rows(self, source: InputSource) -> Iterator[RowChunk]:
+        each = self.messages.each
+        if each is not None and self.row_codec is not None:
+            raise FileError(
+                f"{source.shown}: lists are cut ([*]) in UTF-8 only, not in {self.row_codec}; "
+                f"turn it into UTF-8 first, as with `iconv -f {self.row_codec}`"
+            )
+        for chunk in super().rows(source):
+            if each is None:
+                yield chunk
+            else:
+                rows = cast(Rows, chunk.rows)
+                yield replace(chunk, rows=elements_of(rows, each, self.messages.roots, self.max_bytes))
 
     def split(self, source: InputSource) -> Iterator[Rows]:
         is_first = True
@@ -72,29 +97,19 @@ class JsonWriter(TextWriter):
     A row that is not an object becomes text, or base64, in an object with the mark.
     """
 
+    def write(self, chunk: RowChunk, rows: list[int]) -> None:
+        super().write(*as_written(chunk, rows))
+
     def marked(self, chunk: RowChunk, row: int, mark: RowMark, reason: DeadLetterReason | None) -> bytes:
         raw = chunk.rows.raw(row)[0]
         if reason not in _OBJECTS:
             shown = json.dumps(shown_bytes("row", raw, self.reader.codec))
             return b"{" + _member(mark)[:-1] + b", " + shown[1:].encode() + b"}"
         if _QUOTED_NAME in raw and NAME in decode_json(without_comma(raw).decode(self.reader.codec).encode()):
-            raise name_taken(f"{chunk.source}:{chunk.line_of(row)}", "a member")
+            raise name_taken(chunk.place_of(row), "a member")
         before = raw[: raw.rindex(b"}")].rstrip(b" \t\r\n")
         comma = b"" if before.endswith(b"{") else b", "
         return before + comma + _member(mark) + raw[len(before) :]
-
-
-def without_comma(row: bytes) -> bytes:
-    r"""The row without a comma at its end; the row itself if there is none.
-
-    >>> without_comma(b'{"a": 1} ,\r'), without_comma(b'{"a": 1}\r')
-    (b'{"a": 1}', b'{"a": 1}\r')
-    """
-    content = row.rstrip(b" \t\r")
-    if not content.endswith(b","):
-        return row
-    document = content[:-1].rstrip(b" \t\r")
-    return document if document.endswith(b"}") else row
 
 
 def _end_with_brackets(lines: Lines) -> bool:
