@@ -171,6 +171,8 @@ def command(
         for example in summary.examples.apart(summary.kept_apart):
             console.print(apart_panel(example), soft_wrap=True)
     if not quiet:
+        for line in dedup.choices:
+            say_error(line)
         from twinsieve.pipeline.dedup.report import age_lines, bad_times_line, summary_table
 
         talk().print(summary_table(summary, dedup.sieve_stats()))

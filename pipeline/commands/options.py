@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.types import StringParamType
 
-from twinsieve.pipeline.files import FORMATS
+from twinsieve.pipeline.files import FORMATS, QUOTES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -120,10 +120,11 @@ def _once(*names: str, **more: Any) -> Callable[[_Command], _Command]:
 
 
 class FormatFlags(NamedTuple):
-    """The values of --format, --delimiter, --no-header and --encoding; None if not given."""
+    """The values of --format, --delimiter, --quote, --no-header and --encoding; None if not given."""
 
     form: str | None
     delimiter: str | None
+    quote: str | None
     no_header: str | None
     encoding: str | None
 
@@ -147,7 +148,14 @@ def format_options(of: str) -> Callable[[_Command], _Command]:
         click.option(
             "--delimiter",
             metavar="CHAR",
-            help="Separator of CSV columns: one character, or the word tab (comma; .tsv: tab).",
+            help="Separator of CSV columns: one character, several (read without quoting), or the word tab "
+            "(comma; .tsv: tab).",
+        ),
+        click.option(
+            "--quote",
+            type=click.Choice(QUOTES),
+            help="CSV: quotes enclose fields and are doubled inside them, or they are characters like others "
+            "and each line is a row (double; .tsv: by the first field that begins with a quote).",
         ),
         click.option(
             "--no-header",

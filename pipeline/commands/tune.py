@@ -144,7 +144,10 @@ def command(
     named = NamedTexts(names_in(labels.pairs))
     # Opened before the work, so that a folder that cannot be written is said at once.
     with Output(report_file, mode=0o600, packed=False) as output:
-        sample = read_sample(names, InputReader(settings, format_), rows, named)
+        reader = InputReader(settings, format_)
+        sample = read_sample(names, reader, rows, named)
+        for line in reader.choices():
+            say_error(line)
         if len(sample) < sample.rows:
             say_error(
                 f"{sample.rows - len(sample):,} of {sample.rows:,} rows hold no message that can be read"

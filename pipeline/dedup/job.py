@@ -285,6 +285,11 @@ class Dedup:
         )
         return stopped_early + lost
 
+    @property
+    def choices(self) -> list[str]:
+        """Lines about how the inputs were read, where they themselves showed it (`Reader.choices`)."""
+        return self._reader.choices()
+
     def sieve_stats(self) -> SieveStats:
         """How full the sieve is."""
         return self._sieve.stats()

@@ -20,6 +20,9 @@ FORMATS = {
 """Choices of --format, each with its module in `files/formats` and its class, which `format.format_named`
 imports. Only names are here, so that `--help` needs no larger module. Names without ending have the first."""
 
+QUOTES = ("none", "double")
+"""Choices of --quote."""
+
 
 class FileError(SieveError):
     """A file or stream cannot be read or written; the text names it and says what happened to the output."""

@@ -6,10 +6,11 @@ Each format is one module in `files/formats`. Nothing outside that folder asks w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -126,10 +127,13 @@ class Reader(ABC):
     codec: name of the encoding of the rows in a chunk
     other_order: shown names of inputs whose columns have another order than those of the first input; their
         rows are returned with the columns in the order of the first input
+    choices: what the inputs that were read so far showed about how to read them, as lines for the user, each
+        with the first place that showed it
     """
 
     codec = "utf-8"
     other_order: Collection[str] = ()
+    choices: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
     def rows(self, source: InputSource) -> Iterator[RowChunk]:

@@ -43,6 +43,7 @@ class InputReader:
         self._new = partial(format_.reader, Task(messages, settings, whole, marks))
         self._apart = apart
         self._reader: Reader = self._new()
+        self._chosen: dict[str, str] = {}
 
     @property
     def codec(self) -> str:
@@ -53,6 +54,15 @@ class InputReader:
     def other_order(self) -> Collection[str]:
         """Inputs whose columns have another order than those of the first one (`Reader.other_order`)."""
         return self._reader.other_order
+
+    def choices(self) -> list[str]:
+        """What inputs showed about how to read them, as lines for the user, once each (`Reader.choices`)."""
+        self._note_choices()
+        return [f"{where}: {line}" for line, where in self._chosen.items()]
+
+    def _note_choices(self) -> None:
+        for line, where in self._reader.choices.items():
+            self._chosen.setdefault(line, where)
 
     def chunks(self, source: InputSource) -> Iterator[RowChunk]:
         """All rows of an input, in order.
@@ -68,6 +78,7 @@ class InputReader:
     def rows_alone(self, source: InputSource) -> Iterator[RowChunk]:
         """The chunks of `chunks`, but without messages: the rows are not decoded. raises: as `chunks`"""
         if self._apart:
+            self._note_choices()
             self._reader = self._new()
         return self._reader.rows(source)
 

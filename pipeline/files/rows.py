@@ -43,6 +43,7 @@ class Rows:
     lines_of: number of lines that each row spans; None if every row is one line
     heads: for each row that is too large, by its index: its first bytes and its full size
     terminated: False if the last row had no newline
+    quoted: whether quotes may enclose fields of the rows, where rows have fields
     repeats: indices of the rows that are the header of the input once more, ascending; these hold no message
     """
 
@@ -51,6 +52,7 @@ class Rows:
     lines_of: list[int] | None = None
     heads: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     terminated: bool = True
+    quoted: bool = True
     repeats: Sequence[int] = ()
 
     def __len__(self) -> int:
@@ -83,7 +85,7 @@ class Rows:
     def only(self, numbers: Sequence[int]) -> Rows:
         """The rows with these indices, for decoding; their line numbers are not kept."""
         heads = {row: self.heads[number] for row, number in enumerate(numbers) if number in self.heads}
-        return Rows([self.rows[number] for number in numbers], self.line, heads=heads)
+        return Rows([self.rows[number] for number in numbers], self.line, heads=heads, quoted=self.quoted)
 
     def raw(self, row: int) -> tuple[bytes, int]:
         """The row's bytes (only the first ones if the row is too large), and its full size in bytes."""

@@ -85,9 +85,13 @@ def test_a_header_that_lacks_the_column_names_those_there_are(
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        (["--delimiter", ";;"], "--delimiter ';;': must be one ASCII character, or tab;"),
-        (["--delimiter", "；"], "--delimiter '；': must be one ASCII character, or tab;"),
-        (["--delimiter", '"'], "--delimiter '\"': cannot be a quote, a letter, a digit or the end of a line"),
+        (["--delimiter", ""], "--delimiter '': must be an ASCII character"),
+        (["--delimiter", "；"], "--delimiter '；': must be an ASCII character"),
+        (["--delimiter", ";a"], "--delimiter ';a': cannot have a quote"),
+        (
+            ["--delimiter", '"'],
+            "--delimiter '\"': cannot have a quote, a letter, a digit or the end of a line",
+        ),
         (
             ["--delimiter", ";", "--format", "jsonl"],
             "--delimiter: is for CSV or TSV, but the format is jsonl",

@@ -1,4 +1,4 @@
-"""CSV: records of fields between a delimiter; the first record is a header, unless there is none."""
+"""CSV: fields between a delimiter, perhaps in quotes. The first record is a header, unless there is none."""
 
 from __future__ import annotations
 
@@ -11,30 +11,38 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files import FileError
 from twinsieve.pipeline.files.encoding import is_wide
 from twinsieve.pipeline.files.endings import ending_of
 from twinsieve.pipeline.files.format import RowChunk, Task, Writer
+from twinsieve.pipeline.files.formats.csv_records import FIELD_BYTES, Quoting, join_records
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader, TextWriter
 from twinsieve.pipeline.files.input_columns import Columns
 from twinsieve.pipeline.files.marks import NAME, RowMark, name_taken
-from twinsieve.pipeline.files.rows import GrowingRows, OpenRow, Rows, noting, old_line_ends, split_lines
+from twinsieve.pipeline.files.rows import Rows, old_line_ends, split_lines
 from twinsieve.pipeline.files.source import InputSource
 from twinsieve.pipeline.files.write import Output
 from twinsieve.pipeline.messages.decode import UnreadableError, decode_rows
 from twinsieve.pipeline.messages.reader import MessageColumns
+from twinsieve.pipeline.settings.values import size_text
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.rows.lines import Lines
 
-_DELIMITERS = ("\t", ";", "|", ",")
+_DELIMITERS = ("\t", ";", "||", "|", "::", ",")
 """Those that a header is tried with if it does not fit the given one."""
 _SEP_LINE = re.compile(r'"?sep=(.?)"?', re.IGNORECASE)
 """The line by which a spreadsheet is told the delimiter."""
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 _LIMIT_OF_CSV = Lock()
+_CHOICES = {
+    True: "quotes enclose fields (--quote double); if they are characters of the text, add --quote none",
+    False: "a field begins with a quote that closes before no delimiter or line end, so quotes are "
+    "characters of the text (--quote none); if they enclose fields, add --quote double",
+}
+"""What is said about a choice that the first field with a quote made."""
 _NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
 """Reasons for which a row has no fields that fit the header, so a mark makes the whole row one field."""
 
@@ -42,24 +50,40 @@ _NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLett
 class Csv(TextFormat):
     """CSV.
 
-    delimiter: the ASCII character between the columns, or a word for it; None: the usual one
+    delimiter: the ASCII characters between the columns, or a word for them; None: the usual one. Several
+        characters are read without quoting
+    quote: one of QUOTES; None: the usual one
     no_header: given if the first row is no header; then the names of the columns are their numbers, from 1
     """
 
     name = "csv"
     title = "CSV"
     endings = (".csv",)
-    flags: ClassVar[tuple[str, ...]] = ("delimiter", "no_header", "encoding")
+    flags: ClassVar[tuple[str, ...]] = ("delimiter", "quote", "no_header", "encoding")
     implied_by = "delimiter"
     flat = True
     usual = ","
+    encloses: bool | None = True
+    """What quotes usually mean, as in `Quoting`."""
 
     def __init__(
-        self, delimiter: str | None = None, no_header: str | None = None, encoding: str | None = None
+        self,
+        delimiter: str | None = None,
+        quote: str | None = None,
+        no_header: str | None = None,
+        encoding: str | None = None,
     ) -> None:
         super().__init__(encoding)
         self.has_header = no_header is None
         self.delimiter = self.usual if delimiter is None else _delimiter(delimiter)
+        if quote is not None:
+            self.encloses = quote == "double"
+        if len(self.delimiter) > 1:
+            if quote == "double":
+                raise UsageError(
+                    f"--delimiter {delimiter!r}: several characters go with --quote none; leave --quote out"
+                )
+            self.encloses = False
 
     @classmethod
     def for_inputs(cls, names: list[str], **options: str) -> Csv:
@@ -73,23 +97,23 @@ class Csv(TextFormat):
 
 
 class Tsv(Csv):
-    """CSV with tabs."""
+    """CSV with tabs. Most files of posts with tabs are written without quoting, so each file shows it."""
 
     name = "tsv"
     title = "TSV"
     endings = (".tsv",)
     usual = "\t"
+    encloses = None
 
 
 def _delimiter(given: str) -> str:
     delimiter = _NAMED_DELIMITERS.get(given, given)
-    if len(delimiter) != 1 or not delimiter.isascii():
+    if not delimiter.isascii() or not delimiter:
+        raise UsageError(f"--delimiter {given!r}: must be an ASCII character or several, or tab")
+    if any(char.isalnum() or char in '"\r\n\0' for char in delimiter):
         raise UsageError(
-            f"--delimiter {given!r}: must be one ASCII character, or tab; turn a longer separator into a tab "
-            "first, as by sed 's/::/\\t/g' posts.dat > posts.tsv"
+            f"--delimiter {given!r}: cannot have a quote, a letter, a digit or the end of a line"
         )
-    if delimiter.isalnum() or delimiter in '"\r\n\0':
-        raise UsageError(f"--delimiter {given!r}: cannot be a quote, a letter, a digit or the end of a line")
     return delimiter
 
 
@@ -100,12 +124,15 @@ class _CsvReader(TextReader):
     header: its header row with the byte order mark before it, None before that input and without a header;
         for UTF-16 and UTF-32 the header as UTF-8, without the mark
     shown: its name
+    encloses: what quotes mean, as in `Quoting`; None: each input shows it
     """
 
     def __init__(self, format_: Csv, task: Task) -> None:
         super().__init__(format_.encoding, task)
         self.delimiter = format_.delimiter
         self._has_header = format_.has_header
+        self.encloses = format_.encloses
+        self.choices: dict[str, str] = {}
         self._columns = Columns(task.messages, task.settings)
         self.other_order = self._columns.other_order
         self._marks = task.marks
@@ -115,7 +142,7 @@ class _CsvReader(TextReader):
         self._order: list[int] | None = None
 
     def split(self, source: InputSource) -> Iterator[Rows]:
-        records = self._records(source)
+        records = self._with_choice(source)
         first = self._begin(source, records)
         if first is None:
             return
@@ -132,16 +159,25 @@ class _CsvReader(TextReader):
             following = map(partial(_with_repeats, header=first.rows[0] or b""), following)
         yield from following if self._order is None else map(self._in_order, following)
 
-    def _records(self, source: InputSource) -> Iterator[Rows]:
+    def _records(self, source: InputSource, quoting: Quoting) -> Iterator[Rows]:
         lines = split_lines(self.blocks(source), self.max_bytes)
-        return join_records(lines, self.max_bytes, self.delimiter.encode())
+        return join_records(lines, self.max_bytes, self.delimiter.encode(), quoting)
+
+    def _with_choice(self, source: InputSource) -> Iterator[Rows]:
+        """The records of an input; what it shows about quotes is noted."""
+        quoting = Quoting(self.encloses)
+        for rows in self._records(source, quoting):
+            if self.encloses is None and quoting.enclose is not None:
+                self.choices.setdefault(_CHOICES[quoting.enclose], f"{source.shown}:{quoting.line}")
+            yield rows
 
     def check(self, source: InputSource) -> None:
-        self._begin(source, self._records(source))
+        self._begin(source, self._records(source, Quoting(self.encloses)))
 
     def columns(self, rows: Rows) -> MessageColumns:
         bad = self.too_large(rows)
-        return self.messages.columns(decode_rows(rows.rows, self._record, bad), bad)
+        read = partial(self._record, quoted=rows.quoted)
+        return self.messages.columns(decode_rows(rows.rows, read, bad), bad)
 
     def writer(self, output: Output) -> Writer:
         return _CsvWriter(output, self, marks=self._marks)
@@ -167,7 +203,7 @@ class _CsvReader(TextReader):
             text = self.text_of(head)
         except UnreadableError:
             text = ""
-        names = self._names_of(where, text, advice)
+        names = self._names_of(where, text, advice, quoted=first.quoted)
         self._order = self._columns.order_of(source.shown, names, where)
         self._columns.refuse_twice(where, names)
         if self._columns.lack_text(names):
@@ -178,7 +214,7 @@ class _CsvReader(TextReader):
                 self.header = head if is_wide(self.encoding) else source.mark + head
         return first
 
-    def _names_of(self, where: str, first_row: str, advice: str) -> list[str]:
+    def _names_of(self, where: str, first_row: str, advice: str, *, quoted: bool) -> list[str]:
         """The names of the columns that the first row of an input shows. raises: FileError, UsageError
 
         advice: what else may be wrong, for the end of an error
@@ -188,7 +224,9 @@ class _CsvReader(TextReader):
                 f"{where}: is a line for spreadsheets, not a row; take it out, as by tail -n +2, and add "
                 f"--delimiter {_shown_delimiter(said[1] or self.delimiter)}"
             )
-        fields = _csv_fields(first_row, self.delimiter)
+        fields = _csv_fields(first_row, self.delimiter, quoted=quoted)
+        if not first_row or (not quoted and "\r" in first_row.removesuffix("\r")):
+            fields = None
         if fields is None:
             self._refuse_other_delimiter(where, first_row, [])
             is_not = "is not a CSV header; the first row names the columns"
@@ -218,7 +256,7 @@ class _CsvReader(TextReader):
         """Refuse a header that another delimiter clearly fits better. raises: UsageError"""
         wanted = self._columns.wanted
         for other in _DELIMITERS:
-            columns = _csv_fields(header, other) or []
+            columns = _csv_fields(header, other, quoted=len(other) == 1) or []
             if set(wanted) & set(columns) or len(columns) > max(len(names), 1):
                 shown = _shown_delimiter(other)
                 raise UsageError(
@@ -232,6 +270,7 @@ class _CsvReader(TextReader):
         A record that does not have as many fields as its header stays unchanged.
         """
         order = self._order or []
+        quoted = batch.quoted
 
         def ordered(record: bytes | None) -> bytes | None:
             if record is None or not record.strip():
@@ -241,8 +280,8 @@ class _CsvReader(TextReader):
                 text = self.text_of(body)
             except UnreadableError:
                 return record
-            fields = _csv_fields(text, self.delimiter)
-            spelt = _spelt_fields(text, self.delimiter)
+            fields = _csv_fields(text, self.delimiter, quoted=quoted)
+            spelt = _spelt_fields(text, self.delimiter) if quoted else text.split(self.delimiter)
             if fields is None or len(fields) != len(order) or len(spelt) != len(order):
                 return record
             joined = self.delimiter.join([spelt[column] for column in order])
@@ -250,12 +289,12 @@ class _CsvReader(TextReader):
 
         return replace(batch, rows=[ordered(record) for record in batch.rows])
 
-    def _record(self, record: bytes | None) -> dict[str, str]:
+    def _record(self, record: bytes | None, *, quoted: bool) -> dict[str, str]:
         """The fields of a CSV record, by column name. raises: UnreadableError"""
-        fields, width = _csv_fields(self.text_of(record), self.delimiter), len(self.names)
+        text, width = self.text_of(record), len(self.names)
+        fields = _csv_fields(text, self.delimiter, quoted=quoted)
         if fields is None:
-            problem = "is not a CSV record; a quote is not closed or followed by text"
-            raise UnreadableError(DeadLetterReason.INVALID_CSV, problem)
+            raise UnreadableError(DeadLetterReason.INVALID_CSV, self._no_record(text))
         if len(fields) != width:
             model = "header" if self._has_header else "first row"
             detail = f"has {len(fields)} fields, the {model} {width}"
@@ -263,6 +302,17 @@ class _CsvReader(TextReader):
                 detail += "; a quote behind a blank encloses no field"
             raise UnreadableError(DeadLetterReason.INVALID_CSV, detail)
         return dict(zip(self.names, fields, strict=True))
+
+    def _no_record(self, text: str) -> str:
+        """Why a record cannot be read, for the user."""
+        closed = _csv_fields(text.removesuffix("\r") + '"', self.delimiter)
+        problem = "a quoted field is followed by text"
+        if closed is not None:
+            size = size_text(FIELD_BYTES)
+            problem = f"the quote that opens field {len(closed)} closes before no delimiter within {size}"
+        elif '"' not in text:
+            return "is not a CSV record; it has a carriage return that no quotes enclose"
+        return f"is not a CSV record; {problem}; if quotes are characters of the text, add --quote none"
 
 
 def _shown_delimiter(delimiter: str) -> str:
@@ -297,15 +347,16 @@ class _CsvWriter(TextWriter):
             for name in names:
                 if name in reader.names:
                     raise name_taken(f"{reader.shown}:1", "a column", name)
-            header = self._with_fields(header, names)
+            header = self._with_fields(header, names, quoted=reader.encloses is not False)
         super().__init__(output, reader, header)
 
     def marked(self, chunk: RowChunk, row: int, mark: RowMark, reason: DeadLetterReason | None) -> bytes:
         raw = chunk.rows.raw(row)[0]
+        quoted = cast(Rows, chunk.rows).quoted
         spelt = mark.with_text_ids()._replace(flags=" ".join(mark.flags))
         fields = ["" if field is None else str(field) for field in spelt]
         if reason not in _NO_RECORDS:
-            return self._with_fields(raw, fields)
+            return self._with_fields(raw, fields, quoted=quoted)
         body = raw.removesuffix(b"\r")
         end = raw[len(body) :]
         try:
@@ -316,13 +367,23 @@ class _CsvWriter(TextWriter):
             text = body.decode(self._codec, "backslashreplace")
             body = text.encode(self._codec, "backslashreplace")
         others = self._delimiter * (len(self._names) - 1)
-        quoted = b'"' + body.replace(b'"', b'""') + b'"' + others.encode()
-        return self._with_fields(quoted + end, fields)
+        if quoted:
+            body = b'"' + body.replace(b'"', b'""') + b'"'
+        else:
+            text = body.decode(self._codec).replace(self._delimiter, " ")
+            body = text.encode(self._codec, "backslashreplace")
+        return self._with_fields(body + others.encode() + end, fields, quoted=quoted)
 
-    def _with_fields(self, record: bytes, fields: list[str]) -> bytes:
-        # A field may contain the delimiter, because that may be a point or a dash; quote such a field.
-        special = (self._delimiter, *'"\r\n')
-        spelt = [_in_quotes(field) if any(char in field for char in special) else field for field in fields]
+    def _with_fields(self, record: bytes, fields: list[str], *, quoted: bool) -> bytes:
+        # A field may contain the delimiter, because that may be a point or a dash; quote such a field, or
+        # write a blank where nothing can be quoted.
+        if quoted:
+            special = (self._delimiter, *'"\r\n')
+            spelt = [
+                _in_quotes(field) if any(char in field for char in special) else field for field in fields
+            ]
+        else:
+            spelt = [" ".join(field.replace(self._delimiter, " ").splitlines()) for field in fields]
         body = record.removesuffix(b"\r")
         added = self._delimiter.join(["", *spelt]).encode(self._codec, "backslashreplace")
         return body + added + record[len(body) :]
@@ -331,75 +392,6 @@ class _CsvWriter(TextWriter):
 def _in_quotes(field: str) -> str:
     quoted = field.replace('"', '""')
     return f'"{quoted}"'
-
-
-def join_records(batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",") -> Iterator[Rows]:
-    """The CSV records in these lines: a line that ends inside quotes continues in the next line.
-
-    A quote counts as opening only at the beginning of a field: `5" pipe` is an ordinary field. A record that
-    exceeds the limit ends there and is too large; the next line begins a new record. So a missing quote
-    costs only one record.
-    """
-    record = OpenRow(max_bytes)
-    lines = 0
-    quoted = False
-    start = 1
-    terminated = True
-    # An unfinished record also holds the newline of its last line, hence `+ bool(lines)`.
-    for batch in noting(batches, lambda: record.size + bool(lines)):  # noqa: B023 (current values are meant)
-        if not lines and isinstance(batch.rows, Lines) and b'"' not in batch.rows.piece():
-            # Fast path: no line has a quote, so every line is a whole record. Without this path, inputs with
-            # very many blank lines would be slow.
-            yield replace(batch, line=start)
-            start += len(batch.rows)
-            terminated = batch.terminated
-            continue
-        spans: list[int] = []
-        rows = GrowingRows([], start, spans)
-        for number in range(len(batch.rows)):
-            line, size = batch.raw(number)
-            if lines:
-                record.add(b"\n")
-            record.add(line, size)
-            lines += 1
-            if quoted or b'"' in line:
-                quoted = _ends_quoted(line, quoted, delimiter)
-            if not quoted or record.size >= max_bytes:
-                record.end(rows)
-                spans.append(lines)
-                lines, quoted = 0, False
-        terminated = batch.terminated
-        if spans:
-            rows.terminated = terminated or lines > 0
-            yield rows
-            start += sum(spans)
-    if lines:
-        yield record.end(GrowingRows([], start, [lines], terminated=terminated))
-
-
-def _ends_quoted(line: bytes, quoted: bool, delimiter: bytes) -> bool:
-    """Whether the line ends inside a quoted field.
-
-    quoted: whether the line begins inside a quoted field
-    """
-    position = 0
-    while True:
-        if quoted:
-            position = line.find(b'"', position)
-            if position < 0:
-                return True
-            position += 1
-            if line.startswith(b'"', position):
-                position += 1
-                continue
-            quoted = False
-        elif line.startswith(b'"', position):
-            quoted = True
-            position += 1
-            continue
-        position = line.find(delimiter, position) + 1
-        if not position:
-            return False
 
 
 def _spelt_fields(record: str, delimiter: str) -> list[str]:
@@ -425,8 +417,11 @@ def _spelt_fields(record: str, delimiter: str) -> list[str]:
         start = end + 1
 
 
-def _csv_fields(record: str, delimiter: str) -> list[str] | None:
-    """The fields of one record, or None if it is not valid CSV."""
+def _csv_fields(record: str, delimiter: str, *, quoted: bool = True) -> list[str] | None:
+    """The fields of one record, or None if it is not valid CSV. quoted: whether quotes may enclose fields"""
+    body = record.removesuffix("\r")
+    if not quoted or not ('"' in body or "\r" in body):
+        return body.split(delimiter)
     # The limit is global to the process, which may read other CSV, so the old limit is restored below.
     with _LIMIT_OF_CSV:
         limit = csv.field_size_limit(max(len(record), 1 << 17))
