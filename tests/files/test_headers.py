@@ -236,7 +236,7 @@ def test_inputs_without_a_header_have_equally_many_columns(tmp_path: Path, run: 
 def test_without_a_header_the_first_row_shows_the_columns(tmp_path: Path, run: Run) -> None:
     source = tmp_path / "a.csv"
     for content, code, fact in (
-        ("1,some words\n2,a,b\n", 0, "first row 2"),
+        ("1,some words\n2,a,b\n", 1, "first row 2"),
         ("1,some words\n", 2, "but '1', '2'"),
         ('1,"open\n', 1, f"{source}:1"),
         ("\n1,some words\n", 1, "--no-header"),

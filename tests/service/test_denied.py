@@ -166,6 +166,7 @@ class _Asking:
             pending_rows={},
             refused={},
             clocks=SimpleNamespace(ahead_s=None),
+            reader=SimpleNamespace(keyless=0, bad_times=0),
             notices=[],
             not_understood="",
             foreign_offsets=0,

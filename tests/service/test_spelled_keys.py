@@ -19,7 +19,7 @@ from twinsieve.pipeline.settings.model import Settings
 def test_integers_of_any_size_are_other_keys(tmp_path: Path, setting: dict[str, object]) -> None:
     settings = Settings.model_validate({"app": "t", "state": {"dir": str(tmp_path)}, **setting})
     process = Stepped(settings, make_scheme(settings), {"posts": 1})
-    keys = [str(2**64), str(2**64 + 1), "1.50", "1.5", "NaN", "1e3"]
+    keys = [str(2**64), str(2**64 + 1), "1.50", "1.5", "-0.0", "1e3"]
     values = [f'{{"text": "one text for all of these messages", "key": {key}}}'.encode() for key in keys]
     process.write(Partition("posts", 0), [*values, values[1], values[2], values[4]])
     assert [entry.value for entry in process.entries("posts.unique")] == values
