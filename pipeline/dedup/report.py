@@ -265,8 +265,8 @@ class Summary:
 
 
 def _first_place(chunk: RowChunk, messages: Sequence[int]) -> str:
-    """Input and line of the first of these messages of a chunk; "" for none."""
-    return f"{chunk.source}:{chunk.line_of(chunk.columns.rows[messages[0]])}" if messages else ""
+    """The place of the first of these messages of a chunk; "" for none."""
+    return chunk.place_of(chunk.columns.rows[messages[0]]) if messages else ""
 
 
 _REASONS = 4

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.broker.records import Records
-from twinsieve.pipeline.messages.reader import MessageColumns, MessageReader, Reads, make_batch
+from twinsieve.pipeline.messages.reader import MessageReader, Reads, make_batch
 from twinsieve.pipeline.messages.verdict_values import pick
 from twinsieve.pipeline.settings.proposal import ProfileProposal
 from twinsieve.pipeline.wire.block import RowKind
@@ -45,7 +45,7 @@ class RecordReader:
     keyless: int = 0
     bad_times: int = 0
     _salt: int = field(default_factory=lambda: int.from_bytes(os.urandom(8), "little"))
-    _read: int = 0
+    _numbered: int = 0
     notices: list[str] = field(default_factory=list)
 
     def read_all(
@@ -116,15 +116,16 @@ class RecordReader:
         unnumbered = np.zeros(len(columns), np.int64)
         self.keyless += len(columns.keyless)
         self.bad_times += len(columns.bad_times)
-        return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME, self._places(columns)), reasons
+        places = self._places(len(columns)) if columns.keyless else None
+        return kinds, make_batch(columns, bodies, prints, unnumbered, NO_TIME, places), reasons
 
-    def _places(self, columns: MessageColumns) -> NDArray[np.uint64]:
-        """uint64[m, 2]: a number for each readable message that no other one has, in any process.
+    def _places(self, count: int) -> NDArray[np.uint64]:
+        """uint64[count, 2]: numbers that no other message has, in any process.
 
         Not its offset: a topic that is made again has the same offsets for other messages.
         """
-        places = np.empty((len(columns), 2), np.uint64)
+        places = np.empty((count, 2), np.uint64)
         places[:, 0] = self._salt
-        places[:, 1] = np.arange(self._read, self._read + len(columns))
-        self._read += len(columns)
+        places[:, 1] = np.arange(self._numbered, self._numbered + count)
+        self._numbered += count
         return places

@@ -73,7 +73,7 @@ def _are_two_names(work: Differing) -> bool:
 
 @kernel(callee=True)
 def is_in_another_script(work: Differing) -> bool:
-    """Whether all that differs is one place: words of an alphabet in one body, Han characters in one."""
+    """Whether the bodies differ in one place alone, by words of an alphabet and Han characters."""
     run = work.alignment.runs[0]
     if work.alignment.count[0] != 1 or not is_inside(run, work.later, work.earlier):
         return False

@@ -36,7 +36,7 @@ _FIRST_KANA, _LAST_KANA = np.uint32(0x3041), np.uint32(0x30FF)
 _FIRST_KATAKANA, _LAST_KATAKANA = np.uint32(0x30A1), np.uint32(0x30FA)
 _FIRST_THAI, _LAST_THAI = np.uint32(0x0E00), np.uint32(0x0E7F)
 _KANA, _LETTERS_OF_THAI = 2, 4
-"""With so many of them in both bodies together, they are Japanese or Thai."""
+"""Two bodies that hold so many kana together are Japanese; with so many letters of Thai they are Thai."""
 _WORTH = 4
 """Letters that a Han character, a letter of katakana, a number and a short word are worth."""
 _FEW_LETTERS = 24
@@ -44,8 +44,8 @@ _FEW_LETTERS = 24
 _INSTITUTION, _ADDED = 3, 3
 """Least characters of the added name of an institution, and least words of an added phrase."""
 _CLAUSE, _CLAUSES = 6, 4
-"""A clause is so many times longer than a word, and a body to which one is added so many times longer than a
-short one."""
+"""A clause has _CLAUSE times as many letters as a word. It counts in bodies of up to _CLAUSES times the
+length of short ones."""
 _TOKENS = 64
 """Longer runs are read up to here."""
 

@@ -175,7 +175,7 @@ def tokenize(tokens: Tokens, length: int, cut: bool, phrases: Phrases) -> None:
                 _is_laughter(tokens, count, i, j, length, phrases) or _is_heart(tokens, i, j, length, phrases)
             ):
                 tokens.kinds[count] = WORD
-                tokens.ids[count] = hash_of(chars, i, min(j, i + _LAUGHTER))
+                tokens.ids[count] = hash_of(chars, i, min(j, i + LAUGHTER))
                 tokens.facts[count] = np.uint32(LIGHT | LAUGHS)
                 tokens.points[count] = 1
             else:
@@ -221,7 +221,7 @@ def _denies_inside(chars: NDArray[np.uint32], first: int, end: int, phrases: Phr
     return denies
 
 
-_LAUGHTER = 3
+LAUGHTER = 3
 """Digits that begin a laugh; how many follow says nothing."""
 _LONGEST_NAME = MAX_PHRASE
 _TWO, _THREE = 2, 3
@@ -240,7 +240,7 @@ def _is_laughter(tokens: Tokens, count: int, first: int, end: int, length: int, 
     """
     chars = tokens.chars
     stop = end - (chars[end - 1] == _PLUS)
-    if stop - first < _LAUGHTER:
+    if stop - first < LAUGHTER:
         return False
     for i in range(first, stop):
         if not class_of(chars[i], phrases) & DIGIT:

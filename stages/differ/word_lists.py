@@ -111,7 +111,9 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _unspaced = cache(unspaced_table)
 
 
-_HELD_ROLES = sum(HELD)
+_HELD_AS = tuple(role | DENIED if number == HELD_NEGATION else role for number, role in enumerate(HELD))
+"""The roles whose languages are held in each column of `Phrases.held`."""
+_HELD_ROLES = sum(_HELD_AS)
 _NOWHERE = (0,) * len(HELD)
 
 
@@ -128,7 +130,8 @@ class _Entry:
         self.roles |= roles
         if roles & _HELD_ROLES:
             self.held = tuple(
-                held | languages if roles & role else held for held, role in zip(self.held, HELD, strict=True)
+                held | languages if roles & held_as else held
+                for held, held_as in zip(self.held, _HELD_AS, strict=True)
             )
 
     def mean(self, senses: tuple[int, ...]) -> None:
@@ -172,13 +175,7 @@ class _Lists:
             for phrase in _phrases(lists.get(name, "")):
                 self.entries[phrase.replace(_BETWEEN_WORDS, "")].give(role, here)
         for phrase in _phrases(lists.get("denied", "")):
-            entry = self.entries[unaccented(phrase)]
-            entry.roles |= DENIED
-            entry.held = (
-                *entry.held[:HELD_NEGATION],
-                entry.held[HELD_NEGATION] | here,
-                *entry.held[HELD_NEGATION + 1 :],
-            )
+            self.entries[unaccented(phrase)].give(DENIED, here)
         for name, role in (("numbers", NUMERAL), ("powers", POWER)):
             for text, value in lists.get(name, {}).items():
                 for phrase in _phrases(text):

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from twinsieve.stages.differ.counted import counts_readers, has_others
 from twinsieve.stages.differ.phrases import AGENCY, Phrases
-from twinsieve.stages.differ.tokens import NUMBER, WORD, Tokens
+from twinsieve.stages.differ.tokens import LAUGHTER, NUMBER, WORD, Tokens
 from twinsieve.stages.differ.written import NO_SUCH, half_day_at
 from twinsieve.stages.kernel import NO, YES, ZERO, kernel
 from twinsieve.stages.near.lcs import stored_char
 
 _MOST_DIGITS = 15
-_LAUGHTER = 3
-"""Digits of the shortest laugh."""
 _NO_NUMBER = -1
 _DIGIT_0, _DIGIT_9 = np.uint32(ord("0")), np.uint32(ord("9"))
 
@@ -90,7 +88,7 @@ def _may_be_no_number(tokens: Tokens, token: int, phrases: Phrases) -> bool:
 @kernel(callee=True)
 def _may_laugh(value: int, digits: int) -> bool:
     """Whether a number is one digit repeated, or a 2 with 3s behind it (555, 2333), which may be laughter."""
-    if digits < _LAUGHTER:
+    if digits < LAUGHTER:
         return NO
     last = value % 10
     for _ in range(digits - 1):

@@ -92,10 +92,7 @@ def _bodies_of(texts: Path) -> tuple[list[str], list[str]]:
     with gzip.open(texts) as lines:
         rows = [orjson.loads(line) for line in lines]
     bodies, _ = Scheme(SchemeConfig(text=TextConfig(profile="plain"))).read([row["text"] for row in rows])
-    found = [
-        "".join(map(chr, bodies.chars[first : first + length].tolist()))
-        for first, length in zip(bodies.starts[:-1].tolist(), bodies.body_lengths.tolist(), strict=True)
-    ]
+    found = [bodies.text(row)[:length] for row, length in enumerate(bodies.body_lengths.tolist())]
     return [row["id"] for row in rows], found
 
 

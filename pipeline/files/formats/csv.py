@@ -164,7 +164,7 @@ class _CsvReader(TextReader):
         return join_records(lines, self.max_bytes, self.delimiter.encode(), quoting)
 
     def _with_choice(self, source: InputSource) -> Iterator[Rows]:
-        """The records of an input; what it shows about quotes is noted."""
+        """The records of an input. What its first field with a quote shows is added to `choices`."""
         quoting = Quoting(self.encloses)
         for rows in self._records(source, quoting):
             if self.encloses is None and quoting.enclose is not None:

@@ -41,7 +41,7 @@ def reasons(
     texts, starts = [], []
     for row in (0, 1):
         first, end = bodies.starts[row], bodies.starts[row] + bodies.body_lengths[row]
-        texts.append("".join(map(chr, bodies.chars[first:end].tolist())))
+        texts.append(bodies.text(row)[: end - first])
         starts.append(bodies.word_starts[first:end].tolist())
     return rule, plain.reason(texts[0], starts[0], texts[1], starts[1], differences)
 
