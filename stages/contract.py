@@ -340,6 +340,9 @@ class Differences(NamedTuple):
         int,
         Range("new pairs of characters, or letters of new words, of the later one in one place", (30, 35)),
     ] = 35
+    own_share: Annotated[
+        int, PerMille("share that words of its own may make of the later body; 1: no limit", ())
+    ] = 1000
 
 
 LIMITS: dict[str, Range | PerMille] = {

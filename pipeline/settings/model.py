@@ -557,12 +557,12 @@ class Settings(Section):
 # `model_construct` checks no values, which tests/settings/test_profiles.py does: pydantic would build a
 # validator of its own for each class, at every start.
 MICROBLOG_LIMITS = LimitSettings.model_construct(
-    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30
+    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30, own_share=450
 )
 LOW_FLOOR_LAYOUT = LayoutSettings.model_construct(bands=38)
 """Finds similar texts from a similarity of 0.70 on; takes 76 more bytes for each kept message
 (`python -m bench.floors`)."""
-TITLES_LIMITS = LimitSettings.model_construct(in_place=1, name_places=2, each=6, own=12)
+TITLES_LIMITS = LimitSettings.model_construct(in_place=1, name_places=3, each=6, own=12, own_share=300)
 SMS_LIMITS = LimitSettings.model_construct(places=512, inside=18)
 PROFILES: dict[str, dict[str, object]] = {
     "default": {},

@@ -33,6 +33,7 @@ _WORD_ADDED = int(Rule.WORD_ADDED)
 _CHARACTER = 2
 """Points of one character of an unspaced script. Points are the weights of tokens (`Tokens.points`)."""
 _SPELLING_TOKENS = 12
+_ALL = 1000
 
 
 class Sums(NamedTuple):
@@ -98,6 +99,10 @@ def measured(shorter: int, limits: Differences, phrases: Phrases, work: Differin
         return np.int64(_IN_ITS_PLACE), item_run
     if sums.own_run != NO_RUN:
         return np.int64(_OWN_WORDS), sums.own_run
+    if limits.own_share < _ALL:
+        own, longest_own = _own_points(phrases, work)
+        if own * 1000 > limits.own_share * (own + sums.shared):
+            return np.int64(_OWN_WORDS), longest_own
     if sums.inside > _CHARACTER * limits.inside:
         return np.int64(_ADDED_INSIDE), sums.inside_run
     if short and sums.added > _CHARACTER * limits.added_short:
@@ -201,6 +206,22 @@ def _points_of_names(
             twin = has_form(tokens, a, others, others_first, others_end, phrases)
             points += ZERO if twin else tokens.points[a]
     return points
+
+
+@kernel(callee=True)
+def _own_points(phrases: Phrases, work: Differing) -> tuple[int, int]:
+    """(points of the later body's words that say something and have no form in the earlier body, number of
+    the run with the most of them)"""
+    later, earlier = work.later, work.earlier
+    total = most = ZERO
+    longest = np.int64(NO_RUN)
+    for number in range(work.alignment.count[0]):
+        run = work.alignment.runs[number]
+        points = _points_of_names(later, run[0], run[1], earlier, ZERO, earlier.counts[0], phrases)
+        total += points
+        if points > most:
+            most, longest = points, np.int64(number)
+    return total, longest
 
 
 @kernel(callee=True)

@@ -210,10 +210,11 @@ class Rule(IntEnum):
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,
-        "the later one adds many words of its own in one place",
+        "the later one adds many words of its own",
         "the later body has more new pairs of characters in one place; a word that the earlier body "
-        "lacks counts by its letters",
-        ("own",), 2,
+        "lacks counts by its letters. Or words that say something and that the earlier body lacks make "
+        "more than a share of it (`own_share`)",
+        ("own", "own_share"), 3,
     )  # fmt: skip
     ADDED_INSIDE = (
         18, Category.AMOUNT, True,

@@ -80,7 +80,7 @@ def test_limits_reach_the_sieve_in_its_units(tmp_path: Path) -> None:
     told = sieve_config(load_settings(path), "").near.differences
     assert told == Differences(
         FULL, short=20, replaced_short=200, replaced=200, only_short=1000, longest=10,
-        places=1, own=30,
+        places=1, own=30, own_share=450,
     )  # fmt: skip
     path.write_text("app: a\n")
     assert sieve_config(load_settings(path), "").near.differences == Differences(FULL)

@@ -1762,6 +1762,14 @@ def measured(pair: Pair, limits: Differences) -> Rule:
         rules.add(Rule.IN_ITS_PLACE)
     if any(own_words(pair, run) > limits.own for run in pair.runs):
         rules.add(Rule.OWN_WORDS)
+    own = sum(
+        points(s)
+        for run in pair.runs
+        for s in pair.texts(run)[0]
+        if says_something(s) and not any(one_word(s, t) for t in pair.b)
+    )
+    if own * 1000 > limits.own_share * (own + shared):
+        rules.add(Rule.OWN_WORDS)
     for run, side in zip(pair.runs, sides, strict=True):
         if pair.is_inside(run) and 0 in map(len, pair.texts(run)) and max(side) > 2 * limits.inside:
             rules.add(Rule.ADDED_INSIDE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -21,10 +22,10 @@ from twinsieve.stages.text.rules import TextConfig
 FULL = Differences(contract.FULL)
 GUARDS = Differences(contract.GUARDS)
 MICROBLOG = FULL._replace(
-    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30
+    short=20, replaced_short=200, replaced=200, only_short=1000, longest=10, places=1, own=30, own_share=450
 )
 TITLES = FULL._replace(in_place=1)
-HEADLINES = FULL._replace(in_place=1, name_places=2, each=6)
+HEADLINES = FULL._replace(in_place=1, name_places=3, each=6, own_share=300)
 ANYWHERE = FULL._replace(in_place=0)
 SMS = FULL._replace(places=512, inside=3)
 _NORMALIZER = Normalizer(TextConfig(profile="plain"))
@@ -415,3 +416,30 @@ def test_own_words_count_by_their_letters_though_any_text_has_their_pairs() -> N
     assert reasons(same_words + report, report, MICROBLOG) == (Rule.NONE, Rule.NONE)
     for letters, rule in ((30, Rule.NONE), (31, Rule.OWN_WORDS)):
         assert reasons("x" * letters + " " + report, report, MICROBLOG) == (rule, rule)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("harbour ferry delayed", "harbour ferry delayed collision inquiry"),
+        ("council budget meeting", "mayor skips council budget meeting"),
+        ("storm closes coastal road", "storm closes coastal road bridge tunnel"),
+    ],
+)
+def test_a_title_of_which_a_third_is_its_own_is_kept(earlier: str, later: str) -> None:
+    assert reasons(later, earlier, HEADLINES) == (Rule.OWN_WORDS, Rule.OWN_WORDS)
+    assert reasons(earlier, later, HEADLINES) == (Rule.NONE, Rule.NONE), (
+        "who leaves words out says nothing new"
+    )
+    assert reasons(later, earlier, HEADLINES._replace(own_share=600))[0] == Rule.NONE
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("harbour ferry delayed by storm", "the harbour ferries are delayed by a storm"),
+        ("council passes road budget after long debate", "council passes road budget after a debate"),
+    ],
+)
+def test_words_in_another_form_are_not_its_own(earlier: str, later: str) -> None:
+    assert reasons(later, earlier, HEADLINES) == (Rule.NONE, Rule.NONE)
