@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.types import StringParamType
 
-from twinsieve.pipeline.files import FORMATS, QUOTES
+from twinsieve.pipeline.files import ESCAPES, FORMATS, QUOTES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -120,11 +120,12 @@ def _once(*names: str, **more: Any) -> Callable[[_Command], _Command]:
 
 
 class FormatFlags(NamedTuple):
-    """The values of --format, --delimiter, --quote, --no-header and --encoding; None if not given."""
+    """The values of --format and of the options of formats (`Format.flags`); None if not given."""
 
     form: str | None
     delimiter: str | None
     quote: str | None
+    escape: str | None
     no_header: str | None
     encoding: str | None
 
@@ -156,6 +157,12 @@ def format_options(of: str) -> Callable[[_Command], _Command]:
             type=click.Choice(QUOTES),
             help="CSV: quotes enclose fields and are doubled inside them, or they are characters like others "
             "and each line is a row (double; .tsv: by the first field that begins with a quote).",
+        ),
+        click.option(
+            "--escape",
+            type=click.Choice(ESCAPES),
+            help="CSV: a backslash makes the character behind it part of the field, as a quote, a delimiter "
+            r"or a line end; \n, \t, \r and \0 are control characters, and a field \N has no value.",
         ),
         click.option(
             "--no-header",

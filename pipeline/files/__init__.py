@@ -23,6 +23,9 @@ imports. Only names are here, so that `--help` needs no larger module. Names wit
 QUOTES = ("none", "double")
 """Choices of --quote."""
 
+ESCAPES = ("backslash",)
+"""Choices of --escape."""
+
 
 class FileError(SieveError):
     """A file or stream cannot be read or written; the text names it and says what happened to the output."""

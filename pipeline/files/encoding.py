@@ -88,6 +88,17 @@ def codec_of(encoding: str | None) -> str | None:
     return None if encoding in (None, _UTF_8) or is_wide(encoding) else encoding
 
 
+def hides_backslashes(encoding: str) -> bool:
+    """Whether the byte of a backslash may be the second one of a character, as in GBK, Big5 and Shift JIS.
+
+    >>> hides_backslashes("gb18030"), hides_backslashes("cp1252"), hides_backslashes("utf-16")
+    (True, False, False)
+    """
+    codec = codec_of(encoding)
+    pairs = [bytes((first, 0x5C)) for first in range(0x80, 0x100)]
+    return codec is not None and any(len(pair.decode(codec, "replace")) == 1 for pair in pairs)
+
+
 def encoding_seen(head: bytes) -> tuple[str, str] | None:
     r"""The encoding that a file's first bytes show and the evidence for it; None if they may be UTF-8.
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Ran, Run
-from twinsieve.pipeline.files.formats.csv import _csv_fields, _spelt_fields
+from twinsieve.pipeline.files.formats.csv_fields import Dialect
 
 
 @pytest.mark.parametrize("empty", [b"", b"\xef\xbb\xbf", b"\n"])
@@ -88,13 +88,13 @@ def test_fields_as_they_are_spelt_are_those_that_csv_reads(fields: list[str], qu
     written = io.StringIO()
     csv.writer(written, quoting=quoting, lineterminator="\n").writerow(fields)
     record = written.getvalue().removesuffix("\n")
-    spelt = _spelt_fields(record, ",")
+    spelt = Dialect(",").spelt(record)
     assert ",".join(spelt) == record
-    assert [(_csv_fields(one, ",") or [""])[0] for one in spelt] == (_csv_fields(record, ",") or [""])
+    assert [(Dialect(",").fields(one) or [""])[0] for one in spelt] == (Dialect(",").fields(record) or [""])
 
 
 @given(st.text(st.sampled_from('a",'), max_size=12))
 def test_any_record_that_csv_reads_is_cut_where_csv_cuts_it(record: str) -> None:
-    read = _csv_fields(record, ",")
+    read = Dialect(",").fields(record)
     if read is not None:
-        assert [(_csv_fields(one, ",") or [""])[0] for one in _spelt_fields(record, ",")] == read
+        assert [(Dialect(",").fields(one) or [""])[0] for one in Dialect(",").spelt(record)] == read

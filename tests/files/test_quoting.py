@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.calling import SMALL, Run, setting
 from tests.row_files import read_lines
 from twinsieve.pipeline.files.formats import csv_records
-from twinsieve.pipeline.files.formats.csv import _csv_fields
+from twinsieve.pipeline.files.formats.csv_fields import Dialect
 from twinsieve.pipeline.files.formats.csv_records import FIELD_BYTES, Quoting, join_records
 from twinsieve.pipeline.files.rows import Rows, split_lines
 
@@ -270,7 +270,7 @@ def test_what_csv_writes_is_read_as_csv_reads_it(
         rows = _joined(blocks, delimiter.encode(), enclose, FIELD_BYTES)
         assert all(row.quoted for row in rows)
         texts = [(row.content or b"").decode() for row in rows]
-        assert [_csv_fields(text, delimiter) for text in texts] == table
+        assert [Dialect(delimiter).fields(text) for text in texts] == table
 
 
 @given(st.text(st.sampled_from('a,;"\r '), min_size=1, max_size=8))
@@ -280,8 +280,8 @@ def test_fields_without_quotes_are_those_of_csv(record: str) -> None:
     except (csv.Error, ValueError):
         read = None
     if record.strip("\r"):
-        assert _csv_fields(record, ",") == read
-    assert _csv_fields(record, ",", quoted=False) == record.removesuffix("\r").split(",")
+        assert Dialect(",").fields(record) == read
+    assert Dialect(",", quoted=False).fields(record) == record.removesuffix("\r").split(",")
 
 
 _HOSTILE = [

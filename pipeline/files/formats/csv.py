@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from threading import Lock
 from typing import ClassVar, cast
 
 from twinsieve.pipeline.basics.dead_letter_reasons import DeadLetterReason
 from twinsieve.pipeline.files import FileError
-from twinsieve.pipeline.files.encoding import is_wide
+from twinsieve.pipeline.files.encoding import hides_backslashes, is_wide
 from twinsieve.pipeline.files.endings import ending_of
 from twinsieve.pipeline.files.format import RowChunk, Task, Writer
+from twinsieve.pipeline.files.formats.csv_fields import Dialect, ends_escaped, without_return
 from twinsieve.pipeline.files.formats.csv_records import FIELD_BYTES, Quoting, join_records
 from twinsieve.pipeline.files.formats.text_rows import TextFormat, TextReader, TextWriter
 from twinsieve.pipeline.files.input_columns import Columns
@@ -36,13 +34,15 @@ _DELIMITERS = ("\t", ";", "||", "|", "::", ",")
 _SEP_LINE = re.compile(r'"?sep=(.?)"?', re.IGNORECASE)
 """The line by which a spreadsheet is told the delimiter."""
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
-_LIMIT_OF_CSV = Lock()
 _CHOICES = {
     True: "quotes enclose fields (--quote double); if they are characters of the text, add --quote none",
     False: "a field begins with a quote that closes before no delimiter or line end, so quotes are "
     "characters of the text (--quote none); if they enclose fields, add --quote double",
 }
 """What is said about a choice that the first field with a quote made."""
+_ADD_QUOTE = "if quotes are characters of the text, add --quote none"
+_ADD_ESCAPE = "if backslashes escape {}, add --escape backslash"
+_NO_ESCAPE = "if backslashes are characters of the text, leave --escape out"
 _NO_RECORDS = (DeadLetterReason.INVALID_CSV, DeadLetterReason.NOT_UTF8, DeadLetterReason.TOO_LARGE)
 """Reasons for which a row has no fields that fit the header, so a mark makes the whole row one field."""
 
@@ -53,13 +53,14 @@ class Csv(TextFormat):
     delimiter: the ASCII characters between the columns, or a word for them; None: the usual one. Several
         characters are read without quoting
     quote: one of QUOTES; None: the usual one
+    escape: one of ESCAPES; None: no character is escaped
     no_header: given if the first row is no header; then the names of the columns are their numbers, from 1
     """
 
     name = "csv"
     title = "CSV"
     endings = (".csv",)
-    flags: ClassVar[tuple[str, ...]] = ("delimiter", "quote", "no_header", "encoding")
+    flags: ClassVar[tuple[str, ...]] = ("delimiter", "quote", "escape", "no_header", "encoding")
     implied_by = "delimiter"
     flat = True
     usual = ","
@@ -70,6 +71,7 @@ class Csv(TextFormat):
         self,
         delimiter: str | None = None,
         quote: str | None = None,
+        escape: str | None = None,
         no_header: str | None = None,
         encoding: str | None = None,
     ) -> None:
@@ -84,6 +86,16 @@ class Csv(TextFormat):
                     f"--delimiter {delimiter!r}: several characters go with --quote none; leave --quote out"
                 )
             self.encloses = False
+        self.escaped = escape is not None
+        if self.escaped and "\\" in self.delimiter:
+            raise UsageError(
+                f"--delimiter {delimiter!r}: cannot have a backslash with --escape {escape}; leave one out"
+            )
+        if self.escaped and self.encoding is not None and hides_backslashes(self.encoding):
+            raise UsageError(
+                f"--escape {escape}: in {self.encoding} the byte of a backslash is part of other characters "
+                f"too; turn the input into UTF-8 first, as with `iconv -f {self.encoding} -t utf-8`"
+            )
 
     @classmethod
     def for_inputs(cls, names: list[str], **options: str) -> Csv:
@@ -130,6 +142,7 @@ class _CsvReader(TextReader):
     def __init__(self, format_: Csv, task: Task) -> None:
         super().__init__(format_.encoding, task)
         self.delimiter = format_.delimiter
+        self.escaped = format_.escaped
         self._has_header = format_.has_header
         self.encloses = format_.encloses
         self.choices: dict[str, str] = {}
@@ -161,7 +174,11 @@ class _CsvReader(TextReader):
 
     def _records(self, source: InputSource, quoting: Quoting) -> Iterator[Rows]:
         lines = split_lines(self.blocks(source), self.max_bytes)
-        return join_records(lines, self.max_bytes, self.delimiter.encode(), quoting)
+        return join_records(lines, self.max_bytes, self.delimiter.encode(), quoting, escaped=self.escaped)
+
+    def dialect(self, *, quoted: bool) -> Dialect:
+        """How the fields of rows are written. quoted: as in `Rows`"""
+        return Dialect(self.delimiter, quoted, self.escaped)
 
     def _with_choice(self, source: InputSource) -> Iterator[Rows]:
         """The records of an input. What its first field with a quote shows is added to `choices`."""
@@ -176,7 +193,7 @@ class _CsvReader(TextReader):
 
     def columns(self, rows: Rows) -> MessageColumns:
         bad = self.too_large(rows)
-        read = partial(self._record, quoted=rows.quoted)
+        read = partial(self._record, dialect=self.dialect(quoted=rows.quoted))
         return self.messages.columns(decode_rows(rows.rows, read, bad), bad)
 
     def writer(self, output: Output) -> Writer:
@@ -224,7 +241,7 @@ class _CsvReader(TextReader):
                 f"{where}: is a line for spreadsheets, not a row; take it out, as by tail -n +2, and add "
                 f"--delimiter {_shown_delimiter(said[1] or self.delimiter)}"
             )
-        fields = _csv_fields(first_row, self.delimiter, quoted=quoted)
+        fields = self.dialect(quoted=quoted).fields(first_row)
         if not first_row or (not quoted and "\r" in first_row.removesuffix("\r")):
             fields = None
         if fields is None:
@@ -235,7 +252,9 @@ class _CsvReader(TextReader):
                     "is not a CSV record; with --no-header the first row shows how many columns there are"
                 )
             raise FileError(f"{where}: {is_not}{advice}")
-        return fields if self._has_header else [str(number + 1) for number in range(len(fields))]
+        if self._has_header:
+            return [field or "" for field in fields]
+        return [str(number + 1) for number in range(len(fields))]
 
     def _refuse_without_text(self, where: str, first_row: str, names: list[str]) -> None:
         """Refuse columns that lack the text, with the most likely cause. raises: UsageError"""
@@ -256,7 +275,7 @@ class _CsvReader(TextReader):
         """Refuse a header that another delimiter clearly fits better. raises: UsageError"""
         wanted = self._columns.wanted
         for other in _DELIMITERS:
-            columns = _csv_fields(header, other, quoted=len(other) == 1) or []
+            columns = Dialect(other, len(other) == 1, self.escaped).fields(header) or []
             if set(wanted) & set(columns) or len(columns) > max(len(names), 1):
                 shown = _shown_delimiter(other)
                 raise UsageError(
@@ -270,18 +289,17 @@ class _CsvReader(TextReader):
         A record that does not have as many fields as its header stays unchanged.
         """
         order = self._order or []
-        quoted = batch.quoted
+        dialect = self.dialect(quoted=batch.quoted)
 
         def ordered(record: bytes | None) -> bytes | None:
             if record is None or not record.strip():
                 return record
-            body = record.removesuffix(b"\r")
+            body = without_return(record, escaped=self.escaped)
             try:
                 text = self.text_of(body)
             except UnreadableError:
                 return record
-            fields = _csv_fields(text, self.delimiter, quoted=quoted)
-            spelt = _spelt_fields(text, self.delimiter) if quoted else text.split(self.delimiter)
+            fields, spelt = dialect.fields(text), dialect.spelt(text)
             if fields is None or len(fields) != len(order) or len(spelt) != len(order):
                 return record
             joined = self.delimiter.join([spelt[column] for column in order])
@@ -289,30 +307,36 @@ class _CsvReader(TextReader):
 
         return replace(batch, rows=[ordered(record) for record in batch.rows])
 
-    def _record(self, record: bytes | None, *, quoted: bool) -> dict[str, str]:
+    def _record(self, record: bytes | None, *, dialect: Dialect) -> dict[str, str | None]:
         """The fields of a CSV record, by column name. raises: UnreadableError"""
         text, width = self.text_of(record), len(self.names)
-        fields = _csv_fields(text, self.delimiter, quoted=quoted)
+        fields = dialect.fields(text)
         if fields is None:
-            raise UnreadableError(DeadLetterReason.INVALID_CSV, self._no_record(text))
+            raise UnreadableError(DeadLetterReason.INVALID_CSV, self._no_record(text, dialect))
         if len(fields) != width:
             model = "header" if self._has_header else "first row"
             detail = f"has {len(fields)} fields, the {model} {width}"
-            if any(field.startswith(' "') for field in fields):
+            if any(field is not None and field.startswith(' "') for field in fields):
                 detail += "; a quote behind a blank encloses no field"
+            if not self.escaped and (text.endswith("\\") or f"\\{self.delimiter}" in text):
+                detail += f"; {_ADD_ESCAPE.format('delimiters and line ends')}"
             raise UnreadableError(DeadLetterReason.INVALID_CSV, detail)
         return dict(zip(self.names, fields, strict=True))
 
-    def _no_record(self, text: str) -> str:
+    def _no_record(self, text: str, dialect: Dialect) -> str:
         """Why a record cannot be read, for the user."""
-        closed = _csv_fields(text.removesuffix("\r") + '"', self.delimiter)
-        problem = "a quoted field is followed by text"
-        if closed is not None:
+        closed = dialect.fields(without_return(text, escaped=self.escaped) + '"')
+        problem, advice = "a quoted field is followed by text", _ADD_QUOTE
+        if closed is not None and dialect.quoted:
             size = size_text(FIELD_BYTES)
             problem = f"the quote that opens field {len(closed)} closes before no delimiter within {size}"
+        elif self.escaped and ends_escaped(text):
+            problem, advice = "the backslash at its end escapes nothing", _NO_ESCAPE
         elif '"' not in text:
             return "is not a CSV record; it has a carriage return that no quotes enclose"
-        return f"is not a CSV record; {problem}; if quotes are characters of the text, add --quote none"
+        if not self.escaped and '\\"' in text:
+            advice = f"{_ADD_ESCAPE.format('quotes inside fields')}; {advice}"
+        return f"is not a CSV record; {problem}; {advice}"
 
 
 def _shown_delimiter(delimiter: str) -> str:
@@ -340,95 +364,33 @@ class _CsvWriter(TextWriter):
     """
 
     def __init__(self, output: Output, reader: _CsvReader, *, marks: bool) -> None:
-        self._delimiter, self._names, self._codec = reader.delimiter, reader.names, reader.codec
+        self._names, self._codec, self._dialect = reader.names, reader.codec, reader.dialect
         header = reader.header
         if marks and header is not None:
             names = [f"{NAME}_{field}" for field in RowMark._fields]
             for name in names:
                 if name in reader.names:
                     raise name_taken(f"{reader.shown}:1", "a column", name)
-            header = self._with_fields(header, names, quoted=reader.encloses is not False)
+            header = self._with_fields(header, names, reader.dialect(quoted=reader.encloses is not False))
         super().__init__(output, reader, header)
 
     def marked(self, chunk: RowChunk, row: int, mark: RowMark, reason: DeadLetterReason | None) -> bytes:
         raw = chunk.rows.raw(row)[0]
-        quoted = cast(Rows, chunk.rows).quoted
+        dialect = self._dialect(quoted=cast(Rows, chunk.rows).quoted)
         spelt = mark.with_text_ids()._replace(flags=" ".join(mark.flags))
         fields = ["" if field is None else str(field) for field in spelt]
         if reason not in _NO_RECORDS:
-            return self._with_fields(raw, fields, quoted=quoted)
+            return self._with_fields(raw, fields, dialect)
         body = raw.removesuffix(b"\r")
+        # Bytes that are not text would make the output unreadable, so they are escaped here. The dead letter
+        # has the original bytes.
+        text = dialect.enclosed(body.decode(self._codec, "backslashreplace"))
+        record = text + dialect.delimiter * (len(self._names) - 1)
         end = raw[len(body) :]
-        try:
-            body.decode(self._codec)
-        except UnicodeError:
-            # Bytes that are not text would make the output unreadable, so they are escaped here. The dead
-            # letter has the original bytes.
-            text = body.decode(self._codec, "backslashreplace")
-            body = text.encode(self._codec, "backslashreplace")
-        others = self._delimiter * (len(self._names) - 1)
-        if quoted:
-            body = b'"' + body.replace(b'"', b'""') + b'"'
-        else:
-            text = body.decode(self._codec).replace(self._delimiter, " ")
-            body = text.encode(self._codec, "backslashreplace")
-        return self._with_fields(body + others.encode() + end, fields, quoted=quoted)
+        return self._with_fields(record.encode(self._codec, "backslashreplace") + end, fields, dialect)
 
-    def _with_fields(self, record: bytes, fields: list[str], *, quoted: bool) -> bytes:
-        # A field may contain the delimiter, because that may be a point or a dash; quote such a field, or
-        # write a blank where nothing can be quoted.
-        if quoted:
-            special = (self._delimiter, *'"\r\n')
-            spelt = [
-                _in_quotes(field) if any(char in field for char in special) else field for field in fields
-            ]
-        else:
-            spelt = [" ".join(field.replace(self._delimiter, " ").splitlines()) for field in fields]
-        body = record.removesuffix(b"\r")
-        added = self._delimiter.join(["", *spelt]).encode(self._codec, "backslashreplace")
-        return body + added + record[len(body) :]
-
-
-def _in_quotes(field: str) -> str:
-    quoted = field.replace('"', '""')
-    return f'"{quoted}"'
-
-
-def _spelt_fields(record: str, delimiter: str) -> list[str]:
-    """The fields of a valid CSV record exactly as written, with their quotes.
-
-    >>> _spelt_fields('"a,""b",c "d,', ",")
-    ['"a,""b"', 'c "d', '']
-    """
-    fields = []
-    start = 0
-    while True:
-        end = start
-        if record[start : start + 1] == '"':
-            end = record.find('"', start + 1)
-            while record[end + 1 : end + 2] == '"' and end >= 0:
-                end = record.find('"', end + 2)
-            if end < 0:
-                return []
-        end = record.find(delimiter, end)
-        fields.append(record[start:] if end < 0 else record[start:end])
-        if end < 0:
-            return fields
-        start = end + 1
-
-
-def _csv_fields(record: str, delimiter: str, *, quoted: bool = True) -> list[str] | None:
-    """The fields of one record, or None if it is not valid CSV. quoted: whether quotes may enclose fields"""
-    body = record.removesuffix("\r")
-    if not quoted or not ('"' in body or "\r" in body):
-        return body.split(delimiter)
-    # The limit is global to the process, which may read other CSV, so the old limit is restored below.
-    with _LIMIT_OF_CSV:
-        limit = csv.field_size_limit(max(len(record), 1 << 17))
-        try:
-            records = list(csv.reader(io.StringIO(record, newline=""), delimiter=delimiter, strict=True))
-        except csv.Error:
-            return None
-        finally:
-            csv.field_size_limit(limit)
-    return records[0] if len(records) == 1 else None
+    def _with_fields(self, record: bytes, fields: list[str], dialect: Dialect) -> bytes:
+        # A field may contain the delimiter, because that may be a point or a dash.
+        body = without_return(record, escaped=dialect.escaped)
+        spelt = dialect.delimiter.join(["", *map(dialect.written, fields)])
+        return body + spelt.encode(self._codec, "backslashreplace") + record[len(body) :]

@@ -9,13 +9,18 @@ A line is searched for quotes at most twice. While a field is open, the lines be
 searched for the quote that closes it, and all quotes before that one are in pairs. If the field turns out to
 be no field, these lines are searched again, as lines of their own. Then only the last one of them can open a
 field again, because a pair of quotes does not open one.
+
+With escapes, a line that ends with a backslash continues in the next line too. Such a record ends with the
+line in which the field comes to FIELD_BYTES, so no line is searched again for it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from twinsieve.pipeline.files.formats.csv_fields import ESCAPE_OR_QUOTE, ends_escaped
 from twinsieve.pipeline.files.rows import GrowingRows, OpenRow, Rows, noting
 from twinsieve.stages.rows.lines import Lines
 
@@ -23,6 +28,10 @@ FIELD_BYTES = 1 << 20
 """A quoted field with line breaks must close within this many bytes of the quote that opens it."""
 _QUOTE = b'"'
 _RETURN = b"\r"
+_BACKSLASH = b"\\"
+_NONE, _BROKEN = -1, -2
+"""Places of no field, and of a field that makes its line no record."""
+_ESCAPE_OR_QUOTE = re.compile(ESCAPE_OR_QUOTE.encode(), re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -40,7 +49,12 @@ class Quoting:
 
 
 def join_records(
-    batches: Iterator[Rows], max_bytes: int, delimiter: bytes = b",", quoting: Quoting | None = None
+    batches: Iterator[Rows],
+    max_bytes: int,
+    delimiter: bytes = b",",
+    quoting: Quoting | None = None,
+    *,
+    escaped: bool = False,
 ) -> Iterator[Rows]:
     """The CSV records in these lines: a line that ends inside quotes continues in the next line.
 
@@ -48,8 +62,9 @@ def join_records(
     the limit is too large. All that depends on the bytes of the input, not on its batches.
 
     quoting: what quotes mean; it is told here, if it is not known
+    escaped: whether a backslash escapes what stands behind it: a line end too
     """
-    records = _Records(max_bytes, delimiter, Quoting() if quoting is None else quoting)
+    records = _Records(max_bytes, delimiter, Quoting() if quoting is None else quoting, escaped)
     for batch in noting(batches, lambda: records.unfinished):
         yield from records.take(batch)
     yield from records.end()
@@ -59,14 +74,18 @@ class _Records:
     """Joins lines to records.
 
     A record is open while a quoted field in it is. Then `_record` has its lines up to the one in which that
-    field begins, and `_after` the lines behind that one, which may turn out to be no part of it.
+    field begins, and `_after` the lines behind that one, which may turn out to be no part of it. It is open
+    too behind an escaped line end: then `_in_quotes` is False, and `_record` has all its lines.
     """
 
-    def __init__(self, max_bytes: int, delimiter: bytes, quoting: Quoting) -> None:
+    def __init__(self, max_bytes: int, delimiter: bytes, quoting: Quoting, escaped: bool) -> None:
         self._max_bytes = max_bytes
         self._delimiter = delimiter
         self._opening = delimiter + _QUOTE
         self._quoting = quoting
+        self._escaped = escaped
+        self._bare_end = re.compile(rb"\\.|" + re.escape(delimiter), re.DOTALL)
+        self._in_quotes = self._line_escaped = False
         self._record = OpenRow(max_bytes)
         self._lines = 0
         self._after: list[bytes] = []
@@ -100,18 +119,19 @@ class _Records:
 
     def end(self) -> list[Rows]:
         """The records that are left at the end of the input."""
-        while self._lines:
-            self._take_again(self._give_up())
+        self._end_open()
         return self._taken()
 
     def _are_records(self, batch: Rows) -> bool:
-        """Whether each line is a record, because no field begins with a quote or quotes mean nothing."""
+        """Whether each line is a record: no line end is escaped, and no field is enclosed by quotes."""
+        # Without this path, inputs with very many blank lines would be slow.
+        piece = batch.rows.piece() if isinstance(batch.rows, Lines) else None
+        if self._escaped and (piece is None or b"\\\n" in piece):
+            return False
         if self._quoting.enclose is False:
             return True
-        # Without this path, inputs with very many blank lines would be slow.
-        if not isinstance(batch.rows, Lines):
+        if piece is None:
             return False
-        piece = batch.rows.piece()
         return not (piece.startswith(_QUOTE) or b'\n"' in piece or self._opening in piece)
 
     def _begin_rows(self) -> None:
@@ -135,7 +155,8 @@ class _Records:
         """Note what quotes mean from the line on that is to be taken, or that begins the open record."""
         if self._quoting.enclose is None:
             self._end_rows()
-            self._quoting.enclose, self._quoting.line = enclose, self._start
+            self._quoting.enclose = enclose
+            self._quoting.line = self._start + max(self._lines - 1, 0)
             self._begin_rows()
 
     def _add(self, line: bytes, size: int) -> None:
@@ -144,39 +165,54 @@ class _Records:
 
     def _take_large(self, head: bytes, size: int) -> None:
         """Take a line over the limit. What is quoted in it is not known, so it is a record of its own."""
-        while self._lines:
-            self._take_again(self._give_up())
+        self._end_open()
         self._add(head, size)
+
+    def _end_open(self) -> None:
+        """End the open record, because nothing continues it."""
+        while self._lines:
+            if self._in_quotes:
+                self._take_again(self._give_up())
+            else:
+                self._end_record()
 
     def _take_again(self, lines: list[bytes]) -> None:
         for line in lines:
             self._take_line(line)
 
     def _take_line(self, line: bytes) -> None:
-        if self._lines:
+        if not self._lines:
+            self._begin(line)
+        elif self._in_quotes:
             self._continue(line)
-            return
-        if self._quoting.enclose is None:
-            self._look(line)
-        place = -1 if self._quoting.enclose is False or _QUOTE not in line else self._open_field(line, 0)
-        if place < 0:
+        else:
+            self._continue_bare(line)
+
+    def _begin(self, line: bytes) -> None:
+        """Take a line that begins a record."""
+        place = self._open_field(line, 0)
+        if place < 0 and not self._goes_on(line, place):
             self._add(line, len(line))
             return
         self._record.add(line)
-        self._lines, self._field_bytes = 1, len(line) - place
+        self._lines = 1
+        self._hold(line, place)
 
-    def _look(self, line: bytes) -> None:
-        """Tell by this line what quotes mean, if it has a field that begins with a quote, and closes it."""
-        place = 0 if line.startswith(_QUOTE) else line.find(self._opening) + len(self._delimiter)
-        if not line.startswith(_QUOTE, place):
-            return
-        end = closing_quote(line, place + 1)
-        if end >= 0:
-            self._tell(end - place <= FIELD_BYTES and self._ends_field(line, end + 1))
+    def _hold(self, line: bytes, place: int) -> None:
+        """Keep the record open behind this line, or end it. place: as from `_open_field`"""
+        self._in_quotes = place >= 0
+        self._line_escaped = self._goes_on(line, place)
+        self._field_bytes = len(line) - place if self._in_quotes else 0
+        if not self._in_quotes and not self._line_escaped:
+            self._end_record()
+
+    def _goes_on(self, line: bytes, place: int) -> bool:
+        """Whether the line end behind this line is escaped. place: as from `_open_field`"""
+        return self._escaped and place != _BROKEN and ends_escaped(line)
 
     def _continue(self, line: bytes) -> None:
-        """Take a line while a field is open."""
-        end = closing_quote(line, 0)
+        """Take a line while a field in quotes is open."""
+        end = self._closing(line, 0)
         size = self._field_bytes + 1 + (len(line) if end < 0 else end)
         if size > FIELD_BYTES or (end >= 0 and not self._ends_field(line, end + 1)):
             self._take_again([*self._give_up(), line])
@@ -191,11 +227,21 @@ class _Records:
             self._record.add(part)
         self._lines += len(self._after) + 1
         self._after = []
-        place = -1
+        place = _NONE
         if line.startswith(self._delimiter, end + 1):
             place = self._open_field(line, end + 1 + len(self._delimiter))
-        self._field_bytes = len(line) - place
-        if place < 0:
+        self._hold(line, place)
+
+    def _continue_bare(self, line: bytes) -> None:
+        """Take a line behind an escaped line end."""
+        self._record.add(b"\n")
+        self._record.add(line)
+        self._lines += 1
+        if (end := self._bare_end_in(line)) >= 0:
+            self._hold(line, self._open_field(line, end))
+            return
+        self._field_bytes += 1 + len(line)
+        if self._field_bytes > FIELD_BYTES or not ends_escaped(line):
             self._end_record()
 
     def _end_record(self) -> None:
@@ -204,30 +250,64 @@ class _Records:
         self._lines = 0
 
     def _give_up(self) -> list[bytes]:
-        """End the open record with the line in which its open field begins. returns: the lines behind it"""
+        """End the open record with the line in which its open field begins. returns: the lines behind it
+
+        If quotes turn out to mean nothing, an escaped line end behind that line keeps the record open.
+        """
         self._tell(False)
-        self._end_record()
+        if self._line_escaped and self._quoting.enclose is False:
+            self._in_quotes, self._field_bytes = False, 0
+        else:
+            self._end_record()
         after, self._after = self._after, []
         return after
 
     def _open_field(self, line: bytes, place: int) -> int:
-        """Where the quote stands that opens a field which is open at the end of the line, or -1.
+        """Where the quote stands that opens a field which is open at the end of the line, or `_NONE`.
 
-        place: where a field begins. A quoted field that is followed by text makes the line no record, so none
-        is open behind it.
+        place: where a field begins. The first field that begins with a quote, and closes in its line, tells
+        what quotes mean if nothing did before. A quoted field that is followed by text makes the line no
+        record: `_BROKEN`.
         """
-        while True:
+        while self._quoting.enclose is not False:
             if not line.startswith(_QUOTE, place):
-                place = line.find(self._opening, place)
-                if place < 0:
-                    return -1
-                place += len(self._delimiter)
-            end = closing_quote(line, place + 1)
+                place = self._next_opening(line, place)
+            if place < 0:
+                break
+            end = self._closing(line, place + 1)
             if end < 0:
                 return place
+            if self._quoting.enclose is None:
+                self._tell(end - place <= FIELD_BYTES and self._ends_field(line, end + 1))
+                continue
+            if not self._ends_field(line, end + 1):
+                return _BROKEN
             if not line.startswith(self._delimiter, end + 1):
-                return -1
+                break
             place = end + 1 + len(self._delimiter)
+        return _NONE
+
+    def _next_opening(self, line: bytes, place: int) -> int:
+        """Where the next field begins that begins with a quote, or `_NONE`. place: in a field without one"""
+        if self._escaped and _BACKSLASH in line and _QUOTE in line:
+            for found in self._bare_end.finditer(line, place):
+                if found[0] == self._delimiter and line.startswith(_QUOTE, found.end()):
+                    return found.end()
+            return _NONE
+        place = line.find(self._opening, place)
+        return _NONE if place < 0 else place + len(self._delimiter)
+
+    def _bare_end_in(self, line: bytes) -> int:
+        """Where the next field begins in a line that begins in a field without quotes, or `_NONE`."""
+        ends = (found.end() for found in self._bare_end.finditer(line) if found[0] == self._delimiter)
+        return next(ends, _NONE)
+
+    def _closing(self, line: bytes, place: int) -> int:
+        """As `closing_quote`; a quote behind a backslash closes nothing if there are escapes."""
+        if not self._escaped or _BACKSLASH not in line:
+            return closing_quote(line, place)
+        quotes = _ESCAPE_OR_QUOTE.finditer(line, place)
+        return next((found.start() for found in quotes if found[0] == _QUOTE), _NONE)
 
     def _ends_field(self, line: bytes, place: int) -> bool:
         """Whether a field can end before this place: a delimiter stands there, or the line ends."""
