@@ -15,7 +15,7 @@ from twinsieve.pipeline.commands.options import FILE_NAME, SettingsFlags, settin
 from twinsieve.pipeline.commands.terminal import examples
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.values import MEAN_CHARACTERS, read_duration_ms, read_size_bytes
-from twinsieve.stages.errors import SieveError
+from twinsieve.stages.errors import SieveError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -151,8 +151,10 @@ def command(
         click.echo(printable(str(finding)))
     if findings or settings is None:
         ctx.exit(2)
-    for line in _problems_in_use(settings, name or "settings"):
+    problems = _problems_in_use(settings, tree, name or "settings")
+    for line in problems:
         click.echo(printable(line))
+    if problems:
         ctx.exit(2)
     if show:
         _print_settings(settings_in_force(settings, tree))
@@ -205,19 +207,26 @@ def _print_proposal(settings: Settings, asked: Asked) -> None:
         click.echo(line)
 
 
-def _problems_in_use(settings: Settings, name: str) -> list[str]:
+def _problems_in_use(settings: Settings, tree: Tree, name: str) -> list[str]:
     """Problems that only the use of the settings shows: in word lists, layouts, variants, paths of fields."""
-    from twinsieve.pipeline.messages.reader import MessageReader
+    from twinsieve.pipeline.messages.reader import ListsError, MessageReader
+    from twinsieve.pipeline.settings.load import place_of_key
     from twinsieve.pipeline.settings.stage_config import judging_scheme_of
 
+    found: list[str] = []
     try:
-        MessageReader(settings)
+        MessageReader(settings, cuts_lists=not _names_kafka(tree))
+    except ListsError as error:
+        found += [f"{place_of_key(tree, key)}: {key}: {problem}" for key, problem in error.problems]
+    except UsageError as error:
+        found.append(f"{name}:1:1: {error}")
+    try:
         judging_scheme_of(settings)
     except ConfigError as error:
-        return error.findings
+        found += error.findings
     except SieveError as error:
-        return [f"{name}:1:1: {error}"]
-    return []
+        found.append(f"{name}:1:1: {error}")
+    return found
 
 
 def _print_settings(shown: list[Shown]) -> None:

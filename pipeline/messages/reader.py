@@ -114,6 +114,21 @@ def make_batch(
     )
 
 
+class ListsError(UsageError):
+    """Fields name each item of a list (`[*]`) where a row or message is one message.
+
+    problems: for each such field its setting, and what is wrong
+    """
+
+    def __init__(self, named: Sequence[tuple[str, str]]) -> None:
+        why = (
+            "makes a message of each item of a list, in JSON files only; split the messages before, or name "
+            "one item, as [0]"
+        )
+        self.problems = [(setting, f"{name!r} {why}") for setting, name in named]
+        super().__init__(f"{', '.join(f'{setting}: {name!r}' for setting, name in named)} {why}")
+
+
 class MessageReader:
     """Turns raw messages into columns; the settings say which fields are text, id, time, scope and exact key.
 
@@ -177,14 +192,11 @@ class MessageReader:
         starred = [(setting, path) for setting, path in named if list_of(path) is not None]
         if not starred:
             return None
-        setting, first = starred[0]
         if not self._cuts_lists:
-            raise UsageError(
-                f"{setting}: {name_of(first)!r} makes a message of each item of a list, in JSON files "
-                "only; split the messages before, or name one item, as [0]"
-            )
+            raise ListsError([(setting, name_of(path)) for setting, path in starred])
+        first = starred[0][1]
         for other, path in starred:
-            if setting != TEXT or list_of(path) != list_of(first):
+            if starred[0][0] != TEXT or list_of(path) != list_of(first):
                 raise UsageError(
                     f"{other}: {name_of(path)!r} names each item of a list that is not that of "
                     f"{TEXT}; name the text with [*] in the same list"

@@ -105,7 +105,7 @@ def check_tree(
         broken = {dotted(path) for path in _broken_paths(tree)}
         for key, message in problems:
             if key not in broken:
-                tree.find(_place_of(tree, _path(tree, key)), f"{key} {message}")
+                tree.find(place_of_key(tree, key), f"{key} {message}")
     return settings, sorted(set(tree.findings))
 
 
@@ -320,6 +320,11 @@ def _as_written(values: object, path: KeyPath) -> KeyPath:
         else:
             return path[:depth]
     return path
+
+
+def place_of_key(tree: Tree, key: str) -> Location:
+    """Where the value of a setting was written, or the section around it."""
+    return _place_of(tree, _path(tree, key))
 
 
 def _broken_paths(tree: Tree) -> list[KeyPath]:

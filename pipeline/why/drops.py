@@ -31,6 +31,7 @@ class Place:
 
     position: number of the row in the run, from 1; id: as text; source, line: its input, and the line there.
         A message of a topic has no position, its source is a partition, as posts[0], and its line an offset
+    element: its index in a list of that line, if it is an item there
     """
 
     position: int | None
@@ -38,10 +39,14 @@ class Place:
     source: str | None
     line: int | None
     text: str | None
+    element: int | None = None
 
     def __str__(self) -> str:
         joint = "@" if self.position is None and (self.source or "").endswith("]") else ":"
-        where = f"{self.source}{joint}{self.line}" if self.source is not None else f"row {self.position}"
+        item = "" if self.element is None else f"[{self.element}]"
+        where = (
+            f"{self.source}{joint}{self.line}{item}" if self.source is not None else f"row {self.position}"
+        )
         return f"{where} (id {self.id})" if self.id is not None else where
 
     def cut(self, most: int) -> Place:
@@ -137,11 +142,9 @@ def _drop(said: object, place: str) -> Drop:
         raise UsageError(f"{place}: does not say how similar the two are; give what dedup --duplicates wrote")
     leader = None
     if said["duplicate_of"] is not None:
-        leader = place_of(
-            said, "duplicate_of", "duplicate_of_id", "leader_source", "leader_line", "leader_text"
-        )
+        leader = place_of(said, "duplicate_of", "duplicate_of_id", "leader_")
     return Drop(
-        place_of(said, "position", "id", "source", "line", "text"),
+        place_of(said, "position", "id"),
         leader,
         said["stage"],
         measure,
@@ -151,14 +154,19 @@ def _drop(said: object, place: str) -> Drop:
     )
 
 
-def place_of(said: dict[str, Any], position: str, id_: str, source: str, line: str, text: str) -> Place:
-    """The message that these members of a row name. A member of another type counts as missing."""
+def place_of(said: dict[str, Any], position: str, id_: str, before: str = "") -> Place:
+    """The message that these members of a row name. A member of another type counts as missing.
+
+    before: what stands before the names of the other members: source, line, text, element
+    """
+    source, text = said.get(f"{before}source"), said.get(f"{before}text")
     return Place(
         _count(said.get(position)),
         id_text(said.get(id_)),
-        said.get(source) if isinstance(said.get(source), str) else None,
-        _count(said.get(line)),
-        said.get(text) if isinstance(said.get(text), str) else None,
+        source if isinstance(source, str) else None,
+        _count(said.get(f"{before}line")),
+        text if isinstance(text, str) else None,
+        _count(said.get(f"{before}element")),
     )
 
 

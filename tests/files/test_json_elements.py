@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,56 @@ def test_a_row_with_some_of_its_items_is_the_row_that_json_writes(
     }
     if len(kept) == len(rows):
         assert chunk.rows.raw(0)[0] == row
+
+
+def test_why_and_audit_show_the_item_and_are_asked_by_it(tmp_path: Path, run: Run) -> None:
+    texts = ["some words of a row", "quite other things", "some words of a row", "quite other things"]
+    items = [{"id": f"t{at}", "text": text} for at, text in enumerate(texts)]
+    source, dropped, table = tmp_path / "a.jsonl", tmp_path / "d.jsonl", tmp_path / "x.csv"
+    source.write_text("\n" + json.dumps({"data": items}) + "\n")
+    named = ("--text-field", "data[*].text")
+    run("dedup", "-q", source, "-o", tmp_path / "o.jsonl", "--duplicates", dropped, *named, *SMALL)
+    said = run("why", "--id", "t2", "--duplicates", dropped, *named, *SMALL)
+    assert (said.code, f"{source}:2[2] " in said.out, f"{source}:2[0] " in said.out) == (0, True, True)
+    for asked, ids in (("2[2]", ["t2"]), ("2[3]", ["t3"]), ("2", ["t2", "t3"]), ("2[1]", []), ("1[2]", [])):
+        found = run("audit", dropped, "--position", f"{source}:{asked}")
+        assert found.code == (0 if ids else 1)
+        assert [f"(id {each})" in found.out for each in ("t2", "t3")] == [
+            each in ids for each in ("t2", "t3")
+        ]
+    led = run("audit", dropped, "--leader", f"{source}:2[1]").out
+    assert ("(id t3)" in led, "(id t2)" in led) == (True, False)
+    for wrong in ("2[x]", "2[", "2[]", "[2]", "2[1]2"):
+        assert run("audit", dropped, "--position", f"{source}:{wrong}").code == 2
+    assert run("audit", dropped, "--csv", table).code == 0
+    with table.open() as lines:
+        rows = [*csv.DictReader(lines)]
+    assert [(row["line"], row["element"], row["leader_element"]) for row in rows] == [
+        ("2", "2", "0"),
+        ("2", "3", "1"),
+    ]
+
+
+@pytest.mark.parametrize("of_kafka", [True, False])
+def test_lint_names_every_field_of_items_where_messages_come_from_kafka(
+    tmp_path: Path, run: Run, of_kafka: bool
+) -> None:
+    settings = tmp_path / "s.yaml"
+    topics = "  topics: [posts]\n" if of_kafka else "\n"
+    settings.write_text(
+        f"input:\n{topics}  text_field: ['data[*].text', 'data[*].title']\n  id_field: 'data[*].id'\n"
+        "scope: ['data[*].lang']\n"
+    )
+    ran = run("lint", settings)
+    named = [line for line in ran.out.splitlines() if "[*]" in line]
+    assert ran.code == (2 if of_kafka else 0)
+    places = [
+        (f"{settings}:{line}:", name)
+        for line, name in zip([3, 3, 4, 5], ["text", "title", "id", "lang"], strict=True)
+    ]
+    if not of_kafka:
+        places = []
+    assert len(named) == len(places)
+    for line, (place, name) in zip(named, places, strict=True):
+        assert line.startswith(place)
+        assert f"'data[*].{name}'" in line

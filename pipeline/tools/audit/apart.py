@@ -48,10 +48,8 @@ def read_apart(name: str) -> Iterator[Apart]:
         measure = measure_of(said)
         says, other_says = said.get("says"), said.get("apart_from_says")
         yield Apart(
-            place_of(said, "position", "id", "source", "line", "text"),
-            place_of(
-                said, "apart_from", "apart_from_id", "apart_from_source", "apart_from_line", "apart_from_text"
-            ),
+            place_of(said, "position", "id"),
+            place_of(said, "apart_from", "apart_from_id", "apart_from_"),
             beginning(said["reason"], MOST_OF_NAME),
             beginning(says, MOST_OF_NAME) if isinstance(says, str) else None,
             beginning(other_says, MOST_OF_NAME) if isinstance(other_says, str) else None,

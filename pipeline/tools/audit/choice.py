@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from twinsieve.pipeline.why.drops import Drop, Place
 from twinsieve.stages.errors import UsageError
 
 _MOST_DIGITS = 19
+_LINE = re.compile(rf"(\d{{1,{_MOST_DIGITS}}})(?:\[(\d{{1,{_MOST_DIGITS}}})\])?")
+"""A line, perhaps with an item of a list in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What a drop must be to be chosen. None asks nothing.
 
-    position: number of its row, INPUT:LINE, or topic[partition]@offset; id_: its id; leader: the same of its
-        leader, or its id
+    position: number of its row, INPUT:LINE, INPUT:LINE[ITEM] for an item of a list, or
+        topic[partition]@offset; id_: its id; leader: the same of its leader, or its id
     search: equal characters in its text or its leader's, in upper or lower case
 
     A number may have zeros in front.
@@ -29,11 +32,11 @@ class Choice:
 
     def __post_init__(self) -> None:
         if self.position is not None and not _is_number(self.position):
-            source, line = _split(self.position)
-            if not source or not _is_number(line):
+            source, line, _ = _split(self.position)
+            if not source or line is None:
                 raise UsageError(
                     f"--position {self.position!r}: name the row by its number, or as INPUT:LINE, as in "
-                    "posts.jsonl:17"
+                    "posts.jsonl:17, or posts.jsonl:17[3] for an item of a list"
                 )
 
     @property
@@ -64,17 +67,25 @@ class Choice:
 
 
 def _stands_at(place: Place, text: str) -> bool:
-    """Whether the text is the number of this row, INPUT:LINE, or topic[partition]@offset."""
+    """Whether the text is the number of this row, INPUT:LINE with or without an item, or
+    topic[partition]@offset."""
     if _is_number(text):
         return place.position == int(text)
-    source, line = _split(text)
-    return _is_number(line) and place.source == source and place.line == int(line)
+    source, line, element = _split(text)
+    is_there = line is not None and (place.source, place.line) == (source, line)
+    return is_there and element in (None, place.element)
 
 
-def _split(text: str) -> tuple[str, str]:
-    """Source and line of INPUT:LINE or topic[partition]@offset."""
+def _split(text: str) -> tuple[str, int | None, int | None]:
+    """Source and line of INPUT:LINE, INPUT:LINE[ITEM] or topic[partition]@offset, and the item.
+
+    The line is None if it is no number.
+    """
     source, _, line = text.replace("]@", "]:").rpartition(":")
-    return source, line
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return source, None, None
+    return source, int(found[1]), None if found[2] is None else int(found[2])
 
 
 def _is_number(text: str) -> bool:

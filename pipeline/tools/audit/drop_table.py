@@ -15,13 +15,16 @@ from twinsieve.pipeline.tools.audit.store import DropTable
 
 _LIKE = "CASE measure WHEN '{0}' THEN floor(likeness)::BIGINT END AS {0}"
 _SELECTED = {
-    **{name: name for name in ("position", "id", "source", "line")},
+    **{name: name for name in ("position", "id", "source", "line", "element")},
     "time": "time_ms AS time",
     "stage": "stage",
     "similarity": "CASE measure WHEN 'similarity' THEN likeness END AS similarity",
     **{name: _LIKE.format(name) for name in ("distance", "shared")},
     "flags": "nullif(replace(flags, chr(10), ' '), '') AS flags",
-    **{name: name for name in ("duplicate_of", "duplicate_of_id", "leader_source", "leader_line")},
+    **{
+        name: name
+        for name in ("duplicate_of", "duplicate_of_id", "leader_source", "leader_line", "leader_element")
+    },
     **{name: name for name in ("text", "leader_text")},
 }
 COLUMNS = tuple(_SELECTED)

@@ -65,6 +65,7 @@ def findings_json(drops: DropTable, top: int, reasons: Reasons | None, run: RunS
                 "id": cluster.leader.id,
                 "source": cluster.leader.source,
                 "line": cluster.leader.line,
+                "element": cluster.leader.element,
                 "drops": cluster.drops,
                 "share": cluster.drops / drops.drops,
             }

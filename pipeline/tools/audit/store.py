@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 HUNDREDTHS = 100
 _MEMORY = "512MB"
 _CHUNK = 8_192
-_NUMBERS = ("position", "line", "time_ms", "duplicate_of", "leader_line")
+_NUMBERS = ("position", "line", "time_ms", "duplicate_of", "leader_line", "element", "leader_element")
 _TABLE = """position BIGINT, id VARCHAR, source VARCHAR, line BIGINT, time_ms BIGINT, stage VARCHAR,
 measure VARCHAR, likeness DOUBLE, flags VARCHAR, duplicate_of BIGINT, duplicate_of_id VARCHAR,
-leader_source VARCHAR, leader_line BIGINT, text VARCHAR, leader_text VARCHAR, place VARCHAR, n BIGINT"""
+leader_source VARCHAR, leader_line BIGINT, text VARCHAR, leader_text VARCHAR, element BIGINT,
+leader_element BIGINT, place VARCHAR, n BIGINT"""
 """flags: with line breaks between; n: number of the drop
 place: source and line of a leader without a position, empty for another leader, missing without a leader"""
 _COLUMNS = tuple(column.split()[0] for column in _TABLE.split(",")[:-1])
@@ -307,17 +308,17 @@ def _array(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
 def _row_of(drop: Drop) -> tuple[Any, ...]:
     message, leader = drop.message, drop.leader
     led: tuple[Any, ...] = (None,) * 4
-    place = leader_text = None
+    place = leader_text = leader_element = None
     if leader is not None:
         led = leader.position, leader.id, leader.source, leader.line
-        leader_text = leader.text
+        leader_text, leader_element = leader.text, leader.element
         is_placed = leader.position is None and leader.source is not None and leader.line is not None
         place = f"{leader.source}:{leader.line}" if is_placed else ""
     flags = "\n".join(flag.replace("\n", " ") for flag in drop.flags)
     return (
         *(message.position, message.id, message.source, message.line, drop.time_ms),
         *(drop.stage, drop.measure, drop.likeness, flags, *led),
-        *(message.text, leader_text, place),
+        *(message.text, leader_text, message.element, leader_element, place),
     )
 
 
@@ -325,10 +326,11 @@ def _drop(row: Sequence[Any]) -> Drop:
     one = dict(zip(_COLUMNS, row, strict=True))
     leader = None
     if one["place"] is not None:
-        names = ("duplicate_of", "duplicate_of_id", "leader_source", "leader_line", "leader_text")
-        leader = Place(*(one[name] for name in names))
+        names = ("source", "line", "text", "element")
+        named = ("duplicate_of", "duplicate_of_id", *(f"leader_{name}" for name in names))
+        leader = Place(*(one[name] for name in named))
     return Drop(
-        Place(*(one[name] for name in ("position", "id", "source", "line", "text"))),
+        Place(*(one[name] for name in ("position", "id", "source", "line", "text", "element"))),
         leader,
         one["stage"],
         one["measure"],
