@@ -20,6 +20,7 @@ class DeadLetterReason(StrEnum):
     INVALID_CSV = "invalid_csv"
     NOT_AN_OBJECT = "not_an_object"
     MISSING_FIELD = "missing_field"
+    EMPTY_KEY = "empty_key"
     NOT_TEXT = "not_text"
     TOO_LARGE_FOR_TOPIC = "too_large_for_topic"
     NULL_HEADER = "null_header"

@@ -15,6 +15,7 @@ from twinsieve.pipeline.messages.unseen import ENOUGH_ROWS, TEXT, but_these
 
 _ADVICE = {
     DeadLetterReason.MISSING_FIELD: "name the right one, as with --text-field",
+    DeadLetterReason.EMPTY_KEY: "name other fields in exact.fields, or set exact.empty_key to keep",
     DeadLetterReason.NOT_TEXT: "name another one with --text-field",
     DeadLetterReason.NOT_UTF8: "name it with --encoding, or turn it into UTF-8 first",
     DeadLetterReason.INVALID_JSON: "if it does not hold JSON lines, name the format with --format",

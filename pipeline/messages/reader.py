@@ -21,7 +21,7 @@ from twinsieve.pipeline.messages.documents import (
     listed,
 )
 from twinsieve.pipeline.messages.fields import as_bytes, id_text, is_deep, text_of, time_ms
-from twinsieve.pipeline.messages.keyless import keyless_rows, set_apart
+from twinsieve.pipeline.messages.keyless import is_empty, keyless_rows, set_apart
 from twinsieve.pipeline.messages.paths import EACH, MISSING, Path, field_at, list_of, name_of, path_of
 from twinsieve.pipeline.messages.spelling import spelled, spelled_strings
 from twinsieve.pipeline.messages.unseen import TEXT, FieldWatch, Unseen
@@ -170,6 +170,7 @@ class MessageReader:
         self._key = paths("exact.fields", settings.exact.fields)
         self._shown = (lambda path: str(path[0])) if flat else name_of
         self._text_needed = not (settings.exact.fields and settings.near.method == "none")
+        self._keyless_unreadable = settings.exact.empty_key == "dead_letter"
         self._max_bytes = source.max_bytes
         self._ids_shown = ids_shown
         self._passes_null = passes_null
@@ -284,6 +285,9 @@ class MessageReader:
                 documents, {**bad, **{bad_row.row: bad_row for bad_row in refused}}, messages
             )
         keyless = keyless_rows(keys)
+        if keyless and self._keyless_unreadable:
+            more = {rows[index]: self._without_key(rows[index], keys, index) for index in keyless}
+            return self._columns(documents, {**bad, **more}, messages)
         raw = None if messages is None else pick(messages, rows)
         if raw is not None:
             keys = [spelled(column, path, raw) for path, column in zip(self._key, keys, strict=True)]
@@ -353,6 +357,12 @@ class MessageReader:
             return Unreadable(row, DeadLetterReason.MISSING_FIELD, detail, no_text=True)
         is_null = text is None or text is MISSING
         return Unreadable(row, DeadLetterReason.NOT_TEXT, self._not_text(document), no_text=is_null)
+
+    def _without_key(self, row: int, keys: Sequence[Sequence[Any]], index: int) -> Unreadable:
+        """Why a row has no key. keys: values of each field of the key; index: of the row in these"""
+        empty = next(path for path, column in zip(self._key, keys, strict=True) if is_empty(column[index]))
+        detail = f"has nothing in {self._shown(empty)!r}, which is in exact.fields"
+        return Unreadable(row, DeadLetterReason.EMPTY_KEY, detail)
 
     def _not_text(self, document: Any) -> str:
         values = [(path, field_at(document, path)) for path in self._texts]

@@ -71,9 +71,16 @@ class RedriveResult:
         return [first, f"{again} are dead letters again: {reasons}", *map(self._advice, sorted(self.same))]
 
     def _advice(self, reason: DeadLetterReason) -> str:
-        fields = reason in (DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
-        what = "check input.text_field" if fields else "see Dead letters in OPERATIONS.md"
+        what = _CHECKS.get(reason, "see Dead letters in OPERATIONS.md")
         return f"{self.same[reason]} of them have the reason {reason} again: {what}, then redrive them again"
+
+
+_CHECKS = {
+    DeadLetterReason.MISSING_FIELD: "check input.text_field",
+    DeadLetterReason.NOT_TEXT: "check input.text_field",
+    DeadLetterReason.EMPTY_KEY: "check exact.fields and exact.empty_key",
+}
+"""What to do about messages that settings do not fit."""
 
 
 @dataclass(frozen=True, slots=True)

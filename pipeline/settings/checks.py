@@ -212,6 +212,8 @@ def _stages(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem]:
     if settings.exact.fields and isinstance(near, dict) and near and "method" not in near:
         advice = "say near.method: text (or none) beside other near keys"
         yield "exact.fields", f"switches the near stage off; {advice}"
+    if settings.exact.empty_key != "keep" and not settings.exact.fields:
+        yield "exact.empty_key", "is for exact.fields, which is empty; name the fields of the key there"
     yield from _features(settings.features)
     if settings.state.key is not None and (wrong := keys_fault(settings.state.key.get_secret_value())):
         yield (
@@ -369,16 +371,21 @@ def open_pages(settings: Settings) -> list[Problem]:
 def refused_on_kafka(settings: Settings) -> list[Problem]:
     """Problems with settings that are allowed only on files. Not part of `cross_check`, because lint does not
     know where the settings will be used."""
+    found = []
     if settings.near.distances_by_field:
-        return [("near.distances_by_field", "is for files and Python alone; use near.distances")]
-    said = settings.input.null_text
-    if said == "fail":
-        return [("input.null_text", "is fail, which is for files alone; use pass or dead_letter")]
-    if said == "dead_letter" and settings.output.dead_letter is None:
-        return [
-            ("input.null_text", "is dead_letter, but output.dead_letter is none; name a topic, or use pass")
-        ]
-    return []
+        found.append(("near.distances_by_field", "is for files and Python alone; use near.distances"))
+    if settings.input.null_text == "fail":
+        found.append(("input.null_text", "is fail, which is for files alone; use pass or dead_letter"))
+    if settings.output.dead_letter is None:
+        for key, said, other in (
+            ("input.null_text", settings.input.null_text, "pass"),
+            ("exact.empty_key", settings.exact.empty_key, "keep"),
+        ):
+            if said == "dead_letter":
+                found.append(
+                    (key, f"is dead_letter, but output.dead_letter is none; name a topic, or use {other}")
+                )
+    return found
 
 
 def _kafka(kafka: KafkaSettings) -> Iterator[Problem]:

@@ -182,6 +182,10 @@ class ExactSettings(Section):
         "messages with equal fields are equal, whatever the text; near is off then, unless set. "
         "Numbers are compared as they are spelled (1.50 is not 1.5), strings by their characters",
     )
+    empty_key: Literal["keep", "dead_letter"] = setting(
+        "keep",
+        "an empty field of `fields`; keep: the message is no exact copy; dead_letter: it is unreadable",
+    )
     window: ExactWindowSettings = section()
 
 

@@ -518,3 +518,22 @@ def test_the_command_counts_first_and_then_redrives(
     assert "not_utf8: no earlier redrive is on record." in run("redrive", "--dry-run", *sets).out
     assert run("redrive", "--reason", "no_such", *sets).code == 2
     assert run("redrive", "--since", "yesterday", *sets).code == 2
+
+
+def _with_key(settings: Settings, empty_key: str) -> Settings:
+    exact = settings.exact.model_copy(update={"fields": ("url",), "empty_key": empty_key})
+    near = settings.near.model_copy(update={"method": "none"})
+    return settings.model_copy(update={"exact": exact, "near": near})
+
+
+def test_a_message_with_an_empty_key_is_judged_again(tmp_path: Path, cluster: MemoryCluster) -> None:
+    strict, lenient = (_with_key(settings_of(tmp_path), policy) for policy in ("dead_letter", "keep"))
+    values = [b'{"text": "words", "url": ""}', b'{"text": "words"}', b'{"text": "words", "url": "a"}']
+    write(cluster, Partition("posts", 0), *values)
+    run_until(strict, cluster, 3)
+    reason = DeadLetterReason.EMPTY_KEY
+    again = redrive(strict, cluster, reason=reason)
+    assert (again.kinds, again.same) == ({Kind.UNREADABLE: 2}, {reason: 2})
+    assert "exact.empty_key" in again.lines()[-1]
+    assert redrive(lenient, cluster, reason=reason).kinds[Kind.UNIQUE] == 2
+    assert sorted(value or b"" for _, value, _, _ in columns(cluster, OUT)) == sorted(values)

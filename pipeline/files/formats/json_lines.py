@@ -28,7 +28,10 @@ from twinsieve.stages.rows.lines import Lines
 
 _BRACKET, _RETURN = ord("}"), ord("\r")
 _QUOTED_NAME = f'"{NAME}"'.encode()
-_OBJECTS = (None, DeadLetterReason.MISSING_FIELD, DeadLetterReason.NOT_TEXT)
+_OBJECTS = (
+    *(None, DeadLetterReason.MISSING_FIELD),
+    *(DeadLetterReason.EMPTY_KEY, DeadLetterReason.NOT_TEXT),
+)
 """Reasons for which a row is unreadable although it is a JSON object; the mark is added to that object."""
 
 
