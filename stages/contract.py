@@ -178,6 +178,9 @@ class Batch(Columns):
     arrivals_ms: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_TIME, sent=Sent.NOT)]
     """time of arrival in ms; a message time may be at most `TimeConfig.max_ahead_ms` later; NO_TIME: no
     such bound"""
+    stream_ms: Annotated[NDArray[np.int64], PerRow("<i8", fill=NO_TIME, sent=Sent.NOT)]
+    """stream time in ms after the message, if the caller decides that; NO_TIME: the message's own time moves
+    it. A message with a later time than this is late, and its own time decides what is in the windows"""
     ids: Annotated[NDArray[np.uint64], PerRow("<u8", sent=Sent.PLAIN)]
     """hash of the message's id, 0 for none"""
     scopes: Annotated[NDArray[np.uint64], PerRow("<u8")]

@@ -77,8 +77,9 @@ _OLDER = "delete it if there is an older one or the whole log"
 # Manifests: they name the other files of a state (`pipeline/saved/manifest.py`).
 SNAPSHOT = StateHeader(b"TSVS", (7,), "a snapshot of an index", _OLDER)
 """Versions 4 to 6 could name an image of the near window."""
-RUN = StateHeader(b"twinsieve files\n", (5,), "a state of `twinsieve dedup`", NEW_STATE)
-"""Version 4 could name an image; versions 2 and 3 were single files."""
+RUN = StateHeader(b"twinsieve files\n", (5, 6), "a state of `twinsieve dedup`", NEW_STATE)
+"""In version 5 no row waits (`pipeline/dedup/jumps.py`). Version 4 could name an image; versions 2 and 3 were
+single files."""
 SIEVE = StateHeader(b"twinsieve sieve\n", (3,), "what Sieve.save wrote", "start with a new Sieve")
 """Version 2 could name an image; version 1 was a single file."""
 

@@ -147,7 +147,7 @@ def _batch(bodies: Bodies, prints: Fingerprints) -> Batch:
     times = np.full(n, NO_TIME, np.int64)
     times[n // 2 :] = 5
     zeros = np.zeros(n, np.uint64)
-    return Batch(np.arange(n, dtype=np.int64), times, times, zeros, zeros, bodies, prints)
+    return Batch(np.arange(n, dtype=np.int64), times, times, times, zeros, zeros, bodies, prints)
 
 
 def _compiled() -> Iterator[tuple[str, int]]:

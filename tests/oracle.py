@@ -39,6 +39,7 @@ class Row:
     simhash: 64 bits, hamming mode only; None where no feature was found
     part_hashes: of the method signatures; none where the text has no signature
     word_starts: for each character of the body whether a word begins there; none given: nowhere
+    stream_ms: stream time after it, if somebody else decides that
     sketch: bytes of the whole body's sketch, by which bodies beyond STORED_LENGTH are estimated; none given:
         they are compared whole
     """
@@ -49,6 +50,7 @@ class Row:
     exact_only: bool = False
     time_ms: int = NO_TIME
     arrival_ms: int = NO_TIME
+    stream_ms: int = NO_TIME
     id: int = 0
     scope: int = 0
     simhash: int | None = None
@@ -171,6 +173,7 @@ class Oracle:
         self.config = config
         self.kept: list[Kept] = []
         self.stream_time_ms = NO_TIME
+        self.now_ms = NO_TIME
 
     def judge(self, row: Row) -> Judgement:
         """The verdict: stream time moves on, look for an exact leader, then a near one; else keep the row."""
@@ -191,21 +194,26 @@ class Oracle:
     def _advance(self, row: Row) -> bool:
         """Move stream time on; True if the row comes too late to become a leader."""
         time = self.config.time
+        self.now_ms = self.stream_time_ms
         if row.time_ms == NO_TIME:
             return False
         message_time = row.time_ms
         if row.arrival_ms != NO_TIME:
             message_time = min(message_time, row.arrival_ms + time.max_ahead_ms)
+        moved = message_time if row.stream_ms == NO_TIME else row.stream_ms
         if self.stream_time_ms == NO_TIME:
             # What was kept before any time was known counts as kept now.
-            self.kept = [replace(kept, time_ms=message_time) for kept in self.kept]
-        self.stream_time_ms = max(self.stream_time_ms, message_time)
-        return time.late == "judge" and self.stream_time_ms - message_time > time.late_after_ms
+            self.kept = [replace(kept, time_ms=moved) for kept in self.kept]
+        self.stream_time_ms = max(self.stream_time_ms, moved)
+        # A row that somebody leaves ahead of stream time is late, and its windows end at its own time.
+        self.now_ms = max(self.stream_time_ms, message_time)
+        is_late = self.stream_time_ms - message_time > time.late_after_ms or self.now_ms > self.stream_time_ms
+        return time.late == "judge" and is_late
 
     def _inside(self, kept: Kept, window: Window) -> bool:
         if len(self.kept) - kept.index > window.messages:
             return False
-        return window.age_ms is None or self.stream_time_ms - kept.time_ms <= window.age_ms
+        return window.age_ms is None or self.now_ms - kept.time_ms <= window.age_ms
 
     def _exact(self, row: Row) -> Judgement | None:
         if self.config.exact.method == "none":
@@ -322,6 +330,7 @@ def rows_of(batch: Batch, key_is_text: bool = True) -> list[Row]:
                 exact_only=bool(bodies.exact_only[i]),
                 time_ms=int(batch.times_ms[i]),
                 arrival_ms=int(batch.arrivals_ms[i]),
+                stream_ms=int(batch.stream_ms[i]),
                 id=int(batch.ids[i]),
                 scope=int(batch.scopes[i]),
                 simhash=int(prints.simhashes[i, 0]) if prints.has_simhash[i] else None,

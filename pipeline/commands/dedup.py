@@ -118,7 +118,8 @@ def command(
     Reads files compressed with gzip, zstd, bzip2 or xz; compresses outputs whose names end in .gz, .zst, .bz2
     or .xz. Output files appear when the run is complete; a stream gets each row at once. A folder means all
     files below it whose ending is known, a quoted pattern all files that match, in name order; hidden files
-    and outputs are left out. Addresses such as s3://bucket/posts.jsonl.gz are read with fsspec.
+    and outputs are left out. Addresses such as s3://bucket/posts.jsonl.gz are read with fsspec. Where windows
+    have an age, a row with a time far ahead of the rows before it moves them only with a second one.
     """
     started = time.perf_counter()
     from twinsieve.pipeline.commands.warm_up import loading
@@ -173,13 +174,15 @@ def command(
     if not quiet:
         for line in dedup.choices:
             say_error(line)
-        from twinsieve.pipeline.dedup.report import age_lines, bad_times_line, summary_table
+        from twinsieve.pipeline.dedup.report import age_lines, bad_times_line, jumps_line, summary_table
 
         talk().print(summary_table(summary, dedup.sieve_stats()))
         for line in age_lines(summary):
             say_error(line)
         if summary.bad_times:
             say_error(bad_times_line(summary))
+        if summary.jumps and dedup.reach_ms is not None:
+            say_error(jumps_line(summary, dedup.reach_ms))
         if not summary.rows:
             empty = shown(names[0]) if len(names) == 1 else f"all {len(names):,} inputs"
             say_error(f"{'stdin' if empty == '-' else empty}: no rows, so nothing was judged")

@@ -32,6 +32,7 @@ from twinsieve.pipeline.dedup.inputs import (
     own_thread,
     refuse_empty_replacement,
 )
+from twinsieve.pipeline.dedup.jumps import Jumps
 from twinsieve.pipeline.dedup.kept import KeptByInput, KeptRows
 from twinsieve.pipeline.dedup.leaders import LeaderBook
 from twinsieve.pipeline.dedup.progress import first_progress
@@ -174,6 +175,7 @@ class Dedup:
                 ids_shown=self._keeps_book,
                 apart=bool(job.outputs),
             )
+            self._jumps = Jumps(config, self._sieve.stats(), self._state.waiting)
             self._reaches = Reaches(config, self._sieve.stats())
             self.summary = Summary(
                 examples=Examples(wanted.examples),
@@ -289,6 +291,11 @@ class Dedup:
     def choices(self) -> list[str]:
         """Lines about how the inputs were read, where they themselves showed it (`Reader.choices`)."""
         return self._reader.choices()
+
+    @property
+    def reach_ms(self) -> int | None:
+        """How far ahead a row may be and move the windows alone (`Jumps.reach_ms`)."""
+        return self._jumps.reach_ms
 
     def sieve_stats(self) -> SieveStats:
         """How full the sieve is."""
@@ -434,10 +441,12 @@ class Dedup:
         first = self._state.rows + 1
         positions = np.array(columns.rows, dtype=np.int64) + first
         batch = make_batch(columns, prepared.bodies, prepared.fingerprints, positions, self._arrival_ms)
+        batch, jumps = self._jumps.over(batch)
         verdicts = self._sieve.judge(batch)
-        self._reaches.count(batch, verdicts)
+        self._reaches.count(batch.stream_ms, verdicts)
         summary.seconds["judge"] += perf_counter() - started
         summary.count(chunk, verdicts)
+        summary.count_jumps(chunk, batch, jumps)
         return Judged(self._inputs.done, chunk, verdicts, first)
 
     def _write(self, judged: Judged, outputs: _Outputs) -> None:
@@ -502,6 +511,7 @@ class Dedup:
     def _write_state(self, saved: RunState, output: Output, book: LeaderBook | None) -> None:
         started = perf_counter()
         self._state.leaders = book.marks() if book is not None else []
+        self._state.waiting = self._jumps.waiting
         self._state.remember(self._digests[: self._inputs.done])
         saved.write(output)
         self.summary.seconds["state"] += perf_counter() - started

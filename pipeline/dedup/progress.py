@@ -19,22 +19,31 @@ class Progress:
     rows: number of rows read by all runs; the next row has position rows + 1
     leaders: marks of the leader book, empty if there is no book
     inputs: content digests of the inputs that were read to their end
+    waiting: `Jumps.waiting`; states of version 5 have none
     """
 
     fields: dict[str, list[str]]
     rows: int = 0
     leaders: list[list[int]] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    waiting: list[list[int]] = field(default_factory=list)
 
     def check(self) -> None:
         """Check values that come from a file. raises: ValueError or TypeError for other types or numbers"""
         names = [name for fields in self.fields.values() for name in fields]
         marks = [number for mark in self.leaders for number in mark]
         texts, numbers = [*self.fields, *names, *self.inputs], [self.rows, *marks]
-        if {type(text) for text in texts} - {str} or {type(number) for number in numbers} != {int}:
+        pairs = [number for pair in self.waiting for number in pair]
+        if {type(text) for text in texts} - {str} or {type(number) for number in [*numbers, *pairs]} != {int}:
             raise ValueError("its progress has other types")
         if min(numbers) < 0 or max(numbers) >= 1 << 62 or any(len(mark) != 3 for mark in self.leaders):
             raise ValueError("its progress has numbers that none has")
+        if any(len(pair) != 2 or abs(pair[1]) >= 1 << 62 for pair in self.waiting):
+            raise ValueError("its progress has times that none has")
+        before = [0, *(position for position, _ in self.waiting)]
+        after = [*before[1:], self.rows + 1]
+        if any(earlier >= later for earlier, later in zip(before, after, strict=True)):
+            raise ValueError("its progress has rows that none has")
 
     def remember(self, digests: list[str | None]) -> None:
         """Add the digests of inputs that were read to their end; None, for no digest, is skipped."""

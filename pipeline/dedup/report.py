@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.program import program_version
 from twinsieve.pipeline.basics.shown_amounts import share
+from twinsieve.pipeline.basics.shown_time import shown_time
+from twinsieve.pipeline.dedup.jumps import WITHIN_ROWS
 from twinsieve.pipeline.files.format import RowChunk
 from twinsieve.pipeline.files.unreadable_rows import FirstUnreadable
 from twinsieve.pipeline.messages.verdict_values import MEANINGS
@@ -72,19 +75,16 @@ class Reaches:
             for stage, kept in (("near", config.near), ("exact", config.exact))
             if kept.method != "none"
         }
-        self._max_ahead_ms = config.time.max_ahead_ms
         self._kept = begun.kept
-        self._stream_time = NO_TIME if begun.stream_time_ms is None else begun.stream_time_ms
         self._first_time = NO_TIME if begun.oldest_time_ms is None else begun.oldest_time_ms
 
-    def count(self, batch: Batch, verdicts: Verdicts) -> None:
-        """Add one chunk; chunks must come in the order in which they were judged."""
-        if not len(batch):
-            return
+    def count(self, stream: NDArray[np.int64], verdicts: Verdicts) -> None:
+        """Add one chunk; chunks must come in the order in which they were judged.
+
+        stream: int64[n], stream time after each row, or NO_TIME
+        """
         kept = (verdicts.kinds == Kind.UNIQUE) & ((verdicts.flags & Flag.LATE) == 0)
         before = self._kept + np.cumsum(kept) - kept
-        times = np.minimum(batch.times_ms, batch.arrivals_ms + self._max_ahead_ms)
-        stream = np.maximum(np.maximum.accumulate(times), self._stream_time)
         timed = stream != NO_TIME
         if self._first_time == NO_TIME and timed.any():
             self._first_time = int(stream[timed][0])
@@ -96,7 +96,6 @@ class Reaches:
                 outside |= old
             reach.rows_after += int(np.count_nonzero(outside))
         self._kept += int(np.count_nonzero(kept))
-        self._stream_time = int(stream[-1])
 
 
 class Examples:
@@ -166,6 +165,8 @@ class Summary:
     inputs: names of the inputs; settings: those that decide, by key
     bad_times: number of times that could not be parsed; first_bad_time: input and line of the first one
     keyless, first_keyless: the same of readable rows with an empty key
+    jumps: number of rows so far ahead that they did not move stream time (`Jumps`); first_jump: place, time
+        and distance of the first one
     explained: number of dropped rows written to the duplicates or offered as examples
     leaders_unknown: number of those whose leader is no longer in the leader book
     first_unreadable: the first unreadable row
@@ -190,6 +191,8 @@ class Summary:
     first_bad_time: str = ""
     keyless: int = 0
     first_keyless: str = ""
+    jumps: int = 0
+    first_jump: str = ""
     explained: int = 0
     pushed_out: int = 0
     proposal: str = ""
@@ -228,6 +231,18 @@ class Summary:
         self.keyless += len(columns.keyless)
         self.first_keyless = self.first_keyless or _first_place(chunk, columns.keyless)
 
+    def count_jumps(self, chunk: RowChunk, batch: Batch, jumps: Sequence[int]) -> None:
+        """Add the jumps of one chunk. batch: its messages, with stream times; jumps: indices of messages"""
+        self.jumps += len(jumps)
+        if jumps and not self.first_jump:
+            time, ahead = (
+                int(batch.times_ms[jumps[0]]),
+                int(batch.times_ms[jumps[0]] - batch.stream_ms[jumps[0]]),
+            )
+            self.first_jump = (
+                f"{_first_place(chunk, jumps)} at {shown_time(time)}, is {_rounded(ahead)} ahead"
+            )
+
     def micros(self) -> dict[str, float]:
         """Microseconds per row, by step, without the time of the start-up."""
         return {step: self.seconds[step] / max(self.rows, 1) * 1e6 for step in STEPS}
@@ -247,6 +262,7 @@ class Summary:
             "kept_apart": dict(self.kept_apart),
             "bad_times": self.bad_times,
             "keyless": self.keyless,
+            "jumps": self.jumps,
             "blank": self.blank,
             "headers": self.headers,
             "pushed_out": self.pushed_out,
@@ -267,6 +283,16 @@ class Summary:
 def _first_place(chunk: RowChunk, messages: Sequence[int]) -> str:
     """The place of the first of these messages of a chunk; "" for none."""
     return chunk.place_of(chunk.columns.rows[messages[0]]) if messages else ""
+
+
+def _rounded(duration_ms: int) -> str:
+    """The duration in whole days, hours or minutes, if it is two or more of them.
+
+    >>> [_rounded(ms) for ms in (170_999_999_999, 86_400_001, 90_500)]
+    ['1979d', '24h', '90500ms']
+    """
+    unit_ms = next((unit for unit in (86_400_000, 3_600_000, 60_000) if duration_ms >= 2 * unit), 1)
+    return duration_text(duration_ms // unit_ms * unit_ms)
 
 
 _REASONS = 4
@@ -374,6 +400,23 @@ def keyless_line(summary: Summary, fields: Sequence[str]) -> str:
     )
 
 
+def jumps_line(summary: Summary, reach_ms: int) -> str:
+    """The line about rows that are far ahead of those before them, for a run that has some.
+
+    reach_ms: `Jumps.reach_ms`
+
+    >>> jump = "posts.csv:7 at 2025-06-01 10:00:00 UTC, is 1978d ahead"
+    >>> print(jumps_line(Summary(rows=40, jumps=1, first_jump=jump), 86_400_000)[:57])
+    1 of 40 rows is over 24h ahead of the rows before and did
+    """
+    are, they_count = ("is", "it counts") if summary.jumps == 1 else ("are", "they count")
+    return (
+        f"{summary.jumps:,} of {summary.rows:,} rows {are} over {duration_text(reach_ms)} ahead of the rows "
+        f"before and did not move the windows: that takes a second row as late among the next "
+        f"{WITHIN_ROWS:,}; until then {they_count} as late; the first, {summary.first_jump}"
+    )
+
+
 PUSHED_OUT_SHARE = 0.01
 """The summary speaks of rows that were pushed out of the index from this share of the kept ones on."""
 
@@ -422,6 +465,7 @@ def _remark(name: str, summary: Summary) -> str:
         "rows": [
             (summary.bad_times, "with a time that could not be read"),
             (summary.keyless, "without a key"),
+            (summary.jumps, "too far ahead to move the windows"),
             (summary.blank, "blank line passed over" if summary.blank == 1 else "blank lines passed over"),
             (summary.headers, "left out: the header once more"),
         ],

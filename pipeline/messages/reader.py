@@ -107,6 +107,7 @@ def make_batch(
         positions=positions,
         times_ms=columns.times_ms,
         arrivals_ms=np.full(len(columns), arrivals_ms, dtype=np.int64),
+        stream_ms=np.full(len(columns), NO_TIME),
         ids=columns.id_hashes,
         scopes=columns.scopes,
         bodies=bodies,

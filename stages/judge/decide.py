@@ -1,10 +1,11 @@
 """Phase two of judging a chunk: for each row in order the exact stage, then the near stage.
 
 Only this module makes verdicts and changes the state. A row first advances stream time. Then it is compared
-with the kept messages inside the windows. Phase one has looked up its copies and matches among the messages
-kept before this chunk; messages that lead no more are skipped here. A kept message is put into its buckets at
-once, so that the rows after it find it there, and so that it pushes older entries out. The verdicts are the
-same as if each message was judged alone, whatever the size of a chunk.
+with the kept messages inside the windows; of a row that is ahead of stream time, they end at its own time.
+Phase one has looked up its copies and matches among the messages kept before this chunk; messages that lead
+no more are skipped here. A kept message is put into its buckets at once, so that the rows after it find it
+there, and so that it pushes older entries out. The verdicts are the same as if each message was judged alone,
+whatever the size of a chunk.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 from twinsieve.stages.contract import NO_LEADER, NO_TIME, Flag, Kind
 from twinsieve.stages.differ.rules import HAS_PLACE
 from twinsieve.stages.exact.bloom_kernel import (
+    CURSOR_LIVE,
+    CURSOR_OLDEST,
     GENERATION_FIRST_TIME,
     GENERATION_NEWEST_TIME,
     PLACE_LINES,
@@ -143,12 +146,15 @@ def decide(
         if row < first:
             continue
         looks_up = has_buckets and _is_copy(row, work.matches)
-        late = _advance(chunk, row, ring, bloom, params)
+        late, ahead = _advance(chunk, row, ring, bloom, params)
         if params.exact == EXACT_BLOOM:
             # Also for rows with recorded verdicts, so that the state becomes the same as in the sieve that
             # judged them.
             bloom_expire(bloom, ring.counters[KEPT], bloom_time(ring))
         if outcome.kinds[row] >= UNJUDGED_NEAR:
+            moment = _moment(ring, bloom)
+            if ahead != NO_TIME:
+                _go_ahead(ahead, ring, bloom, params)
             unjudged = outcome.kinds[row]
             judged_exact = params.exact != EXACT_NONE and unjudged == UNJUDGED
             outcome.kinds[row] = _UNIQUE
@@ -164,6 +170,7 @@ def decide(
                 if params.near != NEAR_SIGNATURES and work.matches.heads[row] == NOT_PROPOSED:
                     # All that was done for the row so far can be done again.
                     outcome.kinds[row] = unjudged
+                    _go_back(moment, ring, bloom)
                     return row
                 if _has_features(chunk, row, index, params):
                     if looks_up:
@@ -172,6 +179,8 @@ def decide(
                     _judge_near(chunk, row, index, params, work, outcome)
                 else:
                     outcome.flags[row] = _NO_FEATURES
+            if ahead != NO_TIME:
+                _go_back(moment, ring, bloom)
             if outcome.kinds[row] == _UNIQUE and late and params.late_judge:
                 outcome.flags[row] |= _LATE
         if outcome.kinds[row] != _UNIQUE or outcome.flags[row] & _LATE or not params.keeps:
@@ -238,25 +247,63 @@ def _is_copy(row: int, matches: Matches) -> bool:
 
 
 @kernel(callee=True, inlined=True)
-def _advance(chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: JudgeParams) -> bool:
-    """Advance stream time by the time of a row. returns: whether the row is late"""
+def _advance(
+    chunk: Chunk, row: int, ring: RingColumns, bloom: Bloom, params: JudgeParams
+) -> tuple[bool, np.int64]:
+    """Advance stream time by the time of a row, or to the stream time that the caller has decided.
+
+    returns: whether the row is late; its time if the caller left it ahead of stream time, else NO_TIME
+    """
     counters = ring.counters
     time = chunk.times[row]
     if time == NO_TIME:
-        return False
+        return False, np.int64(NO_TIME)
     arrival = chunk.arrivals[row]
     if arrival != NO_TIME:
         time = min(time, arrival + params.max_ahead)
+    moved = time if chunk.streams[row] == NO_TIME else chunk.streams[row]
     if counters[STREAM_TIME] == NO_TIME:
-        counters[STREAM_TIME] = time
-        counters[FIRST_TIME] = time
+        counters[STREAM_TIME] = moved
+        counters[FIRST_TIME] = moved
         # This is the first message with a time. Messages kept before it count as kept at this time.
         for generation in range(len(bloom.generations)):
-            bloom.generations[generation, GENERATION_FIRST_TIME] = time
-            bloom.generations[generation, GENERATION_NEWEST_TIME] = time
-    late = counters[STREAM_TIME] - time > params.late_after
-    counters[STREAM_TIME] = max(counters[STREAM_TIME], time)
-    return late
+            bloom.generations[generation, GENERATION_FIRST_TIME] = moved
+            bloom.generations[generation, GENERATION_NEWEST_TIME] = moved
+    counters[STREAM_TIME] = max(counters[STREAM_TIME], moved)
+    if time > counters[STREAM_TIME]:
+        return True, np.int64(time)
+    return counters[STREAM_TIME] - time > params.late_after, np.int64(NO_TIME)
+
+
+class _Moment(NamedTuple):
+    """Stream time, and which generations of the Bloom filter are live (`CURSOR_OLDEST`, `CURSOR_LIVE`)."""
+
+    stream_time: int
+    oldest: int
+    live: int
+
+
+@kernel(callee=True, inlined=True)
+def _moment(ring: RingColumns, bloom: Bloom) -> _Moment:
+    return _Moment(ring.counters[STREAM_TIME], bloom.cursor[CURSOR_OLDEST], bloom.cursor[CURSOR_LIVE])
+
+
+@kernel(callee=True, inlined=True)
+def _go_ahead(time: int, ring: RingColumns, bloom: Bloom, params: JudgeParams) -> None:
+    """Let the windows end at the time of a row that is ahead of stream time, until `_go_back`.
+
+    The row then matches nothing that is too old for its own time. Nothing may be kept meanwhile, because a
+    new generation of the Bloom filter could take the place of one that expires only for this row.
+    """
+    ring.counters[STREAM_TIME] = time
+    if params.exact == EXACT_BLOOM:
+        bloom_expire(bloom, ring.counters[KEPT], time)
+
+
+@kernel(callee=True, inlined=True)
+def _go_back(moment: _Moment, ring: RingColumns, bloom: Bloom) -> None:
+    ring.counters[STREAM_TIME] = moment.stream_time
+    bloom.cursor[CURSOR_OLDEST], bloom.cursor[CURSOR_LIVE] = moment.oldest, moment.live
 
 
 @kernel(callee=True, inlined=True)

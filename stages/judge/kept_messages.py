@@ -104,6 +104,7 @@ def as_chunk(kept: KeptMessages, layout: BandLayout) -> Chunk:
         **columns,
         times=kept.times_ms,
         arrivals=np.full(count, NO_TIME, np.int64),
+        streams=np.full(count, NO_TIME, np.int64),
         codes=length_codes_of(kept.lengths),
         probes=probes_of(kept.is_near, kept.lengths, kept.has_simhash, layout),
         weak_bits=np.zeros((count, layout.tables, layout.weak), np.uint8),

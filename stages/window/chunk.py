@@ -27,7 +27,7 @@ _CODES = length_codes()
 class Chunk(NamedTuple):
     """n rows of a batch as C-contiguous columns; meanings as in `Batch`, `Bodies` and `Fingerprints`.
 
-    times, arrivals: int64[n], ms or NO_TIME; positions: int64[n]; ids, scopes: uint64[n]
+    times, arrivals, streams: int64[n], ms or NO_TIME; positions: int64[n]; ids, scopes: uint64[n]
     digests: uint64[n, 2], with the scope mixed in if messages have scopes
     chars: uint32[…], word_starts: uint8[…], starts: int64[n + 1]
     lengths: int32[n], body length; for an exact-only row -(key length)
@@ -42,6 +42,7 @@ class Chunk(NamedTuple):
     positions: NDArray[np.int64]
     times: NDArray[np.int64]
     arrivals: NDArray[np.int64]
+    streams: NDArray[np.int64]
     ids: NDArray[np.uint64]
     scopes: NDArray[np.uint64]
     digests: NDArray[np.uint64]
@@ -78,6 +79,7 @@ def whole_batch(batch: Batch, layout: BandLayout, scoped: bool) -> Chunk:
         batch.positions,
         batch.times_ms,
         batch.arrivals_ms,
+        batch.stream_ms,
         batch.ids,
         batch.scopes,
         digests,

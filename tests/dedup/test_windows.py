@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from twinsieve.stages.contract import (
     NearConfig,
     SieveConfig,
     SieveStats,
-    TimeConfig,
     Verdicts,
     Window,
 )
@@ -131,29 +129,15 @@ def test_rows_after_a_window_are_those_that_a_plain_ring_finds(
     rows: list[tuple[str, int | None]], messages: int, age_ms: int | None, cut: int
 ) -> None:
     window = Window(messages, age_ms)
-    config = SieveConfig(
-        exact=ExactConfig(method="none"), near=NearConfig(window=window), time=TimeConfig(max_ahead_ms=5)
-    )
+    config = SieveConfig(exact=ExactConfig(method="none"), near=NearConfig(window=window))
     reaches = Reaches(config, _NOTHING)
+    moved = _streams(rows)
     for low in range(0, len(rows), cut):
         part = rows[low : low + cut]
-        batch: Any = _Columns(
-            np.array([NO_TIME if time is None else time for _, time in part], np.int64),
-            np.full(len(part), 40, np.int64),
-        )
-        reaches.count(batch, _verdicts([kind for kind, _ in part]))
+        stream = np.array([NO_TIME if time is None else time for _, time in moved[low : low + cut]], np.int64)
+        reaches.count(stream, _verdicts([kind for kind, _ in part]))
     assert list(reaches.by_stage) == ["near"]
     assert reaches.by_stage["near"].rows_after == _plain_rows_after(rows, messages, age_ms)
-
-
-class _Columns:
-    """The columns of a batch that count here."""
-
-    def __init__(self, times_ms: Any, arrivals_ms: Any) -> None:
-        self.times_ms, self.arrivals_ms = times_ms, arrivals_ms
-
-    def __len__(self) -> int:
-        return len(self.times_ms)
 
 
 def _verdicts(kinds: list[str]) -> Verdicts:
@@ -163,13 +147,22 @@ def _verdicts(kinds: list[str]) -> Verdicts:
     return verdicts
 
 
+def _streams(rows: list[tuple[str, int | None]]) -> list[tuple[str, int | None]]:
+    """The latest time up to each row."""
+    streams, stream = [], None
+    for kind, time in rows:
+        if time is not None:
+            stream = time if stream is None else max(stream, time)
+        streams.append((kind, stream))
+    return streams
+
+
 def _plain_rows_after(rows: list[tuple[str, int | None]], messages: int, age_ms: int | None) -> int:
     """One row after the other: is the first kept message still among the newest, and young enough?"""
     kept, stream, first, after = 0, None, None, 0
-    for kind, given_ms in rows:
-        if given_ms is not None:
-            bounded = min(given_ms, 45)
-            stream = bounded if stream is None else max(stream, bounded)
+    for kind, time in rows:
+        if time is not None:
+            stream = time if stream is None else max(stream, time)
             first = stream if first is None else first
         if kept > messages or (age_ms is not None and stream is not None and stream - first > age_ms):
             after += 1

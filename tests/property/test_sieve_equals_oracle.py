@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.property.streams import DIFFERENCES, PARTS, ROWS, Rows, batch_of, judged, told_by_oracle
-from twinsieve.stages.contract import ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
+from twinsieve.stages.contract import NO_TIME, Batch, ExactConfig, NearConfig, SieveConfig, TimeConfig, Window
 
 _AGES = st.one_of(st.none(), st.integers(0, 60_000))
 _WINDOWS = st.builds(Window, st.integers(1, 40), _AGES)
@@ -82,4 +82,47 @@ def test_exact_stage_alone_equals_the_plain_loop_inside_the_ring(
     near = NearConfig(method="none", window=Window(exact.messages))
     config = SieveConfig(ExactConfig(method, 0.01, exact), near, time)  # type: ignore[arg-type]
     batch = batch_of(rows)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
+
+
+_STREAMS = st.lists(st.none() | st.integers(0, 100), min_size=60, max_size=60)
+"""Stream time in s that the caller decides for each row; None: the row's own time moves it."""
+
+
+def _decided(rows: Rows, streams: list[int | None]) -> Batch:
+    batch = batch_of(rows)
+    batch.stream_ms[:] = [NO_TIME if each is None else each * 1000 for each in streams[: len(rows)]]
+    return batch
+
+
+@pytest.mark.parametrize("method", ["text", "hamming", "signatures"])
+@settings(max_examples=examples(50))
+@given(ROWS, st.data(), _WINDOWS, _TIMES, _STREAMS, st.sampled_from([1, 7, 1000]))
+def test_rows_ahead_of_a_stream_time_that_is_given_equal_the_plain_loop(
+    method: str,
+    rows: Rows,
+    data: st.DataObject,
+    exact: Window,
+    time: TimeConfig,
+    streams: list[int | None],
+    size: int,
+) -> None:
+    config = SieveConfig(ExactConfig("trie", window=exact), data.draw(_near(method)), time)
+    batch = _decided(rows, streams)
+    assert judged(config, batch, size) == told_by_oracle(config, batch)
+
+
+@settings(max_examples=examples(50))
+@given(ROWS, _WINDOWS, _TIMES, _STREAMS, st.sampled_from(["bloom", "trie"]), st.sampled_from([1, 1000]))
+def test_the_exact_stage_alone_equals_it_too(
+    rows: Rows,
+    exact: Window,
+    time: TimeConfig,
+    streams: list[int | None],
+    method: str,
+    size: int,
+) -> None:
+    near = NearConfig(method="none", window=Window(exact.messages))
+    config = SieveConfig(ExactConfig(method, 0.01, exact), near, time)  # type: ignore[arg-type]
+    batch = _decided(rows, streams)
     assert judged(config, batch, size) == told_by_oracle(config, batch)

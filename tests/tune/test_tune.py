@@ -10,9 +10,12 @@ import pytest
 
 from tests.calling import SMALL, Run, setting
 from tests.generated_posts import generate
+from tests.property.streams import Rows, batch_of
 from tests.row_files import read_lines
 from twinsieve.pipeline.messages.spelling import to_json
 from twinsieve.pipeline.pages import extra
+from twinsieve.pipeline.tools.tune.sweep import judge
+from twinsieve.stages.contract import ExactConfig, Kind, NearConfig, SieveConfig, Window
 
 ROWS = 5_000
 Json = dict[str, Any]
@@ -146,3 +149,13 @@ def test_without_the_extra_the_packages_are_named(
     found = run("tune", tmp_path / "posts.jsonl")
     assert (found.code, found.out) == (2, "")
     assert "tune needs jinja2: pip install jinja2" in found.err
+
+
+def test_one_wrong_year_moves_no_window_as_in_dedup() -> None:
+    said = "今天晚上河边的桥关闭到星期五"
+    rows: Rows = [(said, 0, 0, 0), ("一句来自未来的不同的话", 60, 0, 0), (said, 1, 0, 0)]
+    window = Window(100, 10_000)
+    config = SieveConfig(exact=ExactConfig(window=window), near=NearConfig(window=window))
+    batch = batch_of(rows)
+    for parts in ([batch], [batch.slice(0, 2), batch.slice(2, 3)]):
+        assert judge(parts, config).kinds.tolist() == [Kind.UNIQUE, Kind.UNIQUE, Kind.EXACT]

@@ -83,6 +83,7 @@ class Given:
             positions=positions,
             times_ms=np.full(n, NO_TIME) if self.times_ms is None else self.times_ms,
             arrivals_ms=np.full(n, arrival_ms),
+            stream_ms=np.full(n, NO_TIME),
             ids=none if self.ids is None or not ids_count else hash_ids(self.ids),
             scopes=none if self.scopes is None else hash_scopes(self.scopes),
             bodies=bodies,

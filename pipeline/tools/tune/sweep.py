@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from twinsieve.pipeline.dedup.jumps import Jumps
 from twinsieve.pipeline.settings.load import Override
 from twinsieve.pipeline.settings.model import PROFILES, Settings
 from twinsieve.pipeline.settings.stage_config import scheme_config, sieve_config
@@ -137,7 +138,8 @@ def by_scheme(curves: Sequence[Curve]) -> dict[SchemeConfig, list[Curve]]:
 def judge(batches: Sequence[Batch], config: SieveConfig) -> Verdicts:
     """The verdicts on the batches, in order, of a sieve that is empty at first."""
     sieve = BatchSieve(config)
-    return Verdicts.concat([sieve.judge(batch) for batch in batches])
+    jumps = Jumps(config, sieve.stats())
+    return Verdicts.concat([sieve.judge(jumps.over(batch)[0]) for batch in batches])
 
 
 def sweep(

@@ -42,7 +42,7 @@ def _batch(fingerprints: np.ndarray) -> Batch:
     prints.simhashes[:, 0] = fingerprints
     prints.has_simhash[:] = True
     zeros = np.zeros(n, np.uint64)
-    return Batch(np.arange(n, dtype=np.int64), none, none, zeros, zeros, bodies, prints)
+    return Batch(np.arange(n, dtype=np.int64), none, none, none, zeros, zeros, bodies, prints)
 
 
 def _clustered(n: int, k: int) -> np.ndarray:

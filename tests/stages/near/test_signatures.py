@@ -34,7 +34,7 @@ def batch_of(rows: list[set[int]]) -> Batch:
         prints.part_hashes[row, : len(hashes)] = sorted(hashes)
     none = np.full(len(rows), -(2**63))
     zeros = np.zeros(len(rows), np.uint64)
-    return Batch(np.arange(len(rows)), none, none, zeros, zeros, bodies, prints)
+    return Batch(np.arange(len(rows)), none, none, none, zeros, zeros, bodies, prints)
 
 
 def judged(rows: list[set[int]], share: int) -> Verdicts:
