@@ -7,7 +7,7 @@ import numpy as np
 from twinsieve.stages.differ.align import NO_RUN
 from twinsieve.stages.differ.content import holds_token, may_be_a_name, points_of, says_something
 from twinsieve.stages.differ.forms import has_form, is_one_word
-from twinsieve.stages.differ.phrases import Phrases, key_of
+from twinsieve.stages.differ.phrases import LIGHT, Phrases, key_of
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
 from twinsieve.stages.kernel import ZERO, kernel
@@ -95,7 +95,10 @@ def _name_points(
 
 @kernel(callee=True)
 def _has_other_last_words(phrases: Phrases, work: Differing) -> bool:
-    """Whether the last word or two are other ones, and all before is equal (… in Boston / … in Denver)."""
+    """Whether the last word or two are other ones, and all before is equal (… in Boston / … in Denver).
+
+    A light word before the last one may differ too (Der Prozess / Das Schloss).
+    """
     later, earlier, run = work.later, work.earlier, work.alignment.runs[0]
     size = run[1] - run[0]
     at_end = run[1] == later.counts[0] and run[3] == earlier.counts[0]
@@ -103,8 +106,9 @@ def _has_other_last_words(phrases: Phrases, work: Differing) -> bool:
         return False
     if work.alignment.count[0] > 1 or later.kinds[run[0] - 1] != WORD:
         return False
-    for a in range(run[0], run[1]):
-        for b in range(run[2], run[3]):
+    is_light = size > 1 and later.facts[run[0]] & earlier.facts[run[2]] & LIGHT != 0
+    for a in range(run[0] + is_light, run[1]):
+        for b in range(run[2] + is_light, run[3]):
             if not (_is_last_word(later, a) and _is_last_word(earlier, b)):
                 return False
             if is_one_word(later, a, earlier, b, phrases) or _is_cut_off(later, a, earlier, b):

@@ -151,7 +151,8 @@ def _of_digits(
 ) -> np.uint64:
     """The value of digits with points or commas between them, times 10 ** power.
 
-    One point is a decimal point. With several points, it is a version or an address, and all parts count.
+    One point is a decimal point. With several points, it is a date, a version or an address, and all parts
+    count, without zeros in front (05.03.2024).
     prefix: hash of a sign, currency or comparison before the digits and a mark after them; 0 without these
     """
     points = ZERO
@@ -159,10 +160,10 @@ def _of_digits(
         points += chars[i] == _DOT or chars[i] == _COMMA
     digits, zeros = FNV_OFFSET, ZERO
     exponent = power if points <= 1 else ZERO
-    behind = False
+    behind = begun = False
     for i in range(first, end):
         if chars[i] == _DOT or chars[i] == _COMMA:
-            behind = True
+            behind, begun = True, False
             if points > 1:
                 for _ in range(zeros):
                     digits = (digits ^ np.uint64(0)) * FNV_PRIME
@@ -171,9 +172,10 @@ def _of_digits(
             continue
         digit = np.uint64(phrases.worth[chars[i]])
         exponent -= behind and points == 1
-        if digit == np.uint64(0) and (digits != FNV_OFFSET or zeros > 0 or points > 1):
-            zeros += 1
-        elif digit != np.uint64(0):
+        if digit == np.uint64(0):
+            zeros += begun if points > 1 else digits != FNV_OFFSET or zeros > 0
+        else:
+            begun = True
             for _ in range(zeros):
                 digits = (digits ^ np.uint64(0)) * FNV_PRIME
             zeros = ZERO

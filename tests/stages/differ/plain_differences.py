@@ -802,7 +802,7 @@ def parts(token: Token, factor: int) -> Iterator[object]:
         ):
             end += 1
         digits = "".join(str(unicodedata.decimal(c)) if is_digit(c) else "." for c in text[position:end])
-        value: object = digits
+        value: object = ".".join(str(int(part)) for part in digits.split("."))
         behind = text[end:] if len(text) == end + 1 and is_mark(text[end]) else ""
         times = factor if end + len(behind) == len(text) else 1
         if digits.count(".") <= 1:

@@ -238,6 +238,8 @@ def other_last_words(pair: Pair) -> bool:
     x, y = pair.texts(run)
     if run.a1 < len(pair.a) or run.b1 < len(pair.b) or not 1 <= len(x) == len(y) <= 2 or run.a0 < 4:
         return False
+    if len(x) > 1 and plain.is_light(x[0]) and plain.is_light(y[0]):
+        x, y = x[1:], y[1:]
     if pair.a[run.a0 - 1].kind != "W" or not all(map(plain.says_something, x + y)):
         return False
     if any(t.text in ("http", "https", "url") for t in x + y):

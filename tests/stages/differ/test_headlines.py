@@ -194,3 +194,30 @@ def test_another_item_of_a_list_or_behind_a_question_is_another_text(
 ) -> None:
     assert _reason(later, earlier, limits) == Rule.IN_ITS_PLACE
     assert _reason(earlier, later, limits) == Rule.IN_ITS_PLACE
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        (
+            "Am Samstag lesen wir im Buchclub am Markt den Roman „Der Garten“",
+            "Am Samstag lesen wir im Buchclub am Markt den Roman „Das Boot“",
+        ),
+        (
+            "Ce samedi le ciné-club de la mairie montre un film culte: « Le Phare »",
+            "Ce samedi le ciné-club de la mairie montre un film culte: « La Digue »",
+        ),
+        (
+            "tonight our book club at the town library reads the harbour",
+            "tonight our book club at the town library reads a winter",
+        ),
+    ],
+)
+def test_a_light_word_before_the_other_last_word_may_differ_too(later: str, earlier: str) -> None:
+    assert _reason(later, earlier, FULL) == Rule.IN_ITS_PLACE
+    assert _reason(later, earlier, FULL._replace(in_place=0)) == Rule.NONE
+
+
+def test_the_light_word_alone_is_no_other_last_word() -> None:
+    begin = "Am Samstag lesen wir im Buchclub am Markt den Roman"
+    assert _reason(f"{begin} „Der Garten“", f"{begin} „Ein Garten“", FULL) == Rule.NONE

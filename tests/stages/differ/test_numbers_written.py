@@ -339,6 +339,9 @@ def test_counts_in_a_sentence_are_a_difference(one: str, other: str) -> None:
         ("発売日は2024年03月05日に決定しました", "発売日は2024年3月5日に決定しました"),
         ("Поезд отправится 05.03 с первого пути вокзала", "Поезд отправится 5/3 с первого пути вокзала"),
         ("Treffen am 05.03. um 18 Uhr im alten Rathaus", "Treffen am 5.3. um 18 Uhr im alten Rathaus"),
+        ("Der Rat tagt am 05.03.2024 im alten Rathaus", "Der Rat tagt am 5.3.2024 im alten Rathaus"),
+        ("Рада чекає вас 09.10.2025 о шостій годині", "Рада чекає вас 9.10.2025 о шостій годині"),
+        ("La réunion du 05.03.2024 est reportée à midi", "La réunion du 5.03.2024 est reportée à midi"),
         ("공연은 3월 5일 서울에서 열립니다 많이 오세요", "공연은 03월 05일 서울에서 열립니다 많이 오세요"),
         ("공연은 3/5 서울에서 열립니다 많이 오세요", "공연은 3월5일 서울에서 열립니다 많이 오세요"),
     ],
@@ -350,6 +353,10 @@ def test_spellings_in_many_languages_stay_one(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        ("Der Rat tagt am 05.03.2024 im alten Rathaus", "Der Rat tagt am 5.30.2024 im alten Rathaus"),
+        ("The new driver 1.0.20 is out for all cards", "The new driver 1.0.2 is out for all cards"),
+        ("The new driver 1.10.2 is out for all cards", "The new driver 1.1.2 is out for all cards"),
+        ("The new driver 1.0.2 is out for all cards", "The new driver 1.2.0 is out for all cards"),
         ("Gold at 1900 -2.5% after the speech of the chair", "Gold at 1900 2.5% after the speech of the chair"),
         ("Low tonight -3, high 4 in the whole valley", "Low tonight 3, high 4 in the whole valley"),
         ("Mínima de -2 grados esta noche en la sierra", "Mínima de 2 grados esta noche en la sierra"),
