@@ -68,6 +68,7 @@ def test_one_thing_in_two_forms_is_one(earlier: str, later: str) -> None:
         ("Eight batteries AA for cameras and lamps", "Eight batteries AAA for cameras and lamps", Rule.OPPOSITE),
         ("CORRECTED-Fire at the plant near the river", "Fire at the plant near the river", Rule.CORRECTION),
         ("El juez absuelve al alcalde de la ciudad", "El juez condena al alcalde de la ciudad", Rule.OPPOSITE),
+        ("Asciende el número de heridos por el incendio", "Baja a 42 el número de heridos por el incendio", Rule.OPPOSITE),
         ("Суд оправдал мэра города по всем статьям", "Суд осудил мэра города по всем статьям", Rule.OPPOSITE),
     ],
 )  # fmt: skip
