@@ -123,9 +123,10 @@ def test_raw_texts_are_keys_as_for_the_command(
     assert main(["dedup", "-q", str(tmp_path / "in.jsonl"), *flags]) == 0
     # orjson refuses lone surrogates.
     expected = [json.loads(line) for line in (tmp_path / "dropped").read_bytes().splitlines()]
-    assert len(expected) >= 49
+    assert len(expected) >= 47
     kept = [json.loads(line)["text"] for line in (tmp_path / "out").read_bytes().splitlines()]
-    assert kept.count("") == texts.count(""), "an empty key is none"
+    for empty in ("", "\0", "\0\0"):
+        assert kept.count(empty) == texts.count(empty), "an empty key is none"
     verdicts = Sieve(settings=chosen).judge(texts)
     assert [(one.position + 1, one.stage, one.leader + 1) for one in verdicts if one.leader is not None] == [
         (one["position"], one["stage"], one["duplicate_of"]) for one in expected

@@ -82,6 +82,33 @@ def test_rows_without_a_key_all_come_out(
     assert (told["keyless"], told["unique"], told["exact"], told["unreadable"]) == (3, 4, 1, {})
 
 
+_UNSEEN = ["", "\u200b", "\ufeff", "\0", "\u2060\u200d \t", "\x7f\x85", "\xad", "\u3164", "\u2800", "\ufe0f"]
+_LISTS: list[list[str]] = [[], [""], [" ", "\u200b"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "nothing", "something"),
+    [
+        ("in.csv", _UNSEEN, ["0", "\u200ba", "👍", "。"]),
+        ("in.parquet", _UNSEEN, ["0", "\u200ba", "👍", "。"]),
+        ("in.parquet", _LISTS, [["0"], ["", "a"]]),
+        ("in.jsonl", _UNSEEN, ["0", "\u200ba", "👍", "。"]),
+        ("in.jsonl", [*_LISTS, {}, [[None], []], {"a": {"b": [" "]}}], [0, False, [0], [[[False]]], {"": 0}]),
+    ],
+)
+def test_a_key_that_shows_nothing_is_no_key(
+    tmp_path: Path, run: Run, name: str, nothing: list[Any], something: list[Any]
+) -> None:
+    keys = [*nothing, *something] * 2
+    source = write_rows(tmp_path / name, [{"text": f"row {at}", "of": key} for at, key in enumerate(keys)])
+    stats, dropped = tmp_path / "stats", tmp_path / "dropped"
+    files = ("-o", tmp_path / f"out{source.suffix}", "--duplicates", dropped, "--stats", stats)
+    ran = run("dedup", "-q", source, *files, *setting("exact.fields=[of]"), *_EXACT)
+    assert (ran.code, json.loads(stats.read_text())["keyless"]) == (0, 2 * len(nothing))
+    repeated = range(len(keys) - len(something) + 1, len(keys) + 1)
+    assert [one["position"] for one in read_lines(dropped)] == [*repeated]
+
+
 @pytest.mark.parametrize("value", [math.nan, None])
 def test_a_null_or_nan_of_a_table_is_no_key(tmp_path: Path, run: Run, value: float | None) -> None:
     table = pa.table({"text": _TEXTS, "of": pa.array([value, value, 0.0, 7.5, 7.5], pa.float64())})
@@ -99,8 +126,8 @@ def test_rows_of_json_without_the_field_and_with_nan_have_no_key(tmp_path: Path,
     source.write_text("".join(f'{{"id": {row}, "text": "t"{key}}}\n' for row, key in enumerate(keys)))
     ran = run("dedup", "-q", source, "--duplicates", tmp_path / "d", *setting("exact.fields=[of]"), *_EXACT)
     assert ran.code == 0
-    assert [one["position"] for one in read_lines(tmp_path / "d")] == [5, 8], "0 and an empty list are values"
-    assert "4 of 8 rows have an empty key" in ran.err
+    assert [one["position"] for one in read_lines(tmp_path / "d")] == [5], "0 is a value, an empty list none"
+    assert "6 of 8 rows have an empty key" in ran.err
     assert f"{source}:1" in ran.err
 
 

@@ -17,8 +17,8 @@ from twinsieve.pipeline.service.metrics import Metrics
 from twinsieve.pipeline.settings.model import Settings
 
 _KEYED = setting("exact.fields=[url,n]", "exact.empty_key=dead_letter", "near.method=none")
-_EMPTY = ['""', '" "', '"\\u3000"', "null", "NaN"]
-_FULL = ["0", "false", '"0"', "[]", '[""]', "{}"]
+_EMPTY = ['""', '" "', '"\\u3000"', "null", "NaN", "[]", '[""]', "{}", '"\\u200b"', '"\\ufeff"', '"\\u0000"']
+_FULL = ["0", "false", '"0"', "[0]", '["a"]', '{"a": 0}']
 _EXACT = {"fields": ["url"], "empty_key": "dead_letter"}
 
 
@@ -35,12 +35,14 @@ def test_a_row_with_an_empty_key_is_unreadable(tmp_path: Path, run: Run, mark: b
     assert (said["unreadable"], said["keyless"]) == ({"empty_key": len(_EMPTY) + 2}, 0)
     if mark:
         marks = [row["twinsieve"] for row in read_lines(tmp_path / "out.jsonl")]
-        assert [at for at, each in enumerate(marks) if each["reason"] == "empty_key"] == [*range(6, 13)]
+        assert [at for at, each in enumerate(marks) if each["reason"] == "empty_key"] == [
+            *range(6, 8 + len(_EMPTY))
+        ]
         return
     entries = read_lines(dead)
-    assert [entry["line"] for entry in entries] == [*range(7, 14)]
+    assert [entry["line"] for entry in entries] == [*range(7, 9 + len(_EMPTY))]
     assert {entry["reason"] for entry in entries} == {"empty_key"}
-    assert ["'n'" in entry["detail"] for entry in entries] == [False] * 6 + [True]
+    assert ["'n'" in entry["detail"] for entry in entries] == [False] * (1 + len(_EMPTY)) + [True]
     assert (tmp_path / "out.jsonl").read_text().splitlines() == rows[: len(_FULL)]
 
 
