@@ -250,6 +250,42 @@ def test_without_a_header_the_first_row_shows_the_columns(tmp_path: Path, run: R
     assert (ran.code, "--no-header" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+@pytest.mark.parametrize(
+    "name", [" text ", "TEXT", "\xa0text", "text\t", "\ufefftext", "Text", "text.", "te xt"]
+)
+def test_a_name_that_is_nearly_the_one_asked_for_is_told_and_can_be_given(
+    tmp_path: Path, run: Run, name: str, mark: bytes
+) -> None:
+    source, out = tmp_path / "a.csv", tmp_path / "out.csv"
+    source.write_bytes(mark + f"id,{name}\n1,some words\n".encode())
+    ran = run("dedup", "-q", source, "-o", out, *SMALL)
+    assert (ran.code, ran.out, out.exists()) == (2, "", False)
+    facts = (f"{source}:1: ", f"mean {name!r}", "--text-field", "--no-header")
+    assert [fact for fact in facts if fact not in ran.err] == []
+    assert run("dedup", "-q", source, "-o", out, "--text-field", name, *SMALL).code == 0
+    assert out.read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "facts"),
+    [
+        ("# made by a tool\n", 2, ["a.csv:1: ", "'# made by a tool'"]),
+        ("\n", 1, ["a.csv", "header"]),
+        ("Export of March,\n", 2, ["a.csv:1: ", "'Export of March'"]),
+        ("---\n", 2, ["a.csv:1: ", "'---'"]),
+    ],
+)
+def test_a_line_above_the_header_is_told(
+    tmp_path: Path, run: Run, before: str, code: int, facts: list[str]
+) -> None:
+    source, out = tmp_path / "a.csv", tmp_path / "out.csv"
+    source.write_text(f"{before}id,text\n1,some words\n")
+    ran = run("dedup", "-q", source, "-o", out, *SMALL)
+    assert (ran.code, out.exists(), len(ran.err.splitlines())) == (code, False, 1)
+    assert [fact for fact in facts if fact not in ran.err] == []
+
+
 def test_a_first_row_that_may_be_none_gets_the_hint_at_no_header(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.csv").write_text("1,some words\n2,other things\n")
     ran = run("dedup", "-q", tmp_path / "a.csv", *SMALL)

@@ -126,3 +126,47 @@ def test_a_broken_object_leaves_those_before_it(tmp_path: Path, run: Run) -> Non
     assert run("dedup", "-q", source, "-o", out, "--dead-letter", dead, *SMALL).code == 0
     assert out.read_text().splitlines() == [_ROWS[1], _ROWS[0], _ROWS[3]]
     assert [(one["line"], one["raw"]) for one in read_lines(dead)] == [(2, '{"n": 5, "te'), (3, "{x}")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines", "facts"),
+    [
+        ("in.json", "[[%s],[%s]]", [], ["a list"]),
+        ("in.json", "[%s,\n%s,\n]\n", [], ["in.json:3"]),
+        ("in.json", "window.part0 = [%s, %s]", [], ["not JSON"]),
+        ("in.jsonl", "%s\n\ufeff%s\n", [2], ["byte order mark"]),
+        ("in.jsonl", "\x1e%s\n\x1e%s\n", [], ["not JSON"]),
+        ("in.jsonl", "%s\n{'text': 'single quotes'}\n%s\n", [2], ["not JSON"]),
+        ("in.jsonl", '%s\n{"text": "comma",}\n%s\n', [2], ["comma"]),
+        ("in.jsonl", "%s\n// words\n%s\n", [2], ["not JSON"]),
+        ("in.jsonl", "[\n%s\n%s\n]\n", [1, 4], ["in.jsonl:1", "--format json"]),
+    ],
+)
+def test_what_is_nearly_json_is_named_and_nothing_beside_it_is_lost(
+    tmp_path: Path, run: Run, name: str, content: str, lines: list[int], facts: list[str]
+) -> None:
+    """lines: those of unreadable rows; none if nothing of the file can be read"""
+    source, out, dead = tmp_path / name, tmp_path / "out.jsonl", tmp_path / "dead"
+    source.write_text(content % (_ROWS[0], _ROWS[1]), "utf-8")
+    ran = run("dedup", "-q", source, "-o", out, "--dead-letter", dead, *SMALL)
+    assert [fact for fact in (f"{source}:", *facts) if fact not in ran.err] == []
+    if not lines:
+        assert (ran.code, out.exists()) == (1, False)
+        return
+    letters = read_lines(dead)
+    assert (ran.code, [letter["line"] for letter in letters]) == (0, lines)
+    given = "\n".join([*out.read_text().splitlines(), *(letter["raw"] for letter in letters)])
+    assert (_ROWS[0] in given, _ROWS[1] in given) == (True, True)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("between", ["\n", "\n\n", " ", ""])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_documents_behind_each_other_are_read_however_they_are_written(
+    tmp_path: Path, run: Run, indent: int | None, between: str, mark: str
+) -> None:
+    source, out = tmp_path / "in.json", tmp_path / "out.jsonl"
+    texts = [json.dumps(json.loads(row), indent=indent) for row in _ROWS]
+    source.write_text(mark + between.join(texts) + "\n", "utf-8")
+    assert run("dedup", "-q", source, "-o", out, "--strict", *SMALL).code == 0
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [json.loads(row) for row in _KEPT]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,34 @@ def test_a_tsv_with_quoting_is_read_as_csv_reads_it(tmp_path: Path, run: Run, qu
 def test_a_tsv_without_quotes_at_the_beginning_of_fields_says_nothing(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.tsv").write_text('id\ttext\n1\ta 5" pipe\n')
     assert "--quote" not in run("dedup", tmp_path / "a.tsv", *SMALL).err
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "texts", "flags"),
+    [
+        ("a.tsv", "utf-8", ["'open", "words", "closed'"], ()),
+        ("a.csv", "utf-8", ["'open", "words", "closed'"], ()),
+        ("a.tsv", "utf-8", ["“open", "words", "”closed"], ()),
+        ("a.csv", "utf-8", ["«open", "words", "closed»", "„here“", "「there"], ()),
+        ("a.csv", "utf-8", ['words"', 'a "b', 'c" d', '6"'], ()),
+        ("a.tsv", "utf-8-sig", ['"open', "words", '"more'], ()),
+        ("a.tsv", "utf-16", ['"open', "words", '"more'], ("--encoding", "utf-16")),
+        ("a.tsv", "gb18030", ['"open', "话", '"more'], ("--encoding", "gb18030")),
+        ("a.csv", "utf-8", ['"one; two"', '"two\nlines; here"', "words"], ("--delimiter", ";")),
+    ],
+)
+def test_marks_that_open_no_field_join_no_lines(
+    tmp_path: Path, run: Run, name: str, encoding: str, texts: list[str], flags: tuple[str, ...]
+) -> None:
+    """Quotes of other languages, quotes behind the first character, and unclosed ones in other encodings."""
+    other = flags[1] if "--delimiter" in flags else "\t" if name == "a.tsv" else ","
+    source, out, stats = tmp_path / name, tmp_path / f"out-{name}", tmp_path / "stats"
+    rows = [f"id{other}text", *(f"{at}{other}{text}" for at, text in enumerate(texts))]
+    source.write_bytes(("\n".join(rows) + "\n").encode(encoding))
+    ran = run("dedup", "-q", source, "-o", out, "--stats", stats, *flags, *_ALL, *SMALL)
+    told = json.loads(stats.read_bytes())
+    assert (ran.code, told["unique"], told["unreadable"]) == (0, len(texts), {})
+    assert out.read_bytes() == source.read_bytes()
 
 
 @pytest.mark.parametrize("folder", [False, True])

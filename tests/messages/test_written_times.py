@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.calling import SMALL, Run, setting
-from tests.row_files import write_rows
+from tests.row_files import read_lines, write_rows
 from twinsieve.pipeline.broker.records import Partition, Records
 from twinsieve.pipeline.messages.fields import time_ms
 from twinsieve.pipeline.messages.reader import MessageReader
@@ -113,6 +113,33 @@ def test_an_age_limit_holds_for_times_of_interfaces(tmp_path: Path, run: Run, na
     assert ran.code == 0
     told = orjson.loads((tmp_path / "stats").read_bytes())
     assert (told["unique"], told["exact"], told["bad_times"]) == (2, 1, 0)
+
+
+_FORMS = [
+    *("%a %b %d %H:%M:%S +0000 %Y", "%a, %d %b %Y %H:%M:%S GMT", "%d %b %Y %H:%M:%S +0000"),
+    *("%Y/%m/%d %H:%M", "%Y.%m.%d %H:%M:%S", "%Y年%m月%d日 %H:%M:%S", "%Y年%m月%d日%H时%M分"),
+    *("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S.123456+00:00", "%Y-%m-%dT%H:%M:%S+0000", "%Y%m%dT%H%M%SZ"),
+]
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.csv"])
+@pytest.mark.parametrize("form", [*_FORMS, "seconds", "milliseconds"])
+def test_an_age_limit_holds_in_every_form_across_the_end_of_a_year(
+    tmp_path: Path, run: Run, name: str, form: str
+) -> None:
+    """The second row repeats the first one within the age, the third one is too late for it by an hour."""
+    first = datetime(1999, 12, 31, 16, 1, tzinfo=UTC)
+    times = [first + timedelta(hours=hours) for hours in (0, 23, 25)]
+    written: list[object] = [time.strftime(form) for time in times]
+    if "seconds" in form:
+        written = [int(time.timestamp()) * (1000 if form == "milliseconds" else 1) for time in times]
+    rows = [{"text": "Le marché ferme à midi", "created_at": each} for each in written]
+    source, out = write_rows(tmp_path / name, rows), tmp_path / f"out{Path(name).suffix}"
+    files = ("-o", out, "--duplicates", tmp_path / "dropped", "--stats", tmp_path / "stats")
+    ages = setting("near.method=none", "exact.window.age=24h")
+    assert run("dedup", source, *files, "--time-field", "created_at", *ages, *SMALL).code == 0
+    assert [one["position"] for one in read_lines(tmp_path / "dropped")] == [2]
+    assert orjson.loads((tmp_path / "stats").read_bytes())["bad_times"] == 0
 
 
 def test_a_time_that_cannot_be_read_is_said_with_its_place(tmp_path: Path, run: Run) -> None:
