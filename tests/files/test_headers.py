@@ -250,6 +250,20 @@ def test_without_a_header_the_first_row_shows_the_columns(tmp_path: Path, run: R
     assert (ran.code, "--no-header" in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize("more", [(), ("--no-header",)])
+def test_a_header_over_the_limit_is_told_with_its_size(
+    tmp_path: Path, run: Run, more: tuple[str, ...]
+) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("1," * 900 + "text\n" + "1," * 900 + "some words\n")
+    call = ("dedup", "-q", source, *more, "--text-field", "901" if more else "text", *SMALL)
+    ran = run(*call, *setting("input.max_bytes=1KiB"))
+    assert (ran.code, ran.out) == (1, "")
+    size = f"{900 * len('1,') + len('text'):,}"
+    assert [fact for fact in (f"{source}:1: ", size, "input.max_bytes=2KiB") if fact not in ran.err] == []
+    assert run(*call, *setting("input.max_bytes=2KiB")).code == 0
+
+
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
 @pytest.mark.parametrize(
     "name", [" text ", "TEXT", "\xa0text", "text\t", "\ufefftext", "Text", "text.", "te xt"]

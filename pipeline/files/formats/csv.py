@@ -211,6 +211,9 @@ class _CsvReader(TextReader):
         ends = old_line_ends(first.raw(0)[0])
         advice = "" if ends is None else f"; {ends}"
         head = first.rows[0]
+        if head is None:
+            what = "the header row" if self._has_header else "the first row"
+            raise FileError(f"{where}: {what} {self.too_large(first)[0].detail}{advice}")
         if not head:
             problem = "has no header row; the first row of a CSV file names its columns"
             if not self._has_header:
