@@ -157,6 +157,22 @@ def test_many_items_with_a_long_id_are_too_large(tmp_path: Path, run: Run) -> No
     assert len(read_lines(tmp_path / "out.jsonl")) == 1
 
 
+@pytest.mark.parametrize(
+    ("item", "reason"), [("1", "too_large"), ('{"text":"a"}', "too_large"), ('{"text":"two words"}', None)]
+)
+def test_a_row_of_very_many_small_items_is_too_large(
+    tmp_path: Path, run: Run, item: str, reason: str | None
+) -> None:
+    source, dead = tmp_path / "in.jsonl", tmp_path / "dead"
+    source.write_text(
+        f'{{"data":[{",".join([item] * (32_000 // (len(item) + 1)))}]}}\n{{"data":[{{"text":"{_A}"}}]}}\n'
+    )
+    words = (*_STAR, "--dead-letter", dead, *setting("input.max_bytes=32KiB"))
+    assert run("dedup", "-q", source, "-o", tmp_path / "out.jsonl", *words, *SMALL).code == 0
+    assert [one["reason"] for one in read_lines(dead)] == ([reason] if reason else [])
+    assert len(read_lines(tmp_path / "out.jsonl")) == (1 if reason else 2)
+
+
 _VALUES = st.recursive(
     st.none() | st.integers() | st.text(st.sampled_from('a"\\[]{},: 你'), max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),

@@ -24,6 +24,10 @@ from twinsieve.pipeline.messages.spelling import decoded, to_json, without_escap
 _MOST_TIMES = 16
 """The messages of a row may have this many times `input.max_bytes` together. Each has the fields of the row
 that the settings name, so a row of many items with a long id would need as much as their product."""
+_MESSAGE_BYTES = 256
+"""Each message counts as this many bytes more: it takes more memory than its bytes, so a row of 2,000,000
+numbers would need gigabytes. A row that `input.max_bytes` lets in comes to the limit of all messages only if
+its items have less than some 20 bytes each."""
 
 _Span = tuple[int, int]
 
@@ -134,8 +138,8 @@ class _Found:
 
     @property
     def size(self) -> int:
-        """Bytes of all messages together."""
-        around = len(self.head) + len(self.tail)
+        """Bytes of all messages together, as `_MESSAGE_BYTES` counts them."""
+        around = len(self.head) + len(self.tail) + _MESSAGE_BYTES
         return sum(end - start + around for start, end in self.spans)
 
 
