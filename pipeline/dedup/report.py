@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from twinsieve.pipeline.basics.program import program_version
-from twinsieve.pipeline.basics.shown_amounts import share
+from twinsieve.pipeline.basics.shown_amounts import share, span
 from twinsieve.pipeline.basics.shown_time import shown_time
 from twinsieve.pipeline.dedup.jumps import WITHIN_ROWS
 from twinsieve.pipeline.files.format import RowChunk
@@ -235,13 +235,9 @@ class Summary:
         """Add the jumps of one chunk. batch: its messages, with stream times; jumps: indices of messages"""
         self.jumps += len(jumps)
         if jumps and not self.first_jump:
-            time, ahead = (
-                int(batch.times_ms[jumps[0]]),
-                int(batch.times_ms[jumps[0]] - batch.stream_ms[jumps[0]]),
-            )
-            self.first_jump = (
-                f"{_first_place(chunk, jumps)} at {shown_time(time)}, is {_rounded(ahead)} ahead"
-            )
+            time_ms, stream_ms = int(batch.times_ms[jumps[0]]), int(batch.stream_ms[jumps[0]])
+            ahead = span((time_ms - stream_ms) / 1000)
+            self.first_jump = f"{_first_place(chunk, jumps)} at {shown_time(time_ms)}, is {ahead} ahead"
 
     def micros(self) -> dict[str, float]:
         """Microseconds per row, by step, without the time of the start-up."""
@@ -283,16 +279,6 @@ class Summary:
 def _first_place(chunk: RowChunk, messages: Sequence[int]) -> str:
     """The place of the first of these messages of a chunk; "" for none."""
     return chunk.place_of(chunk.columns.rows[messages[0]]) if messages else ""
-
-
-def _rounded(duration_ms: int) -> str:
-    """The duration in whole days, hours or minutes, if it is two or more of them.
-
-    >>> [_rounded(ms) for ms in (170_999_999_999, 86_400_001, 90_500)]
-    ['1979d', '24h', '90500ms']
-    """
-    unit_ms = next((unit for unit in (86_400_000, 3_600_000, 60_000) if duration_ms >= 2 * unit), 1)
-    return duration_text(duration_ms // unit_ms * unit_ms)
 
 
 _REASONS = 4
@@ -405,7 +391,7 @@ def jumps_line(summary: Summary, reach_ms: int) -> str:
 
     reach_ms: `Jumps.reach_ms`
 
-    >>> jump = "posts.csv:7 at 2025-06-01 10:00:00 UTC, is 1978d ahead"
+    >>> jump = "posts.csv:7 at 2025-06-01 10:00:00 UTC, is 5.41 years ahead"
     >>> print(jumps_line(Summary(rows=40, jumps=1, first_jump=jump), 86_400_000)[:57])
     1 of 40 rows is over 24h ahead of the rows before and did
     """
