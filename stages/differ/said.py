@@ -36,7 +36,8 @@ _FIRST_KANA, _LAST_KANA = np.uint32(0x3041), np.uint32(0x30FF)
 _FIRST_KATAKANA, _LAST_KATAKANA = np.uint32(0x30A1), np.uint32(0x30FA)
 _FIRST_THAI, _LAST_THAI = np.uint32(0x0E00), np.uint32(0x0E7F)
 _KANA, _LETTERS_OF_THAI = 2, 4
-"""Two bodies that hold so many kana together are Japanese; with so many letters of Thai they are Thai."""
+"""Least number of kana in two bodies, counted together, that makes them Japanese; and of Thai letters that
+makes them Thai."""
 _WORTH = 4
 """Letters that a Han character, a letter of katakana, a number and a short word are worth."""
 _FEW_LETTERS = 24

@@ -303,7 +303,10 @@ class _Records:
         return next(ends, _NONE)
 
     def _closing(self, line: bytes, place: int) -> int:
-        """As `closing_quote`; a quote behind a backslash closes nothing if there are escapes."""
+        """Where the quote stands that closes a field; -1 if there is none. place: inside the quotes
+
+        A doubled quote closes nothing. With escapes, a quote behind a backslash closes nothing either.
+        """
         if not self._escaped or _BACKSLASH not in line:
             return closing_quote(line, place)
         quotes = _ESCAPE_OR_QUOTE.finditer(line, place)
