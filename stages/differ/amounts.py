@@ -22,6 +22,7 @@ from twinsieve.stages.differ.rules import Rule
 from twinsieve.stages.differ.said import says_more
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.differ.writings import is_one_phrase
 from twinsieve.stages.intrinsics import cell_of
 from twinsieve.stages.kernel import YES, ZERO, kernel
 
@@ -320,6 +321,8 @@ def _paired_points(run: NDArray[np.int64], phrases: Phrases, work: Differing) ->
     size, other_size = run[1] - run[0], run[3] - run[2]
     if size == 0 or other_size == 0:
         return points, other
+    if is_one_phrase(run, later, earlier, phrases):
+        return ZERO, ZERO
     if facts_of(later, run[0], run[1]) & VALUED and count_readers(run, phrases, later, earlier):
         return ZERO, ZERO
     if _say_one_number(run, phrases, work):

@@ -1,10 +1,11 @@
-"""Names that the weights of tokens do not show: with a light character (地震), of two letters (UK)."""
+"""Names that the weights of tokens do not show: with a light character (地震), of one or two letters (UK)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from twinsieve.stages.differ.content import says_something
 from twinsieve.stages.differ.phrases import AGENCY, LIGHT, NAME, NEGATES, Phrases, find, hash_of
 from twinsieve.stages.differ.tokens import CHARACTER, WORD, Tokens
 from twinsieve.stages.kernel import ZERO, kernel
@@ -13,7 +14,7 @@ _CHARACTER = 2
 """Points of one character of an unspaced script."""
 _LONGEST = 3
 _LETTERS = 2
-_ASCII = np.uint32(0x80)
+_FIRST_LETTER, _ASCII = np.uint32(ord("a")), np.uint32(0x80)
 _CYRILLIC, _CYRILLIC_END = np.uint32(0x400), np.uint32(0x500)
 _HANGUL, _HANGUL_END = np.uint32(0xAC00), np.uint32(0xD7A4)
 
@@ -53,7 +54,7 @@ def _name_at(tokens: Tokens, position: int, end: int, phrases: Phrases) -> int:
 
 @kernel(callee=True)
 def are_short_names(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> bool:
-    """Whether one name of two letters stands in the place of another one (UK / US)."""
+    """Whether one name of at most two letters stands in the place of another one (UK / US)."""
     if run[1] - run[0] != 1 or run[3] - run[2] != 1:
         return False
     return _is_short_name(later, run[0]) and _is_short_name(earlier, run[2])
@@ -61,17 +62,24 @@ def are_short_names(run: NDArray[np.int64], later: Tokens, earlier: Tokens) -> b
 
 @kernel(callee=True)
 def _is_short_name(tokens: Tokens, position: int) -> bool:
-    """Whether a token is a word of two letters, and light in no language, or listed as a name.
+    """Whether a token is a word of two letters, and light in no language that is spoken, or listed as a name.
 
+    One letter is such a name before a word that says something, as in S-Klasse; of Hangul it is a word.
     In scripts that leave out or combine vowels, two letters are a whole word; there it is no name.
     """
     first = tokens.starts[position]
-    if tokens.kinds[position] != WORD or tokens.starts[position + 1] - first != _LETTERS:
+    length = tokens.starts[position + 1] - first
+    if tokens.kinds[position] != WORD or length > _LETTERS:
         return False
-    for k in range(first, first + _LETTERS):
+    for k in range(first, first + length):
         char = tokens.chars[k]
         alphabet = char < _ASCII or _CYRILLIC <= char < _CYRILLIC_END
         if not alphabet and not _HANGUL <= char < _HANGUL_END:
+            return False
+    if length < _LETTERS:
+        char = tokens.chars[first]
+        before_word = position + 1 < tokens.counts[0] and says_something(tokens, position + 1)
+        if not before_word or char < _FIRST_LETTER or char >= _HANGUL:
             return False
     facts = tokens.facts[position]
     return facts & NAME != 0 or facts & (LIGHT | AGENCY | NEGATES) == 0

@@ -181,7 +181,7 @@ class Rule(IntEnum):
         "replaced points are over a share of replaced and shared ones: `replaced_short` in bodies "
         "under `short` characters, else `replaced`. Words in two spellings or forms, and one number "
         "written in two ways, are no replacement",
-        ("short", "replaced_short", "replaced"), 2,
+        ("short", "replaced_short", "replaced"), 3,
     )  # fmt: skip
     BOTH_SAY_MORE = (
         9, Category.AMOUNT, False,
@@ -189,12 +189,12 @@ class Rule(IntEnum):
         "in short bodies, each has over a share to itself; or below twice that length, in at most "
         "`name_places` runs at any place, each has words of an alphabet with that many letters that the "
         "other lacks",
-        ("only_short", "each", "name_places"), 3,
+        ("only_short", "each", "name_places"), 4,
     )  # fmt: skip
     LONG_REPLACEMENT = (
         10, Category.AMOUNT, True,
         "a long passage of one is replaced by another passage",
-        "one replacement is longer than that", ("longest",), 2,
+        "one replacement is longer than that", ("longest",), 3,
     )  # fmt: skip
     IN_ITS_PLACE = (
         11, Category.AMOUNT, True,
@@ -206,7 +206,7 @@ class Rule(IntEnum):
         "Also two lists with one item in common (a, b / b, c), in short bodies another thing before and "
         "behind one question, and words of an alphabet where the other body has Han characters, if no more "
         "differs",
-        ("in_place", "places", "name_places"), 3,
+        ("in_place", "places", "name_places"), 4,
     )  # fmt: skip
     OWN_WORDS = (
         12, Category.AMOUNT, True,
@@ -232,7 +232,7 @@ class Rule(IntEnum):
         "katakana and a number are worth 4, and phrases that say little are worth nothing. Up to four "
         "times that length it takes six times as many letters, and in Japanese up to twice that length as "
         "many on both sides",
-        ("added_short",), 3,
+        ("added_short",), 4,
     )  # fmt: skip
     TAIL = (
         19, Category.BESIDE, False,

@@ -29,6 +29,7 @@ from twinsieve.stages.differ.phrases import (
 from twinsieve.stages.differ.senses import ends_with_kind
 from twinsieve.stages.differ.tokens import CHARACTER, NUMBER, WORD, Tokens
 from twinsieve.stages.differ.workspace import Differing
+from twinsieve.stages.differ.writings import is_one_phrase
 from twinsieve.stages.kernel import ZERO, kernel
 
 _OTHER, _JAPANESE, _THAI = 0, 1, 2
@@ -71,6 +72,8 @@ def says_more(shorter: int, limits: Differences, phrases: Phrases, work: Differi
     mine = other = first = ZERO
     for number in range(work.alignment.count[0]):
         run = work.alignment.runs[number]
+        if is_one_phrase(run, later, earlier, phrases):
+            continue
         worth = np.int64(0 if facts_of(earlier, run[2], run[3]) & VALUED else _WORTH)
         said = _letters_said(later, run[0], run[1], earlier, worth, phrases)
         if said > most:

@@ -179,7 +179,7 @@ def everything() -> Words:
     elsewhere = spelled_elsewhere()
     sides_of = (side for kind in (*merged.calendar, *merged.opposites) for side in kind)
     others = (merged.infinitives, merged.outlets, *merged.beside.values())
-    for some in (merged.idioms, merged.questions, *others, *sides_of):
+    for some in (merged.idioms, merged.questions, merged.bland, *others, *sides_of):
         for word in some & elsewhere.keys():
             some |= elsewhere[word]
     for group in spellings().values():
@@ -1682,7 +1682,7 @@ def paired(pair: Pair, run: Run) -> tuple[int, int]:
     mine, other = sum(map(points, x)), sum(map(points, y))
     if not x or not y:
         return mine, other
-    if any(map(has_value, x)) and count_readers(pair, run):
+    if in_two_writings(pair, run) or (any(map(has_value, x)) and count_readers(pair, run)):
         return 0, 0
     if say_one_number(pair, run):
         if words_but_numbers(x) == words_but_numbers(y):
@@ -1698,6 +1698,26 @@ def paired(pair: Pair, run: Run) -> tuple[int, int]:
                 free.pop(next(k for k, t in enumerate(free) if t is match))
                 mine, other = mine - points(s), other - points(match)
     return max(0, mine), max(0, other)
+
+
+def in_two_writings(pair: Pair, run: Run) -> bool:
+    """Whether a run lies in one listed phrase in two writings, one of them in kana: 美味しい, おいしい."""
+    x, y = ("".join(t.text for t in some) for some in pair.texts(run))
+    if not 0 < len(x) <= 8 or not 0 < len(y) <= 8 or not (is_kana(x) or is_kana(y)):
+        return False
+    first = words().first
+    for before, behind in itertools.product(range(4), range(4)):
+        if before > min(run.a0, run.b0) or behind > min(len(pair.a) - run.a1, len(pair.b) - run.b1):
+            continue
+        mine = "".join(t.text for t in pair.a[run.a0 - before : run.a1 + behind])
+        other = "".join(t.text for t in pair.b[run.b0 - before : run.b1 + behind])
+        if mine in first and first[mine] == first.get(other):
+            return True
+    return False
+
+
+def is_kana(text: str) -> bool:
+    return all("\u3041" <= char <= "\u30ff" for char in text)
 
 
 def say_one_number(pair: Pair, run: Run) -> bool:
@@ -1894,7 +1914,8 @@ def named(pair: Pair, run: Run, limits: Differences) -> bool:
     if not limits.in_place or len(pair.runs) > limits.name_places:
         return False
     x, y = pair.texts(run)
-    short = plain_elsewhere.short_names(x, y)
+    then = pair.a[run.a1] if run.a1 < len(pair.a) else None
+    short = plain_elsewhere.short_names(x, y, then)
     mine = sum(points(s) for s in x if says_something(s) and not any(one_word(s, t) for t in y))
     other = sum(points(t) for t in y if says_something(t) and not any(one_word(s, t) for s in x))
     return (

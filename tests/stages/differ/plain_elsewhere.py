@@ -188,16 +188,21 @@ def name_points(some: list[Token]) -> int:
     return total
 
 
-def short_names(x: list[Token], y: list[Token]) -> bool:
-    """Whether one name of two letters stands in the place of another."""
-    return len(x) == len(y) == 1 and x[0].word != y[0].word and short_name(x[0]) and short_name(y[0])
+def short_names(x: list[Token], y: list[Token], then: Token | None) -> bool:
+    """Whether one name of two letters, or of one before a word, stands in the place of another."""
+    return (
+        len(x) == len(y) == 1 and x[0].word != y[0].word and short_name(x[0], then) and short_name(y[0], then)
+    )
 
 
-def short_name(token: Token) -> bool:
+def short_name(token: Token, then: Token | None) -> bool:
+    """Of two letters, or of one before a word that says something. then: the token behind it"""
+    if len(token.text) == 1 and not (then and plain.says_something(then) and "a" <= token.text < "\uac00"):
+        return False
     lists = plain.words()
     mere = token.text in lists.light | lists.agency | lists.negation
     spelled = all(c.isascii() or "\u0400" <= c <= "\u04ff" or "\uac00" <= c <= "\ud7a3" for c in token.text)
-    return token.kind == "W" and len(token.text) == 2 and spelled and (token.text in lists.names or not mere)
+    return token.kind == "W" and len(token.text) <= 2 and spelled and (token.text in lists.names or not mere)
 
 
 def other_title(pair: Pair) -> bool:
@@ -284,6 +289,7 @@ def said(pair: Pair) -> tuple[list[int], list[int]]:
                 twice=short,
             )
             for run in pair.runs
+            if not plain.in_two_writings(pair, run)
         ]
         for k, (some, others, span) in enumerate(
             ((pair.a, pair.b, lambda run: (run.a0, run.a1)), (pair.b, pair.a, lambda run: (run.b0, run.b1)))

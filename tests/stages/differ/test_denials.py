@@ -98,6 +98,7 @@ NO_DENIAL = [
     # an added sentence denies nothing of what stands before it
     ("The road to the airport is open again", "The road to the airport is open again. I could not believe my eyes when I saw it"),
     ("駅前の道路は開通しました。", "駅前の道路は開通しました。私はまだ通ったことがないので楽しみです。"),
+    ("会場の皆さんに茶を配りました。", "会場のみなさんに茶を配りました。"),
 ]  # fmt: skip
 
 
