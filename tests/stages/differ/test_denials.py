@@ -99,6 +99,10 @@ NO_DENIAL = [
     ("The road to the airport is open again", "The road to the airport is open again. I could not believe my eyes when I saw it"),
     ("駅前の道路は開通しました。", "駅前の道路は開通しました。私はまだ通ったことがないので楽しみです。"),
     ("会場の皆さんに茶を配りました。", "会場のみなさんに茶を配りました。"),
+    # Names of emoticons
+    ("早上出门又忘带伞", "早上出门又忘带伞[无语]"),
+    ("邻居家的狗叫了一夜我要投诉", "邻居家的狗叫了一夜[无语]我要投诉"),
+    ("他说这道菜三分钟就能做好", "他说这道菜三分钟就能做好[不屑]"),
 ]  # fmt: skip
 
 

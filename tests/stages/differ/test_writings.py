@@ -1,4 +1,4 @@
-"""One word of Japanese in two writings, and short names: siblings of our own."""
+"""One word of Japanese in two writings, short names, and faces of letters: siblings of our own."""
 
 from __future__ import annotations
 
@@ -91,4 +91,17 @@ def test_a_name_may_have_one_letter_before_a_word_or_be_a_word_of_another_langua
     ],
 )
 def test_a_letter_that_is_a_word_of_the_language_stays_light(one: str, other: str) -> None:
+    assert _both_ways(one, other) == {NONE}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("水管又漏了今晚不用睡了Orz", "水管又漏了今晚不用睡了OTL"),
+        ("排了一下午的队QAQ终于轮到我了", "排了一下午的队QwQ终于轮到我了"),
+        ("The last bus has left without me again QAQ", "The last bus has left without me again Orz"),
+        ("The last bus QAQ has left without me again", "The last bus has left without me again"),
+    ],
+)
+def test_a_face_of_letters_is_no_name(one: str, other: str) -> None:
     assert _both_ways(one, other) == {NONE}
