@@ -248,7 +248,8 @@ class Oracle:
                 continue
             reason = self._kept_apart(row, other)
             if reason:
-                if apart is None or _better(found, apart):
+                # Of the most alike that are kept apart, the newest is named.
+                if apart is None or not _better(apart, found):
                     apart = replace(found, reason=reason)
             elif best is None or _better(found, best):
                 best = found

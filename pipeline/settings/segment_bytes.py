@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from twinsieve.pipeline.settings.values import MAX_SEGMENTS, MEAN_CHARACTERS
 from twinsieve.stages.contract import MAX_SEGMENT, SKETCH_FROM, STORED_LENGTH, SieveConfig
-from twinsieve.stages.judge.near_window import near_bytes, ring_use, segment_count
+from twinsieve.stages.judge.near_rules import ring_use
+from twinsieve.stages.judge.near_window import near_bytes, segment_count
 from twinsieve.stages.window.ring import GRANULE, SKETCH_UNITS, TALLY_UNITS
 
 HOT = ("buckets", "tags")

@@ -82,7 +82,7 @@ class Rule(IntEnum):
         rule.line, rule.limits, rule.version = "", (), 0
         return rule
 
-    NONE = (0, Category.BESIDE, False, "", "", (), 9)
+    NONE = (0, Category.BESIDE, False, "", "", (), 10)
     SAME_ID = (
         14, Category.BESIDE, False,
         "both have one id",

@@ -6,7 +6,7 @@ save and load between batches do not change them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, BinaryIO
@@ -34,11 +34,11 @@ from twinsieve.stages.judge import params
 from twinsieve.stages.judge.decide import decide
 from twinsieve.stages.judge.frozen import Frozen, SavedParts
 from twinsieve.stages.judge.kept_messages import KeptMessages, as_chunk, check_kept, kept_messages
+from twinsieve.stages.judge.near_rules import compares_texts
 from twinsieve.stages.judge.near_window import (
     IN_MEMORY,
     NearWindow,
     chunk_rows,
-    compares_texts,
     near_bytes,
     segment_count,
 )
@@ -56,9 +56,10 @@ from twinsieve.stages.judge.params import (
 )
 from twinsieve.stages.judge.rules_digest import RULES_BYTES, rules_digest
 from twinsieve.stages.judge.state_bytes import read_state
+from twinsieve.stages.near.answers import Answer, lies_in, part_of
 from twinsieve.stages.near.hamming import blocks_of
 from twinsieve.stages.window.chunk import Chunk, rows, whole_batch
-from twinsieve.stages.window.segments import IntoFile, SealedSegment
+from twinsieve.stages.window.segments import IntoFile, SealedSegment, SegmentId
 from twinsieve.stages.window.soundness import check_numbers
 
 _MEMORY = "near"
@@ -70,6 +71,7 @@ _NEAR_CODES = {
     "hamming": params.NEAR_HAMMING,
     "signatures": params.NEAR_SIGNATURES,
 }
+NO_ANSWERS: Mapping[SegmentId, Answer] = {}
 _EXACT_CODES = {"none": params.EXACT_NONE, "bloom": params.EXACT_BLOOM, "trie": params.EXACT_TRIE}
 
 
@@ -125,14 +127,21 @@ class BatchSieve:
         before = self._judged_by
         return before if before and before != self.rules else ""
 
-    def judge(self, batch: Batch, meanwhile: Callable[[], None] | None = None) -> Verdicts:
+    def judge(
+        self,
+        batch: Batch,
+        meanwhile: Callable[[], None] | None = None,
+        answers: Mapping[SegmentId, Answer] = NO_ANSWERS,
+    ) -> Verdicts:
         """The verdict on each row. The kept rows are added to the state.
 
         batch: readable messages only, in log order, with fingerprints of this configuration's scheme
         meanwhile: called once, right before the long kernels begin, which do not need the interpreter (GIL).
             Work that it starts in another thread then runs beside them. Not called for an empty batch
+        answers: of sealed segments, to the question of this configuration (`NearRules.question`), for these
+            rows. They change no verdict: in the other segments the rows are looked up here
         """
-        verdicts = self._judged(batch, keeps=True, meanwhile=meanwhile)
+        verdicts = self._judged(batch, keeps=True, meanwhile=meanwhile, answers=answers)
         self._judged_by = None
         return verdicts
 
@@ -144,10 +153,34 @@ class BatchSieve:
         """
         return self._judged(replace(batch, times_ms=np.full(len(batch), NO_TIME)), keeps=False)
 
-    def _judged(self, batch: Batch, *, keeps: bool, meanwhile: Callable[[], None] | None = None) -> Verdicts:
+    def sealed_ids(self) -> list[SegmentId]:
+        """The sealed segments of the near window, oldest first."""
+        return [segment.id for segment in self.near.segments.sealed]
+
+    def fits(self, segment: SegmentId, answer: Answer) -> bool:
+        """Whether an answer can be one of a sealed segment of this sieve: its positions lead to messages that
+        the caller knows. False for a segment that the window has passed, or that is not known."""
+        for each in self.near.segments.sealed:
+            if each.id == segment:
+                return lies_in(answer, each.first, each.ring.kept, each.positions)
+        return False
+
+    @cached_property
+    def question(self) -> bytes:
+        """What this sieve asks of a segment (`NearRules.question`)."""
+        return self.near.question()
+
+    def _judged(
+        self,
+        batch: Batch,
+        *,
+        keeps: bool,
+        meanwhile: Callable[[], None] | None = None,
+        answers: Mapping[SegmentId, Answer] = NO_ANSWERS,
+    ) -> Verdicts:
         verdicts = Verdicts.blank(len(batch), fill={"kinds": UNJUDGED})
         outcome = _outcome(verdicts, DETAIL_LENGTH if self.config.near.details else 0)
-        self._run(batch, outcome, recorded=False, keeps=keeps, meanwhile=meanwhile)
+        self._run(batch, outcome, recorded=False, keeps=keeps, meanwhile=meanwhile, answers=answers)
         if self.config.near.method in ("hamming", "signatures"):
             near = verdicts.kinds == Kind.NEAR
             if self.config.near.method == "hamming":
@@ -204,6 +237,7 @@ class BatchSieve:
         recorded: bool,
         keeps: bool = True,
         meanwhile: Callable[[], None] | None = None,
+        answers: Mapping[SegmentId, Answer] = NO_ANSWERS,
     ) -> None:
         whole = whole_batch(batch, self.config.layout, self.config.scoped)
         if self.config.near.method == "hamming":
@@ -221,7 +255,8 @@ class BatchSieve:
                     outcome.kinds[low:high][self._forgotten.holds(tags[: high - low])] = UNJUDGED_NEAR
             chunk = rows(whole, low, high)
             part = Outcome._make(column[low:high] for column in outcome)
-            self._judge_chunk(chunk, part, recorded, keeps, meanwhile if low == 0 else None)
+            found = {segment: part_of(answer, low, high) for segment, answer in answers.items()}
+            self._judge_chunk(chunk, part, recorded, keeps, meanwhile if low == 0 else None, found)
             self._seal(chunk)
             self._hand_out(chunk)
             if len(self._forgotten):
@@ -235,6 +270,7 @@ class BatchSieve:
         recorded: bool,
         keeps: bool,
         meanwhile: Callable[[], None] | None,
+        answers: Mapping[SegmentId, Answer],
     ) -> None:
         """Write the verdicts on a chunk to `outcome`, and add its kept rows to the state.
 
@@ -248,7 +284,7 @@ class BatchSieve:
         if meanwhile is not None:
             meanwhile()
         if not recorded:
-            near.look_up(chunk)
+            near.look_up(chunk, answers)
         index, settings = near.index(near.segments.open), self._params._replace(keeps=int(keeps))
         forgotten = near.segments.forgotten
         work = Workspace(near.matches, near.copies, forgotten, self._apart, near.scratch[0], self._kept)

@@ -29,7 +29,7 @@ from twinsieve.stages.exact.bloom_kernel import (
     find_places,
 )
 from twinsieve.stages.intrinsics import first_lane
-from twinsieve.stages.judge.decide_exact import bloom_time, in_window, is_forgotten, is_inside, judge_exact
+from twinsieve.stages.judge.decide_exact import bloom_time, in_window, is_inside, judge_exact
 from twinsieve.stages.judge.params import (
     EXACT_BLOOM,
     EXACT_NONE,
@@ -47,7 +47,7 @@ from twinsieve.stages.judge.params import (
 from twinsieve.stages.kernel import ZERO, kernel
 from twinsieve.stages.near.found_entries import FOUND_LINES, add_found, begin_row, keep_allowed
 from twinsieve.stages.near.hamming import compare_bits
-from twinsieve.stages.near.matches import NOT_PROPOSED, Matches
+from twinsieve.stages.near.matches import NOT_PROPOSED, Matches, is_forgotten
 from twinsieve.stages.near.propose import NearIndex
 from twinsieve.stages.near.signatures import (
     MAX_LINKS,
@@ -474,13 +474,14 @@ def _meet(
 def _better(best: BestMatch, kept_index: int, position: int, compared_as: tuple[int, int, int]) -> BestMatch:
     """`best` with this match included: a match is better if it is more similar, or as similar and older.
 
+    Of the entries that a rule keeps apart, the newest of the most alike counts: it is inside the window
+    whenever the others are, so a segment need not name more than one (`near.answers`).
     compared_as: (status, matched, compared) as `compare` returns them
     """
     status, matched, compared = compared_as
     if status >> REASON_SHIFT:
         left, right = matched * best.apart_compared, best.apart_matched * compared
-        older = best.apart_kept < 0 or kept_index < best.apart_kept
-        if left > right or (left == right and older):
+        if left > right or (left == right and kept_index > best.apart_kept):
             return BestMatch(
                 best.kept, best.position, best.matched, best.compared, best.status,
                 np.int64(status >> REASON_SHIFT), matched, compared, kept_index, position,

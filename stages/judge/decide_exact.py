@@ -9,6 +9,7 @@ from twinsieve.stages.contract import NO_TIME, Flag, Kind
 from twinsieve.stages.exact.bloom_kernel import PLACE_LINES, bloom_oldest_hit
 from twinsieve.stages.judge.params import EXACT_TRIE, ExactIndex, JudgeParams, Outcome, Workspace
 from twinsieve.stages.kernel import kernel
+from twinsieve.stages.near.matches import is_forgotten
 from twinsieve.stages.near.verify import same_text
 from twinsieve.stages.window.chunk import Chunk
 from twinsieve.stages.window.ring import FIRST_TIME, KEPT, OLDEST, STREAM_TIME, RingColumns
@@ -42,15 +43,6 @@ def in_window(ring: RingColumns, kept_index: int, messages: int, age: int) -> bo
     if counters[KEPT] - kept_index > messages or kept_index < counters[OLDEST]:
         return False
     return age < 0 or is_inside(counters, kept_index, ring.times[kept_index % len(ring.times)], messages, age)
-
-
-@kernel(callee=True)
-def is_forgotten(forgotten: NDArray[np.int64], kept_index: int) -> bool:
-    """Whether a kept message leads no more. forgotten: int64[…], ascending"""
-    if len(forgotten) == 0:
-        return False
-    place = np.searchsorted(forgotten, kept_index)
-    return place < len(forgotten) and forgotten[place] == kept_index
 
 
 @kernel(callee=True, inlined=True)

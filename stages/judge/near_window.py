@@ -6,7 +6,7 @@ It owns the segments, the indexes, the working memory and the threads; the kerne
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -24,20 +24,20 @@ from twinsieve.stages.contract import (
     SieveConfig,
     largest_window,
 )
-from twinsieve.stages.differ.word_lists import phrases_of
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.judge.decide import write_sealed_detail
+from twinsieve.stages.judge.near_rules import NearRules, ring_use
 from twinsieve.stages.judge.params import Outcome
+from twinsieve.stages.near.answers import MOST_ENTRIES, Answer, add_answer
 from twinsieve.stages.near.hamming import link_kept, masks_of, new_chains, no_chains, table_bytes
 from twinsieve.stages.near.look_up import look_up
-from twinsieve.stages.near.matches import MATCHES_PER_ROW, NO_MATCH, new_copies, new_matches
-from twinsieve.stages.near.propose import Begin, CandidateParams, NearIndex, max_matches
+from twinsieve.stages.near.matches import MATCHES_PER_ROW, NO_MATCH, Copies, new_copies, new_matches
+from twinsieve.stages.near.propose import Begin, NearIndex
 from twinsieve.stages.near.signatures import link_all, new_part_chains, part_chain_bytes
-from twinsieve.stages.near.verify import VerifyParams, new_scratch
+from twinsieve.stages.near.verify import Scratch
 from twinsieve.stages.window.buckets import Buckets, entry_count, insert_kept, new_look_ups
 from twinsieve.stages.window.chunk import CHUNK_ROWS, EXACT_CHUNK_ROWS, SHARED_CHUNK_ROWS, Chunk
 from twinsieve.stages.window.chunk import rows as part_of_chunk
-from twinsieve.stages.window.lengths import reach_of, signature_limits
 from twinsieve.stages.window.record import record_type
 from twinsieve.stages.window.ring import (
     GRANULE,
@@ -47,10 +47,9 @@ from twinsieve.stages.window.ring import (
     STREAM_TIME,
     TALLY_UNITS,
     Ring,
-    RingUse,
     keep_all,
 )
-from twinsieve.stages.window.segments import SealedSegment, Segment, Segments, SegmentShape
+from twinsieve.stages.window.segments import SealedSegment, Segment, SegmentId, Segments
 from twinsieve.stages.window.soundness import check_links
 from twinsieve.stages.window.tags import TagIndex
 
@@ -66,18 +65,6 @@ Insert = Callable[[Chunk, int, int, int], None]
 """Inserts the rows of a chunk: (chunk, kept index of its first row, first and end of the tables)."""
 
 _NO_COPIES = new_copies(0)
-
-
-def ring_use(config: SieveConfig) -> RingUse:
-    """The optional columns of the ring that this configuration needs."""
-    return RingUse(
-        text=config.near.method == "text",
-        ids=config.near.same_id == "pass",
-        scopes=config.scoped,
-        simhashes=config.near.method == "hamming",
-        second_simhashes=len(config.near.distances_by_field) > 1,
-        parts=config.near.parts if config.near.method == "signatures" else 0,
-    )
 
 
 def chunk_rows(config: SieveConfig) -> int:
@@ -111,41 +98,16 @@ class NearWindow:
             )
         self._config = config
         self._method = near.method
-        scans = near.candidates == "scan"
-        self._indexed = near.method == "text" and not scans
-        self._has_tables = near.method == "hamming" and not scans
-        self.segments = Segments(
-            SegmentShape(
-                window,
-                near.segment,
-                near.memory,
-                ring_use(config),
-                indexed=self._indexed,
-                layout=config.layout,
-                load=near.bucket_load,
-            )
-        )
+        self._rules = rules = NearRules(config)
+        self._indexed = rules.is_indexed
+        self._has_tables = near.method == "hamming" and near.candidates != "scan"
+        self.segments = Segments(rules.shape)
         self.chains = new_chains(near) if near.method == "hamming" else no_chains()
         by_parts = near.method == "signatures"
         self.part_chains = new_part_chains(*((self.ring.capacity, near.parts) if by_parts else (1, 1)))
-        # For entries without bits of their keys, and with them.
-        limits = [signature_limits(near.similarity, keyed=keyed) for keyed in (False, True)]
-        self._candidates = [
-            CandidateParams(
-                each, reach_of(each), int(scans), int(near.method == "hamming"), compares_texts(config)
-            )
-            for each in limits
-        ]
-        self._verify = VerifyParams(
-            near.similarity,
-            near.differences,
-            int(near.same_id == "pass"),
-            int(config.scoped),
-            near.share,
-        )
-        buckets = self.buckets
-        self._probes = probes = buckets.bands + (buckets.tables << buckets.weak) if self._indexed else 0
-        self._most = max_matches(probes, window, scans or near.method == "hamming")
+        self._answers: Mapping[SegmentId, Answer] = {}
+        self.answered_rows = self.left_rows = 0
+        """Rows times segments that were answered, and those of them that were looked up here all the same."""
         rows = chunk_rows(config)
         # Without a near stage no row has matches, and chunks are larger.
         self._rows = min(rows, SHARED_CHUNK_ROWS)
@@ -153,8 +115,7 @@ class NearWindow:
         self.matches = new_matches(0, 0)
         self._make_room()
         self.copies = new_copies(rows)
-        phrases = phrases_of(near.words)
-        self.scratch = [new_scratch(phrases, probes) for _ in range(max(1, near.threads))]
+        self.scratch = [rules.scratch() for _ in range(max(1, near.threads))]
         self._threads = ThreadPoolExecutor(near.threads - 1) if near.threads > 1 else None
 
     @property
@@ -207,49 +168,93 @@ class NearWindow:
         oldest = max(int(counters[OLDEST]), int(counters[KEPT]) - config.exact.window.messages)
         # Where all messages are too old, none is compared.
         passed = ring.end is not None and NO_TIME < segment.newest_time < near
-        return NearIndex(
-            Begin(ring.kept if passed else ring.oldest, near),
-            ring.kept,
-            Begin(oldest, exact),
-            ring.columns,
-            segment.table.buckets,
-            self.chains,
-            self.part_chains,
-            self._candidates[segment.table.buckets.keyed],
-            self._verify,
-        )
+        begin = Begin(ring.kept if passed else ring.oldest, near)
+        index = self._rules.index(segment, begin, Begin(oldest, exact))
+        return index._replace(chains=self.chains, part_chains=self.part_chains)
 
-    def look_up(self, chunk: Chunk) -> None:
-        """Look all rows of a chunk up in all segments, on threads. `matches` and `copies` are the result."""
+    def question(self) -> bytes:
+        """`NearRules.question`."""
+        return self._rules.question()
+
+    def look_up(self, chunk: Chunk, answers: Mapping[SegmentId, Answer]) -> None:
+        """Look all rows of a chunk up in all segments, on threads. `matches` and `copies` are the result.
+
+        answers: for these rows, of sealed segments in which they need not be looked up any more
+        """
+        self._answers = answers
         if self._method not in ("text", "hamming") or not self.segments.size:
             # An empty index has no matches, and reading its pages would take memory. The method signatures
             # looks up as it decides: its chains have the messages of the chunk too.
             return
         indices = self._newest_first()
         copies = self.copies if self._config.exact.method != "none" else _NO_COPIES
+        left = [0] * len(self.scratch)
 
         def work(thread: int, low: int, high: int) -> None:
             place, end = self._room * low // len(chunk.lengths), self._room * high // len(chunk.lengths)
-            for index in indices:
-                place = look_up(
-                    low, high, chunk, index, self.scratch[thread], self.matches, copies, place, end
-                )
+            for index, answer in indices:
+                if answer is None:
+                    place = look_up(
+                        low, high, chunk, index, self.scratch[thread], self.matches, copies, place, end
+                    )
+                else:
+                    place, alone = self._take(
+                        low, high, chunk, index, answer, self.scratch[thread], copies, place, end
+                    )
+                    left[thread] += alone
 
         self._on_threads(work, len(chunk.lengths), len(chunk.lengths))
+        self.left_rows += sum(left)
+        self.answered_rows += len(chunk.lengths) * sum(answer is not None for _, answer in indices)
+
+    def _take(
+        self,
+        low: int,
+        high: int,
+        chunk: Chunk,
+        index: NearIndex,
+        answer: Answer,
+        scratch: Scratch,
+        copies: Copies,
+        place: int,
+        end: int,
+    ) -> tuple[int, int]:
+        """Add what a segment answered for some rows. returns: place of the next match, and how many rows had
+        to be looked up in the segment all the same"""
+        own = np.zeros(high - low, np.int32)
+        forgotten = self.segments.forgotten
+        place, count = add_answer(
+            low, high, chunk, index, answer, forgotten, self.matches, copies, own, place, end
+        )
+        for row in own[:count].tolist():
+            place = look_up(row, row + 1, chunk, index, scratch, self.matches, _NO_COPIES, place, end)
+        return place, count
 
     def look_up_row(self, chunk: Chunk, row: int) -> None:
         """Search the matches of a row that looked like a copy and is none, or for which there was no room."""
         place, end = self._room, len(self.matches.kept)
         self.matches.heads[row] = NO_MATCH
-        for index in self._newest_first():
-            place = look_up(row, row + 1, chunk, index, self.scratch[0], self.matches, _NO_COPIES, place, end)
+        for index, answer in self._newest_first():
+            if answer is None:
+                place = look_up(
+                    row, row + 1, chunk, index, self.scratch[0], self.matches, _NO_COPIES, place, end
+                )
+            else:
+                place, _ = self._take(
+                    row, row + 1, chunk, index, answer, self.scratch[0], _NO_COPIES, place, end
+                )
 
-    def _newest_first(self) -> list[NearIndex]:
-        return [self.index(segment) for segment in reversed(self.segments.all)]
+    def _newest_first(self) -> list[tuple[NearIndex, Answer | None]]:
+        """The segments as kernels take them, and what they have answered."""
+        answers = self._answers
+        return [
+            (self.index(segment), answers.get(segment.id) if answers and segment.is_sealed else None)
+            for segment in reversed(self.segments.all)
+        ]
 
     def _make_room(self) -> None:
         """Make room for the matches of a chunk, and behind it for those of one row in all segments."""
-        room = self._room + (self._most + 1) * len(self.segments.all)
+        room = self._room + (max(self._rules.most, MOST_ENTRIES) + 1) * len(self.segments.all)
         if room > len(self.matches.kept):
             self.matches = new_matches(self._rows, room)
 
@@ -265,7 +270,9 @@ class NearWindow:
         for row in np.flatnonzero(apart >= 0).tolist():
             kept_index = int(apart[row])
             ring = next(s.ring for s in self.segments.sealed if s.ring.first <= kept_index < s.ring.kept)
-            write_sealed_detail(chunk, row, ring.columns, kept_index, self._verify, self.scratch[0], outcome)
+            write_sealed_detail(
+                chunk, row, ring.columns, kept_index, self._rules.verify, self.scratch[0], outcome
+            )
             apart[row] = -1
 
     def add_segment(self, sealed: SealedSegment) -> None:
@@ -322,7 +329,7 @@ class NearWindow:
         count = len(chunk.lengths)
         rows, kept = np.arange(count, dtype=np.int32), np.arange(kept_index, kept_index + count)
         if self._indexed:
-            look_ups = new_look_ups(self._probes)
+            look_ups = new_look_ups(self._rules.probes)
             insert_kept(chunk, rows, kept, count, first_table, end_table, self.buckets, look_ups)
         else:
             link_kept(chunk, rows, kept, count, first_table, end_table, self.chains)
@@ -418,11 +425,6 @@ def near_bytes(config: SieveConfig, segments: int) -> dict[str, int]:
     if near.method == "signatures":
         parts["chains"] = part_chain_bytes(window, near.parts)
     return parts
-
-
-def compares_texts(config: SieveConfig) -> int:
-    """1 if a copy with the same digest tag is confirmed by its stored text."""
-    return int(config.key_is_text and config.near.method == "text")
 
 
 def _least_time(age_ms: int | None, stream_time: int) -> int:

@@ -109,3 +109,12 @@ def add_match(
     matches.next[place] = matches.heads[row]
     matches.heads[row] = place
     return place + 1
+
+
+@kernel(callee=True)
+def is_forgotten(forgotten: NDArray[np.int64], kept_index: int) -> bool:
+    """Whether a kept message leads no more. forgotten: int64[…], ascending"""
+    if len(forgotten) == 0:
+        return False
+    place = np.searchsorted(forgotten, kept_index)
+    return place < len(forgotten) and forgotten[place] == kept_index

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +50,7 @@ from twinsieve.stages.window.soundness import (
     check_texts,
 )
 
+_ID_BYTES = 16
 _OPEN = -1
 """Value of a segment's end in a saved state: it was open."""
 
@@ -77,6 +80,19 @@ class SealedSegment(NamedTuple):
     hot_stay: bool = False
 
 
+class SegmentId(NamedTuple):
+    """Says which sealed segment it is, whoever built it: equal messages in equal order.
+
+    first, end: its kept indices, `end` exclusive; messages: how many it was made for
+    digest: 16 bytes, of the positions and times of its messages
+    """
+
+    first: int
+    end: int
+    messages: int
+    digest: bytes
+
+
 IntoFile = Callable[[SealedSegment], Future[Arrays]]
 """Begins to write a sealed segment to a file. Result: its arrays as private maps of the file."""
 
@@ -98,6 +114,28 @@ class Segment:
         self._mapping: Future[Arrays] | None = None
         self._spare: Arrays = {}
         """Arrays of its file in place of which it uses memory."""
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it gets no more messages."""
+        return self.ring.end is not None
+
+    @cached_property
+    def id(self) -> SegmentId:
+        """Which segment it is, once it is sealed. Reads the positions and times of all its messages."""
+        ring = self.ring
+        first = self.first
+        slots = np.arange(first, ring.kept, dtype=np.int64) % ring.capacity
+        digest = blake2b(digest_size=_ID_BYTES, person=b"twinsieve-part")
+        for column in (ring.columns.positions, ring.columns.times):
+            digest.update(column[slots].astype("<i8", copy=False).tobytes())
+        return SegmentId(first, ring.kept, self.messages, digest.digest())
+
+    @property
+    def first(self) -> int:
+        """Kept index of its first message. A window that began inside the segment, or was enlarged, does not
+        hold those before."""
+        return max(self.ring.first, int(self.ring.columns.counters[OLDEST]))
 
     def note_positions(self, positions: NDArray[np.int64]) -> None:
         """Note the positions of messages that the segment got."""
@@ -124,9 +162,7 @@ class Segment:
             "keyed": np.array([buckets.keyed]),
             "positions": self.positions,
         }
-        # A window that began inside the segment, or was enlarged, does not hold its first messages.
-        first = max(ring.first, int(ring.columns.counters[OLDEST]))
-        self._mapping = write(SealedSegment(first, ring.kept, self.messages, arrays, hot_stay))
+        self._mapping = write(SealedSegment(self.first, ring.kept, self.messages, arrays, hot_stay))
 
     def give_up_file(self) -> None:
         """The segment is dropped: do not write it if that has not begun."""
@@ -266,6 +302,21 @@ class SegmentShape:
             ring, BucketTable(self._layout, messages if self._indexed else 1, self._load), messages
         )
 
+    def mapped(self, counters: NDArray[np.int64], sealed: SealedSegment) -> Segment:
+        """A sealed segment that uses these arrays of a file. counters: as for `new`. raises: DamagedError"""
+        if {type(number) for number in sealed[:3]} != {int} or sealed.first == sealed.end:
+            raise DamagedError(f"a segment for {sealed.messages!r} has {sealed.first!r} to {sealed.end!r}")
+        check_range(sealed.first, sealed.end, sealed.messages, MAX_SEGMENT)
+        # Before memory is taken: the file has to be as large as it says.
+        if len(sealed.arrays.get("records", ())) != ring_capacity(sealed.messages):
+            raise DamagedError(f"a segment for {sealed.messages} messages has other records")
+        segment = self.new(counters, sealed.first, sealed.messages)
+        segment.ring.end = sealed.end
+        segment.check(sealed.arrays)
+        segment.map(sealed.arrays)
+        segment.give_up_memory()
+        return segment
+
     def entries(self, messages: int) -> int:
         """Number of entries of the buckets of a segment for this many messages."""
         return entry_count(self._layout, messages if self._indexed else 1, self._load)
@@ -333,17 +384,7 @@ class Segments:
 
         raises: DamagedError
         """
-        if {type(number) for number in sealed[:3]} != {int} or sealed.first == sealed.end:
-            raise DamagedError(f"a segment for {sealed.messages!r} has {sealed.first!r} to {sealed.end!r}")
-        check_range(sealed.first, sealed.end, sealed.messages, MAX_SEGMENT)
-        # Before memory is taken: the file has to be as large as it says.
-        if len(sealed.arrays.get("records", ())) != ring_capacity(sealed.messages):
-            raise DamagedError(f"a segment for {sealed.messages} messages has other records")
-        segment = self._shape.new(self.counters, sealed.first, sealed.messages)
-        segment.ring.end = sealed.end
-        segment.check(sealed.arrays)
-        segment.map(sealed.arrays)
-        segment.give_up_memory()
+        segment = self._shape.mapped(self.counters, sealed)
         self.sealed.append(segment)
         self.counters[KEPT] = sealed.end
         self.open = self._shape.new(self.counters, sealed.end, self._shape.messages)
