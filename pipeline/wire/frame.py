@@ -24,6 +24,8 @@ class What(Enum):
     BLOCK = b"TSVB"
     ANSWER = b"TSVA"
     DECISION = b"TSVD"
+    ANSWERS = b"TSVS"
+    """what a sealed segment has for a run of blocks; `ANSWER` is one of the index to a worker"""
 
 
 class ForeignSchemeError(StateError):

@@ -13,6 +13,7 @@ from tests.twins import batch_of
 from twinsieve.pipeline.wire.block import Block, BlockFlag, RowKind, encode_block
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.wire.ruling import Result, Ruling, Source, encode_ruling
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
 from twinsieve.stages.contract import (
     DETAIL_LENGTH,
     NO_TIME,
@@ -23,6 +24,9 @@ from twinsieve.stages.contract import (
     Verdicts,
 )
 from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.near.verify import ALIKE, ESTIMATED, REASON_SHIFT
+from twinsieve.stages.window.segments import SegmentId
 
 FOLDER = Path(__file__).parent
 SCHEME = scheme_hash("golden")
@@ -96,10 +100,43 @@ def golden_ruling() -> Ruling:
     )  # fmt: skip
 
 
+def golden_answers() -> AnswersRecord:
+    """Three blocks: one with a match, an entry kept apart, a copy and a row left out; one with nothing, one
+    declined."""
+    answer = Answer(
+        np.array([0, 0, 2], np.int32),
+        np.array([1_009, 1_002, 1_000], np.int64),
+        np.array([(1 << 56) | (3 << 40) | 9, (3 << 40) | 2, 0], np.int64),
+        np.array([1_600_000_000_000, 1_599_999_999_000, NO_TIME], np.int64),
+        np.array([180, 190, 200], np.int32),
+        np.array([200, 200, 200], np.int32),
+        np.array([ALIKE, ALIKE | ESTIMATED, ALIKE | Rule.NUMBER << REASON_SHIFT], np.uint8),
+        np.array([1], np.int32),
+        np.array([1_005], np.int64),
+        np.array([(3 << 40) | 5], np.int64),
+        np.array([1_600_000_000_000], np.int64),
+        np.array([True]),
+        np.array([1, 3], np.int32),
+    )
+    nothing = Answer._make(column[:0] for column in answer)
+    segment = SegmentId(1_000, 1_010, 10, bytes(range(48, 64)))
+    blocks = [
+        BlockAnswer(17, 2**32 - 7, 4, answer),
+        BlockAnswer(18, 5, 3, nothing),
+        BlockAnswer(21, 6, 900, None),
+    ]
+    return AnswersRecord(bytes(range(16, 32)), bytes(range(32, 48)), segment, "host-1", blocks)
+
+
 def records() -> dict[str, bytes]:
     """File name → content."""
     decision, answer = encode_ruling(golden_ruling(), SCHEME)
-    return {"block.bin": encode_block(golden_block(), SCHEME), "decision.bin": decision, "answer.bin": answer}
+    return {
+        "block.bin": encode_block(golden_block(), SCHEME),
+        "decision.bin": decision,
+        "answer.bin": answer,
+        "answers.bin": encode_answers(SCHEME, golden_answers(), 1 << 20)[0],
+    }
 
 
 if __name__ == "__main__":

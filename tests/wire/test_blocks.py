@@ -42,6 +42,7 @@ from twinsieve.pipeline.wire.positions import (
     unpack_position,
 )
 from twinsieve.pipeline.wire.ruling import decode_ruling, encode_ruling, session_of
+from twinsieve.pipeline.wire.segment_answers import decode_answers
 from twinsieve.pipeline.worker.verdict_headers import apart_headers
 from twinsieve.stages.columns import PerRow, declared
 from twinsieve.stages.contract import DETAIL_LENGTH, STORED_LENGTH, Batch, Verdicts
@@ -207,7 +208,12 @@ def test_damage_under_a_right_checksum_is_an_error_or_reads(data: st.DataObject)
     content = bytearray(records()[name][28:])
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    what = {"block.bin": What.BLOCK, "decision.bin": What.DECISION, "answer.bin": What.ANSWER}[name]
+    what = {
+        "block.bin": What.BLOCK,
+        "decision.bin": What.DECISION,
+        "answer.bin": What.ANSWER,
+        "answers.bin": What.ANSWERS,
+    }[name]
     with contextlib.suppress(StateError):
         read(name, seal(what, SCHEME, bytes(content)))
 
@@ -215,6 +221,8 @@ def test_damage_under_a_right_checksum_is_an_error_or_reads(data: st.DataObject)
 def read(name: str, content: bytes) -> object:
     if name == "block.bin":
         return decode_block(content, SCHEME, "golden")
+    if name == "answers.bin":
+        return decode_answers(SCHEME, content, "golden")
     return decode_ruling(What.DECISION if name == "decision.bin" else What.ANSWER, content, SCHEME, "golden")
 
 

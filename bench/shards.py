@@ -1,0 +1,124 @@
+"""Sealed segments that others look rows up in: what their answers cost, and what they save whoever judges.
+
+    python -m bench.shards [--kept 400000] [--segments 8] [--messages 20000]
+
+Generated posts fill a near window of this many kept messages, cut into this many sealed segments and an open
+one. Then each of the next messages is judged twice, by two sieves with the same window: one looks it up in
+all segments, the other one is given the answers of the sealed ones, which a `SegmentReader` makes as a shard
+does. Printed are, as medians over batches: the time of a message in each sieve, that of an answer a message
+and segment, what an answer holds, and how many rows the sieve had to look up although they were answered.
+The verdicts of both must be equal. Everything is in memory: reads of a disk are not in these figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+from statistics import median
+from time import process_time
+
+import numpy as np
+
+from bench.large_window import posted
+from bench.machine import machine_line
+from twinsieve.pipeline.wire.segment_answers import AnswersRecord, BlockAnswer, encode_answers
+from twinsieve.stages.contract import (
+    BandLayout,
+    Batch,
+    ExactConfig,
+    NearConfig,
+    SieveConfig,
+    Verdicts,
+    Window,
+)
+from twinsieve.stages.judge.batch_sieve import BatchSieve
+from twinsieve.stages.judge.segment_reader import SegmentReader
+from twinsieve.stages.near.answers import Answer
+from twinsieve.stages.window.segments import SegmentId
+
+_SEED = 11
+
+
+class _Measured:
+    """Sums and times of the batches that are measured."""
+
+    def __init__(self) -> None:
+        self.alone_us: list[float] = []
+        self.answered_us: list[float] = []
+        self.answer_us: list[float] = []
+        self.entries = self.copies = self.unanswered = self.bytes = self.asked = 0
+
+    def note(self, answers: dict[SegmentId, Answer], rows: int) -> None:
+        for segment, answer in answers.items():
+            block = BlockAnswer(0, 0, rows, answer)
+            record = AnswersRecord(bytes(16), bytes(16), segment, "shard", [block])
+            self.bytes += sum(map(len, encode_answers(bytes(16), record, 1 << 20)))
+            self.entries += len(answer.rows)
+            self.copies += len(answer.copy_rows)
+            self.unanswered += len(answer.unanswered)
+            self.asked += rows
+
+
+def _same(one: Verdicts, other: Verdicts) -> bool:
+    columns = ("kinds", "flags", "leaders", "matched", "compared", "reasons", "apart_from")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
+
+
+def _measure(
+    batch: Batch, alone: BatchSieve, answered: BatchSieve, reader: SegmentReader, found: _Measured
+) -> None:
+    """Judge a batch in both sieves. Segments of `answered` are read where they are: a shard has a copy."""
+    rows = len(batch)
+    answers = {}
+    begun = process_time()
+    segments = answered.near.segments.sealed
+    for segment in segments:
+        answers[segment.id] = reader.answer(batch, segment)
+    found.answer_us.append(1e6 * (process_time() - begun) / rows / len(segments))
+    found.note(answers, rows)
+    begun = process_time()
+    with_answers = answered.judge(batch, answers=answers)
+    found.answered_us.append(1e6 * (process_time() - begun) / rows)
+    begun = process_time()
+    without = alone.judge(batch)
+    found.alone_us.append(1e6 * (process_time() - begun) / rows)
+    if not _same(with_answers, without):
+        raise SystemExit("verdicts differ: this is a fault")
+
+
+def main() -> None:
+    """Print machine and figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kept", type=int, default=400_000)
+    parser.add_argument("--segments", type=int, default=8)
+    parser.add_argument("--messages", type=int, default=20_000)
+    options = parser.parse_args()
+    near = NearConfig(window=Window(options.kept), segment=options.kept // options.segments)
+    config = SieveConfig(ExactConfig("bloom", window=Window(10 * options.kept)), near)
+    alone, answered, reader = BatchSieve(config), BatchSieve(config), SegmentReader(config)
+    found, left = _Measured(), options.messages
+    for each in posted(10 * options.kept, BandLayout(), _SEED):
+        if answered.stats().held < options.kept:
+            alone.judge(each.batch)
+            answered.judge(each.batch)
+            continue
+        _measure(each.batch, alone, answered, reader, found)
+        left -= len(each.batch)
+        if left <= 0:
+            break
+    print(machine_line())
+    print(
+        f"{options.kept:,} kept in {len(answered.sealed_ids())} sealed segments; "
+        f"{options.messages - left:,} messages\n"
+        f"judged, all segments looked up here: {median(found.alone_us):.2f} µs a message\n"
+        f"judged with answers: {median(found.answered_us):.2f} µs a message\n"
+        f"an answer: {median(found.answer_us):.2f} µs a message and segment\n"
+        f"it holds, a message and segment: {found.entries / found.asked:.3f} entries, "
+        f"{found.copies / found.asked:.4f} copies, {found.bytes / found.asked:.1f} bytes on the wire; "
+        f"left to whoever judges: {found.unanswered / found.asked:.2e}\n"
+        f"looked up although answered: {answered.near.left_rows:,} of {answered.near.answered_rows:,}\n"
+        "verdicts equal"
+    )
+
+
+if __name__ == "__main__":
+    main()

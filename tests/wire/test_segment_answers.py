@@ -1,0 +1,283 @@
+"""Records of answers: what is written is read, a plain reader of the documented bytes reads the same, a record
+that is too large is split, and a forged one is refused."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import lz4.block
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.examples import examples
+from tests.golden.make import FOLDER, SCHEME, golden_answers
+from twinsieve.pipeline.wire.frame import (
+    ENVELOPE_BYTES,
+    VERSION,
+    ForeignSchemeError,
+    ForeignVersionError,
+    What,
+    scheme_hash,
+    seal,
+)
+from twinsieve.pipeline.wire.segment_answers import (
+    AnswersRecord,
+    BlockAnswer,
+    decode_answers,
+    encode_answers,
+)
+from twinsieve.stages.contract import NO_TIME
+from twinsieve.stages.differ.rules import Rule
+from twinsieve.stages.errors import StateError
+from twinsieve.stages.near.answers import COPIES, ENTRIES, MOST_ENTRIES, Answer
+from twinsieve.stages.near.verify import ALIKE, REASON_SHIFT
+from twinsieve.stages.window.segments import SegmentId
+
+_MOST = 1 << 20
+_FIRST, _END = 5_000_000_000, 5_000_000_400
+
+
+@st.composite
+def _answers(draw: st.DrawFn, rows: int) -> Answer:
+    entries: list[tuple[int, ...]] = []
+    for row in range(rows):
+        kept = draw(st.lists(st.integers(_FIRST, _END - 1), max_size=3, unique=True))
+        for each in sorted(kept, reverse=True):
+            compared = draw(st.integers(1, 2_000))
+            status = ALIKE | draw(st.sampled_from([Rule.NONE, Rule.NUMBER, Rule.SAME_ID])) << REASON_SHIFT
+            time = draw(st.one_of(st.just(NO_TIME), st.integers(-5, 2**45)))
+            entries.append((row, each, draw(st.integers(0, 2**63 - 1)), time, 1, compared, status))
+    taken = {entry[0] for entry in entries}
+    copied = draw(st.lists(st.integers(0, rows - 1), unique=True, max_size=4)) if rows else []
+    left = [row for row in range(rows) if row not in taken and draw(st.booleans())]
+    copies = [(row, _FIRST + row, row, 7, row % 2) for row in sorted(copied)]
+    dtypes = ("i4", "i8", "i8", "i8", "i4", "i4", "u1", "i4", "i8", "i8", "i8", "?", "i4")
+    columns = [*_columns(entries, 7), *_columns(copies, 5), left]
+    return Answer._make(np.array(column, dtype) for column, dtype in zip(columns, dtypes, strict=True))
+
+
+def _columns(rows: list[tuple[int, ...]], count: int) -> list[list[int]]:
+    return [[row[number] for row in rows] for number in range(count)]
+
+
+@st.composite
+def _records(draw: st.DrawFn) -> AnswersRecord:
+    offset, blocks = draw(st.integers(0, 2**40)), []
+    for _ in range(draw(st.integers(0, 4))):
+        rows = draw(st.integers(0, 5))
+        answer = draw(st.one_of(st.none(), _answers(rows)))
+        blocks.append(BlockAnswer(offset, draw(st.integers(0, 2**32 - 1)), rows, answer))
+        offset += draw(st.integers(1, 2**31))
+    segment = SegmentId(_FIRST, _END, 400, draw(st.binary(min_size=16, max_size=16)))
+    name = draw(st.sampled_from(["host-1", "机-2", ""]))
+    return AnswersRecord(bytes(range(16)), bytes(16), segment, name, blocks)
+
+
+def _shown(record: AnswersRecord) -> list[Any]:
+    """The record as plain values, with the dtypes of its columns."""
+    blocks = [
+        (
+            *block[:3],
+            None
+            if block.answer is None
+            else [(column.dtype.str, column.tolist()) for column in block.answer],
+        )
+        for block in record.blocks
+    ]
+    return [record.log_id, record.question, record.segment, record.shard, blocks]
+
+
+def _plain(data: bytes) -> list[Any]:
+    """What WIRE.md says of the bytes of a record, read byte by byte."""
+    content = data[ENVELOPE_BYTES:]
+    head = struct.Struct("<16s16sQQI16sQIB")
+    log_id, question, first, end, messages, digest, offset, count, size = head.unpack_from(content)
+    at = head.size + size
+    name = content[head.size : at].decode()
+    sections = []
+    for _ in range(2):
+        method, packed, plain = struct.unpack_from("<BII", content, at)
+        body = content[at + 9 : at + 9 + packed]
+        sections.append(lz4.block.decompress(body, uncompressed_size=plain) if method else body)
+        at += 9 + packed
+    assert at == len(content)
+
+    def columns(section: bytes, wanted: list[tuple[str, int]]) -> list[list[int]]:
+        found, place = [], 0
+        for code, length in wanted:
+            found.append(list(struct.unpack_from(f"<{length}{code}", section, place)))
+            place += length * struct.calcsize(f"<{code}")
+        assert place == len(section)
+        return found
+
+    table = columns(sections[0], [(code, count) for code in "III?III"])
+    totals = [sum(table[number]) for number in (4, 5, 6)]
+    values = columns(
+        sections[1],
+        [(code, totals[0]) for code in "IIqqiiB"]
+        + [(code, totals[1]) for code in "IIqq?"]
+        + [("I", totals[2])],
+    )
+    for number in (1, 8):
+        values[number] = [first + kept for kept in values[number]]
+    blocks = []
+    begins = [0, 0, 0]
+    for gap, checksum, rows, declined, *counts in zip(*table, strict=True):
+        offset += gap
+        groups = [values[:7], values[7:12], values[12:]]
+        parts = [
+            column[begin : begin + length]
+            for group, begin, length in zip(groups, begins, counts, strict=True)
+            for column in group
+        ]
+        blocks.append((offset, checksum, rows, None if declined else parts))
+        begins = [begin + length for begin, length in zip(begins, counts, strict=True)]
+    return [log_id, question, SegmentId(first, end, messages, digest), name, blocks]
+
+
+@settings(max_examples=examples(100))
+@given(_records())
+def test_what_is_written_is_read_also_by_a_plain_reader(record: AnswersRecord) -> None:
+    (data,) = encode_answers(SCHEME, record, _MOST)
+    assert _shown(decode_answers(SCHEME, data, "here")) == _shown(record)
+    *named, blocks = _shown(record)
+    plain = [
+        (*block, None if answer is None else [values for _, values in answer]) for *block, answer in blocks
+    ]
+    assert _plain(data) == [*named, plain]
+
+
+def test_the_golden_record_is_read() -> None:
+    data = (FOLDER / "answers.bin").read_bytes()
+    assert _shown(decode_answers(SCHEME, data, "golden")) == _shown(golden_answers())
+
+
+@settings(max_examples=examples(50))
+@given(_records(), st.integers(200, 500))
+def test_a_record_that_is_too_large_is_split_and_a_block_that_is_too_large_is_declined(
+    record: AnswersRecord, most: int
+) -> None:
+    parts = encode_answers(SCHEME, record, most)
+    assert all(len(part) <= most for part in parts)
+    read = [decode_answers(SCHEME, part, "here") for part in parts]
+    assert all(_shown(part)[:4] == _shown(record)[:4] for part in read)
+    found = [block for part in _shown_blocks(read) for block in part]
+    (expected,) = _shown_blocks([record])
+    assert [block[:3] for block in found] == [block[:3] for block in expected]
+    for block, whole in zip(found, expected, strict=True):
+        if block[3] != whole[3]:
+            assert block[3] is None
+            answer = next(each for each in record.blocks if each.offset == block[0])
+            alone = AnswersRecord(record.log_id, record.question, record.segment, record.shard, [answer])
+            assert len(encode_answers(SCHEME, alone, _MOST)[0]) > most
+
+
+def _shown_blocks(records: list[AnswersRecord]) -> list[list[Any]]:
+    return [_shown(record)[4] for record in records]
+
+
+def test_a_run_of_blocks_without_anything_takes_few_bytes() -> None:
+    nothing = Answer._make(column[:0] for column in golden_answers().blocks[0].answer or ())
+    checksums = np.random.default_rng(1).integers(0, 2**32, 64).tolist()
+    blocks = [BlockAnswer(900 + number, checksums[number], 300, nothing) for number in range(64)]
+    (data,) = encode_answers(SCHEME, _with(blocks), _MOST)
+    (empty,) = encode_answers(SCHEME, _with([]), _MOST)
+    assert len(data) - len(empty) < 6 * 64
+
+
+def _with(blocks: list[BlockAnswer]) -> AnswersRecord:
+    golden = golden_answers()
+    return AnswersRecord(golden.log_id, golden.question, golden.segment, golden.shard, blocks)
+
+
+def test_records_of_others_are_told_apart() -> None:
+    (data,) = encode_answers(SCHEME, golden_answers(), _MOST)
+    with pytest.raises(ForeignSchemeError):
+        decode_answers(scheme_hash("other"), data, "here")
+    later = bytearray(seal(What.ANSWERS, SCHEME, b""))
+    later[4:6] = struct.pack("<H", VERSION + 1)
+    with pytest.raises((ForeignVersionError, StateError)):
+        decode_answers(SCHEME, bytes(later), "here")
+    for what in set(What) - {What.ANSWERS}:
+        with pytest.raises(StateError):
+            decode_answers(SCHEME, seal(what, SCHEME, data[ENVELOPE_BYTES:]), "here")
+
+
+def _changed(name: str, values: list[int] | NDArray[Any]) -> Answer:
+    answer = golden_answers().blocks[0].answer
+    assert answer is not None
+    return answer._replace(**{name: np.array(values, getattr(answer, name).dtype)})
+
+
+_FORGED = [
+    ("rows", [0, 2, 0]),
+    ("rows", [0, 0, 4]),
+    ("rows", [0, 0, 3]),
+    ("kept", [1_002, 1_009, 1_000]),
+    ("kept", [1_002, 1_002, 1_000]),
+    ("kept", [1_010, 1_002, 1_000]),
+    ("positions", [-1, 2, 0]),
+    ("times", [2**62, 0, 0]),
+    ("matched", [0, 190, 200]),
+    ("matched", [-7, 190, 200]),
+    ("compared", [179, 200, 200]),
+    ("status", [0, ALIKE, ALIKE]),
+    ("status", [ALIKE, 255, ALIKE]),
+    ("copy_rows", [4]),
+    ("copy_kept", [1_010]),
+    ("copy_positions", [-1]),
+    ("copy_times", [-(2**62)]),
+    ("unanswered", [3, 1]),
+    ("unanswered", [1, 1]),
+    ("unanswered", [1, 4]),
+    ("unanswered", [0, 3]),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), _FORGED)
+def test_forged_values_are_refused(name: str, values: list[int]) -> None:
+    forged = BlockAnswer(17, 5, 4, _changed(name, values))
+    (data,) = encode_answers(SCHEME, _with([forged]), _MOST)
+    with pytest.raises(StateError, match=r"^here: "):
+        decode_answers(SCHEME, data, "here")
+
+
+@pytest.mark.parametrize(
+    "segment", [(10, 10, 10), (10, 5, 10), (0, 20, 10), (2**62, 2**62 + 5, 10), (0, 2**28, 2**28)]
+)
+def test_forged_segments_are_refused(segment: tuple[int, int, int]) -> None:
+    golden = golden_answers()
+    other = SegmentId(*segment, golden.segment.digest)
+    record = AnswersRecord(golden.log_id, golden.question, other, "host-1", [])
+    with pytest.raises(StateError):
+        decode_answers(SCHEME, encode_answers(SCHEME, record, _MOST)[0], "here")
+
+
+def test_too_many_entries_of_a_row_are_refused() -> None:
+    for count in (MOST_ENTRIES, MOST_ENTRIES + 1):
+        ones = np.ones(count, np.int64)
+        kept = np.arange(2_000, 2_000 - count, -1)
+        columns = (0 * ones, kept, ones, ones, ones, ones, ALIKE * ones)
+        answer = golden_answers().blocks[1].answer
+        assert answer is not None
+        entries = {
+            name: column.astype(getattr(answer, name).dtype)
+            for name, column in zip(ENTRIES, columns, strict=True)
+        }
+        segment = SegmentId(1_000, 2_001, 1_001, bytes(16))
+        blocks = [BlockAnswer(1, 2, 1, answer._replace(**entries))]
+        record = AnswersRecord(bytes(16), bytes(16), segment, "host-1", blocks)
+        (data,) = encode_answers(SCHEME, record, _MOST)
+        if count == MOST_ENTRIES:
+            assert _shown(decode_answers(SCHEME, data, "here")) == _shown(record)
+        else:
+            with pytest.raises(StateError):
+                decode_answers(SCHEME, data, "here")
+
+
+def test_every_column_is_an_entry_a_copy_or_a_row_left_out() -> None:
+    assert (*ENTRIES, *COPIES, "unanswered") == Answer._fields
