@@ -37,7 +37,7 @@ MAX_SEGMENT = 16_000_000
 """Most messages of a segment. An entry of its buckets holds a kept index modulo 2 ** 24; the values of that
 range beyond the segment mark entries that are stale."""
 
-MAX_WINDOW = 1_000_000_000
+MAX_WINDOW = 4_000_000_000
 """Largest window that is cut into segments, in messages."""
 
 MAX_RING = 2**30
@@ -48,7 +48,7 @@ def largest_window(method: str) -> int:
     """Most messages of the near window under a value of `near.method`.
 
     >>> largest_window("text"), largest_window("none")
-    (1000000000, 1073741824)
+    (4000000000, 1073741824)
     """
     return {"text": MAX_WINDOW, "signatures": MAX_SEGMENT}.get(method, MAX_RING)
 

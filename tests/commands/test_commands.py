@@ -238,7 +238,7 @@ def test_lint_says_which_window_ends_before_its_age(
 
 @pytest.mark.parametrize(
     ("method", "most"),
-    [("text", "1,000,000,000"), ("signatures", "16,000,000"), ("hamming", "1,073,741,824")],
+    [("text", "4,000,000,000"), ("signatures", "16,000,000"), ("hamming", "1,073,741,824")],
 )
 def test_lint_names_the_largest_window_of_the_method(run: Run, method: str, most: str) -> None:
     ran = run("lint", "--rate", 500_000, *setting(f"near.method={method}", "near.window.age=24h"))

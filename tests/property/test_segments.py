@@ -23,6 +23,7 @@ from tests.whole_state import from_bytes, to_bytes
 from twinsieve.stages.contract import (
     FULL,
     GUARDS,
+    MAX_WINDOW,
     OFF,
     Batch,
     Differences,
@@ -342,3 +343,25 @@ def test_a_state_of_another_segment_size_is_refused_with_what_to_do() -> None:
         StateError, match=r"near\.segment=20, the configuration says near\.segment=10; set it"
     ):
         from_bytes(saved, SieveConfig(near=replace(near, segment=10)))
+
+
+@pytest.mark.parametrize("exact", ["trie", "bloom"])
+@pytest.mark.parametrize("first", [2**32 - 37, 2 * MAX_WINDOW])
+def test_kept_indices_beyond_32_bits_are_numbers_like_any(first: int, exact: str) -> None:
+    """In segments, in the exact stage, forgotten ones, and in a saved state."""
+    near = NearConfig(window=Window(50), segment=7, candidates="scan", details=True)
+    config = SieveConfig(ExactConfig(exact, 1e-9, Window(80)), near)  # type: ignore[arg-type]
+    batch = batch_of(_long_stream(random.Random(7), 300))
+    tags = batch.fingerprints.digests[:, 0]
+    late, early = BatchSieve(config), BatchSieve(config)
+    late.near.segments.begin_at(first)
+    for low in range(0, len(batch), 30):
+        part = batch.slice(low, low + 30)
+        verdicts = early.judge(part)
+        assert table(late.judge(part)) == table(verdicts)
+        gone = np.flatnonzero(verdicts.kinds == Kind.UNIQUE)[-3:-1] + low
+        for each in (late, early):
+            each.forget(batch.positions[gone], tags[gone])
+        late = from_bytes(to_bytes(late), config)
+    assert late.stats().kept == first + early.stats().kept
+    assert late.sealed_ids()[0].end > 2**32

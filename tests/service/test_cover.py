@@ -169,7 +169,7 @@ def test_a_window_is_cut_into_the_largest_segments_that_fit() -> None:
         (("--cover", "0h"), ": --cover is 0s; give a time above 0, 3650d at most"),
         (("--cover", "1000w"), ": --cover is 7000d; give a time above 0, 3650d at most"),
         (("--cover", "30d"), ": --cover 30d at 5,000 messages/s is 13,000,000,000 kept messages, and a near window holds at "
-         "most 1,000,000,000: 55.6 h; ask for a shorter time"),
+         "most 4,000,000,000: 9.26 d; ask for a shorter time"),
         (("--cover", "24h", "--memory", "much"), "lint: --memory is 'much', not a size; write a number and a unit (B, kB, MB, "
          "GB, KiB, MiB, GiB), as in 512MiB"),
         (("--cover", "24h", "--memory", "1GiB", *setting("near.threads=2", "exact.method=none")),

@@ -15,7 +15,7 @@ from twinsieve.pipeline.settings.model import Settings
 from twinsieve.pipeline.settings.segment_bytes import Texts, largest_segment, least_memory, segment_parts
 from twinsieve.pipeline.settings.stage_config import sieve_config
 from twinsieve.pipeline.settings.values import MAX_SEGMENTS
-from twinsieve.stages.contract import NearConfig, SieveConfig, Window
+from twinsieve.stages.contract import MAX_WINDOW, NearConfig, SieveConfig, Window
 from twinsieve.stages.judge.near_window import segment_count
 
 
@@ -35,11 +35,11 @@ def test_what_always_lies_in_memory_is_the_open_segment(window: int) -> None:
 
 
 @given(
-    st.integers(1, 1_000_000_000),
+    st.integers(1, MAX_WINDOW),
     st.one_of(st.integers(1, 1 << 40), st.integers(1 << 20, 1 << 26)),
     st.floats(1, 1000),
 )
-@example(window=1_000_000_000, memory=1 << 36, characters=60.0)
+@example(window=MAX_WINDOW, memory=1 << 36, characters=60.0)
 @example(window=10, memory=1 << 36, characters=60.0)
 def test_the_proposed_segment_fits_and_none_larger_by_a_tenth_does(
     window: int, memory: int, characters: float
@@ -61,7 +61,7 @@ def test_the_proposed_segment_fits_and_none_larger_by_a_tenth_does(
     assert larger > min(window, 16_000_000) or not fits(larger)
 
 
-@given(st.integers(1, 1_000_000_000), st.integers(1, 16_000_000))
+@given(st.integers(1, MAX_WINDOW), st.integers(1, 16_000_000))
 def test_a_window_is_refused_where_it_has_more_than_a_thousand_segments(window: int, segment: int) -> None:
     found = _findings(near__window__messages=window, near__segment=segment)
     count = segment_count(_config(window, segment))
@@ -72,7 +72,7 @@ def test_a_window_is_refused_where_it_has_more_than_a_thousand_segments(window: 
         assert _findings(near__window__messages=window, near__segment=int(least) - 1)
 
 
-@pytest.mark.parametrize("window", [1_000_000, 50_000_000, 1_000_000_000])
+@pytest.mark.parametrize("window", [1_000_000, 50_000_000, MAX_WINDOW])
 @pytest.mark.parametrize("memory", ["1MiB", "100MiB", "1GiB", "8GiB"])
 def test_following_the_advice_on_a_memory_ends_the_complaint(window: int, memory: str) -> None:
     said = _findings(near__window__messages=window, state__memory=memory)

@@ -17,7 +17,7 @@ from pybloom_live import BloomFilter
 
 from tests.examples import examples
 from tests.stages.exact.filters import add, contains, filters_on, insert, oldest_hit
-from twinsieve.stages.contract import Window
+from twinsieve.stages.contract import MAX_WINDOW, Window
 from twinsieve.stages.errors import StateError, UsageError
 from twinsieve.stages.exact import bloom_sizing as bloom_sizes
 from twinsieve.stages.exact.bloom import BloomGenerations
@@ -329,8 +329,9 @@ def test_a_rate_below_what_80_bits_of_a_digest_can_tell_apart_is_refused() -> No
         bloom_sizing(Window(2 * 10**9), 1e-15)
 
 
-def test_the_sizes_of_a_window_of_a_thousand_million_are_found_without_its_memory(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("messages", [10**9, MAX_WINDOW])
+def test_the_sizes_of_a_very_large_window_are_found_without_its_memory(
+    messages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All places are below 2^63, slices below 2^32, and the bytes those of the filters by the formula."""
 
@@ -340,12 +341,12 @@ def test_the_sizes_of_a_window_of_a_thousand_million_are_found_without_its_memor
 
     monkeypatch.setattr(bloom_sizes, "BloomFilter", created)
     for age_ms, rows in ((None, 9), (7 * 86_400_000, 13)):
-        sizing = bloom_sizing(Window(10**9, age_ms), 1e-6)
-        assert (sizing.capacity, sizing.rows) == (125_000_000, rows)
+        sizing = bloom_sizing(Window(messages, age_ms), 1e-6)
+        assert (sizing.capacity, sizing.rows) == (messages // 8, rows)
         assert sizing.slice_bits < 2**32
-        bits = 125_000_000 * math.log(9e6) / math.log(2) ** 2
+        bits = messages / 8 * math.log(9e6) / math.log(2) ** 2
         assert 8 * sizing.stride == pytest.approx(bits, rel=0.01)
-        total = BloomGenerations.bytes_for(Window(10**9, age_ms), 1e-6)
+        total = BloomGenerations.bytes_for(Window(messages, age_ms), 1e-6)
         assert total == rows * (sizing.stride + 40) + 16
         last = bloom_place(np.uint64(0), np.uint64(2**64 - 1), sizing.slices - 1, sizing.slice_bits)
         assert 0 <= last < sizing.slices * sizing.slice_bits <= 8 * sizing.stride
