@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.accuracy.label_counts import NONE, OTHERS, PROFILE, WHOLE_RUN, Counts, stored
+from tests.accuracy.label_counts import HALF, NONE, OTHERS, OWN, PROFILE, WHOLE_RUN, Counts, stored
 from tests.accuracy.labels import configured
 from tests.accuracy.whole_runs import RUN_PROFILES
 from twinsieve.pipeline.tools.evaluate.judged import Share
@@ -60,6 +60,19 @@ def of_pairs() -> str:
     return "\n".join(rows) + "\n"
 
 
+def by_half() -> str:
+    """For BENCHMARKS: the pairs of each half under limits chosen on its other half, and the own ones."""
+    other, own = stored()[HALF], stored()[OWN]
+    head = ["profile", "half", "limits of the other half: right / wrong / unsure", "precision", "recall"]
+    head += ["limits of the profile: right / wrong / unsure", "precision", "recall"]
+    rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name in other:
+        profile, half = name.split()
+        cells = [f"`{profile}`", half, *_of_pairs(other[name]), *_of_pairs(own[name])]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
 def _of_pairs(counts: Counts) -> list[str]:
     return [_labels(counts), shown(counts.precision), shown(counts.recall)]
 
@@ -88,4 +101,5 @@ def _labels(counts: Counts) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "labels by profile": by_profile,
     "labels of pairs": of_pairs,
+    "labels by half": by_half,
 }

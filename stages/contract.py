@@ -336,7 +336,8 @@ class Differences(NamedTuple):
     each: Annotated[
         int,
         Range(
-            "letters of words that each of two bodies has and the other lacks keep two apart, 0: never", ()
+            "letters of words that each of two bodies has and the other lacks keep two apart, 0: never",
+            (0, 6),
         ),
     ] = 0
     own: Annotated[
@@ -344,7 +345,8 @@ class Differences(NamedTuple):
         Range("new pairs of characters, or letters of new words, of the later one in one place", (30, 35)),
     ] = 35
     own_share: Annotated[
-        int, PerMille("share that words of its own may make of the later body; 1: no limit", ())
+        int,
+        PerMille("share that words of its own may make of the later body; 1: no limit", (300, 450, 1_000)),
     ] = 1000
 
 

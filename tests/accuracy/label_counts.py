@@ -18,11 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.accuracy.labels import judged_alone
-from tests.accuracy.left_out import chosen_on_others
+from tests.accuracy.left_out import chosen_on_half, chosen_on_others
 from twinsieve.pipeline.tools.evaluate.judged import JudgedVerdict, Share, read_judged
 
 PROFILE = "profile of the set"
 OTHERS = "limits of other sets"
+HALF = "limits of the other half"
+OWN = "limits of the profile"
+"""On the same half as HALF; the name of its set is that of the profile and the number of the half."""
 NONE = "no profile"
 WHOLE_RUN = "whole run"
 _PATH = Path(__file__).with_name("label_counts.tsv")
@@ -76,9 +79,12 @@ def counted(sheet: Path | None = None) -> Table:
 
     sheet: labelled drops of whole runs; without it, their counts are those in the file
     """
+    halves = {f"{half.profile} {half.number}": half for half in chosen_on_half()}
     alone = {
         PROFILE: judged_alone() | judged_alone(more=True),
-        OTHERS: {name: verdicts for name, (_, verdicts) in chosen_on_others().items()},
+        OTHERS: {name: judged.pairs for name, (_, judged) in chosen_on_others().items()},
+        HALF: {name: half.chosen.pairs for name, half in halves.items()},
+        OWN: {name: half.shipped.pairs for name, half in halves.items()},
         NONE: judged_alone("default"),
     }
     found = {

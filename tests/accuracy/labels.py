@@ -38,6 +38,7 @@ MORE_PROFILES = {
 written with drops of whole runs in view."""
 GUARDS = {"near": {"similarity": 0.85, "differences": "guards"}}
 """A similarity and the guards alone, to compare the differences with."""
+_MORE_FILE = "judged5_dev.tsv"
 _FILES = ("judged_dev.tsv", "judged2_dev.tsv", "judged3_dev.tsv")
 
 
@@ -56,28 +57,35 @@ def judged_alone(
     profile: of all sets; "" for that of each set
     keys: what is set besides; more: the sets of MORE_PROFILES
     """
-    pairs = read_judged(data_dir() / "judged5_dev.tsv") if more else judged_pairs()
     return {
-        name: judge_pairs(
-            [pair for pair in pairs if pair.set == name], texts_of(name), *configured(profile or own, keys)
-        )
+        name: judge_pairs(labelled_pairs(name), texts_of(name), *configured(profile or own, keys))
         for name, own in (MORE_PROFILES if more else PROFILES).items()
     }
 
 
 def drops_alone() -> dict[str, list[JudgedVerdict]]:
     """The verdict on every labelled drop of whole runs of commit 282acbd1 as a pair, by set."""
-    pairs = read_judged(data_dir() / "drops_dev.tsv")
     return {
         name: judge_pairs(some, texts_of(name), *configured(profile))
         for name, profile in (PROFILES | MORE_PROFILES).items()
-        if (some := [pair for pair in pairs if pair.set == name])
+        if (some := labelled_drops(name))
     }
 
 
 def judged_pairs() -> list[JudgedPair]:
     """Every labelled pair of the sets in PROFILES."""
     return [pair for name in _FILES for pair in read_judged(data_dir() / name)]
+
+
+def labelled_pairs(name: str) -> list[JudgedPair]:
+    """Every labelled pair of a set, drawn by similarity."""
+    pairs = read_judged(data_dir() / _MORE_FILE) if name in MORE_PROFILES else judged_pairs()
+    return [pair for pair in pairs if pair.set == name]
+
+
+def labelled_drops(name: str) -> list[JudgedPair]:
+    """Every labelled drop of a whole run of commit 282acbd1 over a set."""
+    return [pair for pair in read_judged(data_dir() / "drops_dev.tsv") if pair.set == name]
 
 
 def texts_of(name: str) -> dict[str, str]:

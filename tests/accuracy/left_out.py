@@ -1,17 +1,29 @@
-"""Limits of `near.differences: full` that are chosen on all labelled sets but one, and judge that one.
+"""Limits of `near.differences: full` that are chosen on some labelled pairs and shown on others.
 
-What a kind of text can expect for which nobody has chosen limits.
+`chosen_on_others`: what a kind of text can expect for which nobody has chosen limits. `chosen_on_half`: what the
+limits of a profile are worth on pairs that had no part in their choice.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import product
+from functools import cache
+from hashlib import blake2b
 from typing import NamedTuple
 
-from tests.accuracy.labels import PROFILES, configured, judged_pairs, texts_of
+from tests.accuracy.labels import (
+    MORE_PROFILES,
+    PROFILES,
+    configured,
+    drops_alone,
+    judged_alone,
+    labelled_drops,
+    labelled_pairs,
+    texts_of,
+)
+from twinsieve.pipeline.settings.model import PROFILES as SETTINGS
 from twinsieve.pipeline.tools.evaluate.judged import (
     JudgedPair,
     JudgedVerdict,
@@ -24,21 +36,11 @@ from twinsieve.stages.contract import FULL, LIMITS, Differences
 
 CHOICES = 150
 """How many combinations of limits are tried."""
-# Which combinations are drawn depends on the order, and the counts on record were made in this one.
-_ORDER = (
-    *(
-        "replaced_short",
-        "replaced",
-        "only_short",
-        "longest",
-        "in_place",
-        "name_places",
-        "added_short",
-        "places",
-    ),
-    *LIMITS,
-)
-TRIED = {name: LIMITS[name].tried for name in dict.fromkeys(_ORDER) if LIMITS[name].tried}
+SETS = PROFILES | MORE_PROFILES
+"""The profile of each set."""
+TUNED = [profile for profile in SETTINGS if profile in SETS.values() and "differences" in SETTINGS[profile]]
+"""The profiles that have limits."""
+TRIED = {name: limit.tried for name, limit in LIMITS.items() if limit.tried}
 """The values of each limit that the combinations are made of."""
 _PRECISION = 0.97
 _SIMILARITIES = (7_000, 7_500, 8_000, 8_500)
@@ -51,48 +53,117 @@ class Choice(NamedTuple):
     differences: Differences
 
 
-def chosen_on_others(count: int = CHOICES) -> dict[str, tuple[Choice, list[JudgedVerdict]]]:
+class Judged(NamedTuple):
+    """Verdicts on labelled pairs that were drawn by similarity, and on drops of whole runs of an earlier version."""
+
+    pairs: list[JudgedVerdict]
+    drops: list[JudgedVerdict]
+
+
+class Half(NamedTuple):
+    """Half of a profile's pairs: what the limits chosen on the other half do there, and what the profile does."""
+
+    profile: str
+    number: int
+    choice: Choice
+    chosen: Judged
+    shipped: Judged
+
+
+def chosen_on_others(count: int = CHOICES) -> dict[str, tuple[Choice, Judged]]:
     """For each set the choice that is best on all other sets, and its verdicts on this set.
 
-    Best: of the choices with a precision of .97 on the pairs of the other sets, the one with the highest recall.
+    Best: of the choices with a precision of .97 on all labels of the other sets, the one with the highest recall.
     count: how many choices are tried; they are drawn with a fixed seed
     """
-    pairs = {name: [pair for pair in judged_pairs() if pair.set == name] for name in PROFILES}
-    tried = _choices(count)
-    verdicts = {name: _verdicts(name, some, tried) for name, some in pairs.items()}
+    tried, judged = _choices(count), _judged(count)
     found = {}
-    for name in pairs:
-        worths = [_worth(verdicts, name, number) for number in range(count)]
-        best = max(range(count), key=worths.__getitem__)
-        found[name] = tried[best], verdicts[name][best]
+    for name in SETS:
+        best = _best([judged[other] for other in SETS if other != name], lambda pair: True)
+        found[name] = tried[best], judged[name][best]
     return found
 
 
+def chosen_on_half(count: int = CHOICES) -> list[Half]:
+    """For each half of the pairs of each profile the choice that is best on its other half, judged on this one.
+
+    A pair is in the half that a hash of its earlier message names, so pairs of one leader are not parted.
+    """
+    tried, judged = _choices(count), _judged(count)
+    pairs, drops = judged_alone() | judged_alone(more=True), drops_alone()
+    found = []
+    for profile in TUNED:
+        own = [name for name in SETS if SETS[name] == profile]
+        for number in (0, 1):
+            best = _best([judged[name] for name in own], lambda pair, half=1 - number: _half(pair) == half)
+            chosen = _part([judged[name][best] for name in own], number)
+            shipped = _part([Judged(pairs[name], drops.get(name, [])) for name in own], number)
+            found.append(Half(profile, number, tried[best], chosen, shipped))
+    return found
+
+
+def _best(judged: Sequence[Sequence[Judged]], counts: Callable[[JudgedPair], bool]) -> int:
+    """The number of the best choice. judged: of each set, by choice; counts: which pairs decide"""
+
+    def worth(number: int) -> tuple[float, float]:
+        verdicts = [one for some in judged for part in some[number] for one in part if counts(one.pair)]
+        return min(precision(verdicts).value, _PRECISION), recall(verdicts).value
+
+    return max(range(len(judged[0])), key=worth)
+
+
+def _part(judged: Iterable[Judged], number: int) -> Judged:
+    """The verdicts on one half of the pairs of several sets."""
+    return Judged(
+        *(
+            [one for some in parts for one in some if _half(one.pair) == number]
+            for parts in zip(*judged, strict=True)
+        )
+    )
+
+
+def _half(pair: JudgedPair) -> int:
+    return blake2b(pair.earlier.encode(), digest_size=1).digest()[0] & 1
+
+
+@cache
 def _choices(count: int) -> list[Choice]:
-    every = list(product(_SIMILARITIES, *TRIED.values()))
-    drawn = random.Random(1).sample(every, count)
+    drawn = random.Random(1)
     return [
-        Choice(similarity, Differences(FULL, **dict(zip(TRIED, values, strict=True))))
-        for similarity, *values in drawn
+        Choice(
+            drawn.choice(_SIMILARITIES),
+            Differences(FULL, **{name: drawn.choice(values) for name, values in TRIED.items()}),
+        )
+        for _ in range(count)
     ]
 
 
-def _verdicts(name: str, pairs: Sequence[JudgedPair], choices: Sequence[Choice]) -> list[list[JudgedVerdict]]:
-    """The verdicts on the pairs of a set under each choice."""
-    scheme, sieve = configured(PROFILES[name])
-    batch = batch_of_pairs(pairs, texts_of(name), scheme)
+@cache
+def _judged(count: int) -> dict[str, list[Judged]]:
+    """The verdicts on the labels of each set, by choice."""
+    return {
+        name: [
+            Judged(*parts)
+            for parts in zip(
+                *(
+                    _verdicts(name, pairs, _choices(count))
+                    for pairs in (labelled_pairs(name), labelled_drops(name))
+                ),
+                strict=True,
+            )
+        ]
+        for name in SETS
+    }
+
+
+def _verdicts(name: str, pairs: Sequence[JudgedPair], choices: Iterable[Choice]) -> list[list[JudgedVerdict]]:
+    """The verdicts on pairs of a set under each choice."""
+    scheme, sieve = configured(SETS[name])
+    batch = batch_of_pairs(pairs, texts_of(name), scheme) if pairs else None
     found = []
     for choice in choices:
         near = replace(
             sieve.near, candidates="scan", similarity=choice.similarity, differences=choice.differences
         )
-        found.append(verdicts_of(pairs, batch, replace(sieve, near=near)))
+        found.append(verdicts_of(pairs, batch, replace(sieve, near=near)) if batch else [])
     return found
-
-
-def _worth(
-    verdicts: Mapping[str, Sequence[list[JudgedVerdict]]], left_out: str, number: int
-) -> tuple[float, float]:
-    """Sorts choices: precision up to what is asked for, then recall."""
-    others = [one for name in verdicts if name != left_out for one in verdicts[name][number]]
-    return min(precision(others).value, _PRECISION), recall(others).value
