@@ -42,6 +42,7 @@ DENIED = [
     ("Bu ilacı çocuklar kullanır diyen doktor uyardı", "Bu ilacı çocuklar kullanmaz diyen doktor uyardı"),
     ("Şirket kazanın sorumluluğunu kabul etti ve açıkladı", "Şirket kazanın sorumluluğunu kabul etmedi ve açıkladı"),
     ("Haberler doğru diyen bakan basına bir açıklama yaptı", "Haberler doğru değil diyen bakan basına bir açıklama yaptı"),
+    ("Bütün öğrenciler yarın okula gelmeli diyen müdür konuştu", "Bütün öğrenciler yarın okula gelmemeli diyen müdür konuştu"),
     ("Ben bu kararı destekliyorum ve oy veriyorum", "Ben bu kararı desteklemiyorum ve oy veriyorum"),
     # Vietnamese, Indonesian, Tagalog
     ("Công ty đã thừa nhận trách nhiệm về vụ tai nạn hôm qua", "Công ty đã không thừa nhận trách nhiệm về vụ tai nạn hôm qua"),
@@ -61,6 +62,7 @@ DENIED = [
     ("El equipo ha ganado en este estadio con el nuevo técnico", "El equipo no ha ganado nunca en este estadio con el nuevo técnico"),
     ("O time venceu nesse estádio com o novo técnico", "O time nunca venceu nesse estádio com o novo técnico"),
     # others
+    ("У нас есть вода и свет, так что мы ждем", "У нас нету вода и свет, так что мы ждем"),
     ("Он был в этом городе и видел его сам", "Он никогда не был в этом городе и видел его сам"),
     ("Der Minister hat das Gesetz unterschrieben, sagte ein Sprecher", "Der Minister hat das Gesetz nie unterschrieben, sagte ein Sprecher"),
     ("قال الوزير إن الشركة دفعت المبلغ في الموعد", "قال الوزير إن الشركة لم دفعت المبلغ في الموعد"),
@@ -93,6 +95,11 @@ NO_DENIAL = [
     ("She plays the guitar in the band of Marc Dupont", "She plays the guitar in the band of Marc di Dupont"),
     ("Ela mora no Rio com a família dela há dez anos", "Ela mora em Rio com a família dela há dez anos"),
     ("Dia tinggal di rumah itu dengan keluarga", "Dia tinggal ke rumah itu dengan keluarga"),
+    # what only looks like a denial: an obligation, a kilogram, the United States (미), rain (비)
+    ("Bütün öğrenciler yarın okula geliyor diyen müdür konuştu", "Bütün öğrenciler yarın okula gelmeli diyen müdür konuştu"),
+    ("Cô ấy đã mua gạo và thịt của chợ này cho các con", "Cô ấy đã mua kg gạo và thịt của chợ này cho các con"),
+    ("국무부는 오늘 그 협상이 잘 진행됐다고 밝혔다", "미 국무부는 오늘 그 협상이 잘 진행됐다고 밝혔다"),
+    ("우리 동네에 오늘 온다 그리고 아주 추워요", "우리 동네에 오늘 비 온다 그리고 아주 추워요"),
     # endings that belong to the word
     ("Takım yeni sezona kötü bir dönem ile girdi", "Takım yeni sezona kötü bir tema ile girdi"),
     # an added sentence denies nothing of what stands before it
