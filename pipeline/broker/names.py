@@ -36,8 +36,13 @@ class Names:
 
     @property
     def verdicts(self) -> str:
-        """The topic of answers to the workers."""
+        """The topic of rulings for the workers."""
         return f"{self.app}.verdicts"
+
+    @property
+    def answers(self) -> str:
+        """The topic of what shards find in full segments, for the index."""
+        return f"{self.app}.answers"
 
     @property
     def index_transactions(self) -> str:
@@ -57,7 +62,8 @@ class Names:
 
     @property
     def run_groups(self) -> tuple[str, ...]:
-        """The consumer groups that the processes of `run` use."""
+        """The consumer groups that workers and indexes use. Those of shards are not among them, because their
+        names depend on the question (`shards`)."""
         return self.workers, self.emitted(self.workers), self.index
 
     @staticmethod
@@ -66,8 +72,14 @@ class Names:
         return f"{slot}-{job}"
 
     def is_own(self, group: str, member: str | None) -> bool:
-        """Whether a member of one of the `run_groups` is a process of twinsieve, by its name."""
+        """Whether a member of one of the `run_groups`, or of a group of shards, is a process of twinsieve, by
+        its name.
+
+        >>> Names("weibo").is_own("weibo.shards-00ff", "host1-shard")
+        True
+        """
         job = {self.workers: "worker", self.index: "index"}.get(group)
+        job = "shard" if group.startswith(self.shard_groups) else job
         return job is not None and self.does(job, member)
 
     @staticmethod
@@ -97,6 +109,21 @@ class Names:
     def index(self) -> str:
         """Consumer group on the fingerprint log."""
         return f"{self.app}.index"
+
+    @property
+    def shard_groups(self) -> str:
+        """Beginning of the names of the consumer groups of shards."""
+        return f"{self.app}.shards-"
+
+    def shards(self, question: bytes) -> str:
+        """Consumer group of the shards that answer one question; other settings make another group.
+
+        question: id of the question, 16 bytes
+
+        >>> Names("weibo").shards(bytes(15) + b"a")
+        'weibo.shards-00000000000000000000000000000061'
+        """
+        return f"{self.shard_groups}{question.hex()}"
 
     def worker_transactions(self, job: str, slot: str) -> str:
         """Transactional id of one worker.

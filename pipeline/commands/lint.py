@@ -46,7 +46,7 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
     return value
 
 
-_OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http")
+_OF_KAFKA = ("app", "input.topics", "output", "kafka", "topics", "state", "http", "near.answers")
 """Keys and sections that have an effect only on Kafka, not on files."""
 
 
@@ -135,6 +135,7 @@ def command(
         open_doors,
         open_pages,
         refused_on_kafka,
+        unshared_state,
     )
     from twinsieve.pipeline.settings.load import check_tree, load_settings, tree_of_file
     from twinsieve.pipeline.settings.segment_bytes import Texts
@@ -193,7 +194,7 @@ def command(
         )
     for key, problem in refused_on_kafka(settings):
         click.echo(f"refused on Kafka: {key} {problem}")
-    for key, problem in open_doors(settings) + open_pages(settings):
+    for key, problem in open_doors(settings) + open_pages(settings) + unshared_state(settings):
         click.echo(printable(f"warning: {key} {problem}"))
     for key, problem in missing_secrets(settings):
         click.echo(f"not checked: secrets; {key} {problem}")

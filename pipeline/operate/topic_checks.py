@@ -133,7 +133,7 @@ def create(
 def _internal(settings: Settings, need: Need, info: TopicInfo) -> Iterator[tuple[Severity, str]]:
     for text in (*_safety(settings, info), *_shape(need, info)):
         yield Severity.STOPS, text
-    if info.partitions != need.partitions and not need.is_one_order:
+    if info.partitions != need.partitions and need.refilled:
         yield Severity.WARNS, _other_number(need, info)
     if info.settings.get(_STAMPED_BY) == "CreateTime":
         yield Severity.WARNS, _not_stamped(settings, info)
@@ -144,8 +144,7 @@ def _other_number(need: Need, info: TopicInfo) -> str:
     more = (
         f"give the topic {need.partitions} (kafka-topics --alter; processes may go on running)"
         if info.partitions < need.partitions
-        else "stop every process, delete the topic and run `twinsieve topics create`: workers send their "
-        "blocks again"
+        else "stop every process, delete the topic and run `twinsieve topics create`: " + need.refilled
     )
     return (
         f"has {info.partitions} partitions, topics.verdict_partitions is {need.partitions}; processes use "
@@ -164,7 +163,7 @@ def _not_stamped(settings: Settings, info: TopicInfo) -> str:
 
 
 def _shape(need: Need, info: TopicInfo) -> Iterator[str]:
-    if info.partitions != need.partitions and need.is_one_order:
+    if info.partitions != need.partitions and not need.refilled:
         yield (
             f"has {info.partitions} partitions, must have {need.partitions} (all messages need one common "
             "order); recreate it before the first start, or use another app name"

@@ -17,9 +17,12 @@ the default layout, rounded up."""
 _BAND_KEY_BYTES = 4
 """Bytes of a message for each further band of the layout; its key is a hash, which cannot be compressed."""
 _DAY_S = 86_400
-_ANSWERS_KEPT_MS = _DAY_S * 1000
-_PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
-"""Protocols of fsspec whose files only this machine can reach."""
+_VERDICTS_KEPT_MS = _DAY_S * 1000
+_FOUND_KEPT_MS = 3_600_000
+"""How long the index finds answers of shards. After half an hour without a judged block they answer again."""
+_FOUND_SEGMENT_BYTES = 64 << 20
+"""A broker deletes whole segments of a topic, and never the newest one. With the usual 1 GiB, answers of much
+more than an hour would lie there."""
 FRAME_BYTES = 64 << 10
 """The most bytes that headers, the record batch and the block's own frame add to the payload of a block."""
 
@@ -28,11 +31,14 @@ FRAME_BYTES = 64 << 10
 class Need:
     """What one internal topic needs.
 
-    partitions: number of partitions to create; is_one_order: whether the topic must have exactly this number
+    partitions: number of partitions to create
     retention_ms: the least retention; kept_ms: sufficient retention, which `create` sets; None: forever
     max_bytes: size of the largest message
     why_retention: ends the sentence "messages are deleted after …, but …"
     why_enough: the middle of the sentence "messages are kept for …, but … <kept_ms>"
+    refilled: what happens after the topic was deleted and created again, if nothing is lost by that; empty if
+        its messages have one common order, so that it must have exactly this number of partitions
+    segment_bytes: size of the files of the topic on a broker; None: as the broker sets it
     """
 
     name: str
@@ -42,7 +48,8 @@ class Need:
     max_bytes: int
     why_retention: str
     why_enough: str
-    is_one_order: bool = True
+    refilled: str = ""
+    segment_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +79,38 @@ def plan_of(settings: Settings, *, emits: bool = True) -> Plan:
     bytes_needed = settings.kafka.block_bytes + FRAME_BYTES
     short = "the windows reach back further and a restore reads them"
     enough = "a restore reads back no further than"
+    internal = [
+        Need(names.fingerprints, 1, window_ms, kept_ms, bytes_needed, short, enough),
+        Need(names.decisions, 1, window_ms, kept_ms, bytes_needed, short, enough),
+        Need(
+            names.verdicts,
+            settings.topics.verdict_partitions,
+            _VERDICTS_KEPT_MS,
+            _VERDICTS_KEPT_MS,
+            bytes_needed,
+            "a worker that was away for a day still reads its answers",
+            "no worker reads answers after",
+            refilled="workers send their blocks again",
+        ),
+    ]
+    if settings.near.answers == "shards":
+        internal.append(
+            Need(
+                names.answers,
+                settings.topics.verdict_partitions,
+                _FOUND_KEPT_MS,
+                _FOUND_KEPT_MS,
+                bytes_needed,
+                "an index that was away for half an hour still reads what shards found",
+                "no index reads what shards found after",
+                refilled="shards answer again, and the index looks up itself until then",
+                segment_bytes=_FOUND_SEGMENT_BYTES,
+            )
+        )
     return Plan(
         tuple(settings.input.topics),
         tuple(name for name in outputs if name is not None),
-        (
-            Need(names.fingerprints, 1, window_ms, kept_ms, bytes_needed, short, enough),
-            Need(names.decisions, 1, window_ms, kept_ms, bytes_needed, short, enough),
-            Need(
-                names.verdicts,
-                settings.topics.verdict_partitions,
-                _ANSWERS_KEPT_MS,
-                _ANSWERS_KEPT_MS,
-                bytes_needed,
-                "a worker that was away for a day still reads its answers",
-                "no worker reads answers after",
-                is_one_order=False,
-            ),
-        ),
+        tuple(internal),
     )
 
 
@@ -108,16 +130,8 @@ def remembered_ms(settings: Settings) -> int | None:
 
 def trims_log(settings: Settings) -> bool:
     """Whether the index deletes the parts of log and decisions that its snapshots cover. It does this only if
-    all processes can read the snapshots.
-
-    They cannot if the snapshots are in a local folder. An address chained with `::`, as a cache before a
-    store, counts as local too.
-
-    >>> [trims_log(Settings.model_validate({"state": {"dir": name}})) for name in ("state", "s3://bucket/a")]
-    [False, True]
-    """
-    protocol, separator, _ = settings.state.dir.partition("://")
-    return bool(separator) and "::" not in protocol and protocol not in _PRIVATE
+    all processes can read the snapshots."""
+    return settings.state.is_shared
 
 
 def log_kept_ms(settings: Settings) -> int | None:
@@ -145,6 +159,7 @@ def log_bytes_a_day(settings: Settings, rate: float = ASSUMED_RATE) -> int:
 
 def internal_topic(settings: Settings, need: Need) -> NewTopic:
     """The partitions and settings with which to create an internal topic."""
+    sized = {} if need.segment_bytes is None else {"segment.bytes": str(need.segment_bytes)}
     return NewTopic(
         need.name,
         need.partitions,
@@ -156,6 +171,7 @@ def internal_topic(settings: Settings, need: Need) -> NewTopic:
             "max.message.bytes": str(max(need.max_bytes, DEFAULT_MESSAGE_BYTES)),
             "min.insync.replicas": str(settings.topics.min_in_sync),
             "message.timestamp.type": "LogAppendTime",
+            **sized,
         },
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import re2
 
+from twinsieve.pipeline.broker.names import Names
 from twinsieve.pipeline.settings import ConfigError
 from twinsieve.pipeline.settings.model import (
     FeatureSettings,
@@ -20,7 +21,7 @@ from twinsieve.pipeline.settings.model import (
 from twinsieve.pipeline.settings.named_files import open_secret_files
 from twinsieve.pipeline.settings.state_keys import LEAST_BYTES, keys_fault
 from twinsieve.pipeline.settings.tree import Raw
-from twinsieve.pipeline.settings.values import MAX_SEGMENTS, size_text
+from twinsieve.pipeline.settings.values import MAX_SEGMENTS, duration_text, size_text
 from twinsieve.stages.contract import MAX_DISTANCE, MAX_TABLES, NearConfig, largest_window
 from twinsieve.stages.errors import UsageError
 from twinsieve.stages.fingerprint.digest_config import AUTO_HASHES
@@ -57,6 +58,7 @@ def cross_check(settings: Settings, written: dict[str, Raw]) -> Iterator[Problem
     yield from _windows(settings)
     yield from _near(settings.near)
     yield from _segments(settings)
+    yield from _answers(settings)
     yield from _stages(settings, written)
     yield from _patterns(settings)
     yield from _app(settings.app)
@@ -118,6 +120,26 @@ def _segments(settings: Settings) -> Iterator[Problem]:
         yield "near.segment", f"is {near.segment}, which {made}; use {least} or more"
     elif memory is not None:
         yield from _memory(settings, memory)
+
+
+def _answers(settings: Settings) -> Iterator[Problem]:
+    """Shards that could not answer, or would be given up while the next one takes over."""
+    near, kafka = settings.near, settings.kafka
+    if near.answers == "none":
+        return
+    for key, value, needed in (("method", near.method, "text"), ("candidates", near.candidates, "index")):
+        if value != needed:
+            only = f"which is for near.{key}: {needed}, and it is {value}; leave it out"
+            yield "near.answers", f"is {near.answers}, {only}"
+            break
+    if settings.patience_ms < kafka.least_patience_ms:
+        least = duration_text(kafka.least_patience_ms)
+        timeout = duration_text(kafka.session_timeout_ms)
+        yield (
+            "near.patience",
+            f"is {duration_text(near.patience_ms)}, and kafka.session_timeout is {timeout}: the index would "
+            f"look up itself before the next shard can answer; use {least} or more, or auto",
+        )
 
 
 def _memory(settings: Settings, memory: int) -> Iterator[Problem]:
@@ -315,7 +337,10 @@ def _topics(settings: Settings) -> Iterator[Problem]:
     }
     if not settings.input.topics:
         yield "input.topics", "is empty; name at least one topic"
-    internal = {f"{settings.app}.{part}" for part in ("fingerprints", "verdicts", "decisions")}
+    names = Names(settings.app)
+    internal = {names.fingerprints, names.verdicts, names.decisions}
+    if settings.near.answers == "shards":
+        internal.add(names.answers)
     seen: dict[str, str] = {}
     for key, topic in named.items():
         if topic is None:
@@ -366,6 +391,15 @@ def open_pages(settings: Settings) -> list[Problem]:
     return [
         ("http.listen", f"is {settings.http.listen}: whoever reaches this machine reads the pages {advice}")
     ]
+
+
+def unshared_state(settings: Settings) -> list[Problem]:
+    """A state that shards may not reach. Shown by lint as a warning, because the folder may be one that all
+    machines have mounted."""
+    if settings.near.answers == "none" or settings.state.is_shared:
+        return []
+    said = f"is {settings.state.dir}: shards on other machines cannot read this folder, unless all mount it"
+    return [("state.dir", f"{said}; share it, or name an address, as s3://bucket/twinsieve")]
 
 
 def refused_on_kafka(settings: Settings) -> list[Problem]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
 from twinsieve.pipeline.settings.values import (
     All,
     Auto,
+    AutoDurationMs,
     AutoParts,
     Count,
     DurationMs,
@@ -51,6 +52,10 @@ from twinsieve.stages.fingerprint.features import FeatureConfig
 from twinsieve.stages.text.rules import TextConfig
 
 _HEARTBEAT_MS = 500
+_TAKES_OVER_MS = 4_000
+"""What the next shard of a segment needs, at most, from the end of a session timeout until it answers."""
+_PRIVATE = frozenset({"file", "local", "asynclocal", "memory", "data", "dir", "zip", "tar", "libarchive"})
+"""Protocols of fsspec whose files only this machine can reach."""
 
 
 class Section(BaseModel):
@@ -298,6 +303,25 @@ class NearSettings(Section):
     blocks: Auto = setting(
         _NEAR.blocks, "hamming: parts of a fingerprint; tables = C(blocks, k); auto: k + 2", expert=True
     )
+    answers: Literal["none", "shards"] = setting(
+        "none",
+        "of text, on Kafka: who looks messages up in full segments; shards: processes of `run --role shard`, "
+        "and the index where none answers",
+    )
+    patience_ms: AutoDurationMs = setting(
+        0,
+        "the index looks up itself after this time without an answer of shards; "
+        "auto: kafka.session_timeout and 4s, which is the least",
+        alias="patience",
+    )
+    replicas: Annotated[Whole, Field(ge=1, le=9)] = setting(
+        1, "shards that answer for each segment; with 2, one that is killed makes nothing wait"
+    )
+    grace_ms: DurationMs = setting(
+        60_000,
+        "how long a shard that leaves, or is relieved, answers until its successor does",
+        alias="grace",
+    )
     signature: SignatureSettings = section()
     window: WindowSettings = section()
     limits: LimitSettings = section()
@@ -447,12 +471,21 @@ class KafkaSettings(Section):
         that another process has its name."""
         return min(_HEARTBEAT_MS, self.session_timeout_ms // 3)
 
+    @property
+    def least_patience_ms(self) -> int:
+        """The least `near.patience`. After a shorter one the index would look up in the segments of a shard
+        that was killed before the next shard can answer for them."""
+        return self.session_timeout_ms + _TAKES_OVER_MS
+
 
 class TopicSettings(Section):
-    """The internal topics `<app>.fingerprints`, `.verdicts` and `.decisions`, and how topics are created."""
+    """The internal topics `<app>.fingerprints`, `.verdicts`, `.decisions` and, with shards, `.answers`, and
+    how topics are created."""
 
     auto_create: Flag = setting(False, "make missing topics at the start; else `twinsieve topics create`")
-    verdict_partitions: Annotated[Whole, Field(ge=1, le=1_000)] = setting(4, "of <app>.verdicts")
+    verdict_partitions: Annotated[Whole, Field(ge=1, le=1_000)] = setting(
+        4, "of <app>.verdicts, and of <app>.answers with shards"
+    )
     replication: Annotated[Whole, Field(ge=1, le=9)] = setting(1, "copies of each topic")
     min_in_sync: Annotated[Whole, Field(ge=1, le=9)] = setting(
         1, "copies that must have a message before it counts"
@@ -483,6 +516,19 @@ class StateSettings(Section):
         None,
         "a file with keys that sign snapshots (SECURITY.md); or TWINSIEVE_STATE__KEY; none: unsigned",
     )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all processes surely reach `dir`: it is an address of a store.
+
+        A local folder does not count, because nothing tells whether other machines have mounted it too. An
+        address chained with `::`, as a cache before a store, counts as local too.
+
+        >>> [StateSettings(dir=name).is_shared for name in ("state", "s3://bucket/a")]
+        [False, True]
+        """
+        protocol, separator, _ = self.dir.partition("://")
+        return bool(separator) and "::" not in protocol and protocol not in _PRIVATE
 
 
 class HttpSettings(Section):
@@ -549,6 +595,11 @@ class Settings(Section):
     state: StateSettings = section()
     http: HttpSettings = section()
     log: LogSettings = section()
+
+    @property
+    def patience_ms(self) -> int:
+        """How long the index waits for an answer of shards, in ms: `near.patience`, or what `auto` means."""
+        return self.near.patience_ms or self.kafka.least_patience_ms
 
     def passes_null_text(self, *, on_files: bool) -> bool:
         """Whether a message whose text is null or missing is kept; if not, it counts as unreadable."""

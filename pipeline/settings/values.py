@@ -160,6 +160,16 @@ def read_auto(value: object) -> int:
     return 0 if value == "auto" else _read_whole(value)
 
 
+def _read_auto_duration_ms(value: object) -> int:
+    """The duration in ms, or 0 for `auto`."""
+    if value == "auto":
+        return 0
+    milliseconds = read_duration_ms(value)
+    if not milliseconds and not isinstance(value, int):
+        raise ValueError(f"is {value!r}; write auto, or a time above zero")
+    return milliseconds
+
+
 def _read_all(value: object) -> int:
     """A whole number, 0 for `all`."""
     return 0 if value == "all" else _read_whole(value)
@@ -239,6 +249,12 @@ Similarity = Annotated[
     Written("0.5 to 1", lambda value: f"{value / SIMILARITY_SCALE:g}"),
 ]
 DurationMs = Annotated[int, BeforeValidator(read_duration_ms), Field(ge=0, le=MAX_DURATION_MS), _DURATION]
+AutoDurationMs = Annotated[
+    int,
+    BeforeValidator(_read_auto_duration_ms),
+    Field(ge=0, le=MAX_DURATION_MS),
+    Written("auto, a duration", lambda value: duration_text(value) if value else "auto"),
+]
 SizeBytes = Annotated[int, BeforeValidator(read_size_bytes), Field(ge=1, le=1 << 50), _SIZE]
 Text = Annotated[str, BeforeValidator(_read_text), Field(min_length=1, max_length=4096)]
 Names = Annotated[tuple[Text, ...], BeforeValidator(_read_names), Written("a name, a list")]

@@ -20,7 +20,7 @@ from twinsieve.pipeline.broker.records import AbortableError, Partition
 from twinsieve.pipeline.commands.kafka.connect import connect_by_settings
 from twinsieve.pipeline.operate.status import status_of
 from twinsieve.pipeline.operate.topic_checks import create
-from twinsieve.pipeline.service.run import Role, SystemClock, run_service
+from twinsieve.pipeline.service.run import SystemClock, run_service
 from twinsieve.pipeline.settings.model import HttpSettings, Settings
 
 _TOO_LARGE = 48 << 20
@@ -29,7 +29,7 @@ _TOO_LARGE = 48 << 20
 class Member(Pages):
     """One process in a thread, with pages."""
 
-    def __init__(self, settings: Settings, name: str, role: Role = "both") -> None:
+    def __init__(self, settings: Settings, name: str, role: str = "both") -> None:
         (port,) = free_ports(1)
         super().__init__(port)
         self.stop = threading.Event()
@@ -73,7 +73,7 @@ class App:
     def make_topic(self, name: str) -> None:
         self.admin.create_topic(NewTopic(name, self.partitions))
 
-    def start(self, name: str, role: Role = "both") -> Member:
+    def start(self, name: str, role: str = "both") -> Member:
         self.members.append(Member(self.settings, name, role))
         return self.members[-1]
 
