@@ -1,4 +1,4 @@
-"""Make the roles (worker, index) of one process from its settings."""
+"""Make the roles (worker, index, shard) of one process from its settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from threading import Event
 from typing import BinaryIO, Literal
 
@@ -23,6 +23,7 @@ from twinsieve.pipeline.index.config import (
     MAX_STEP_BYTES,
     MAX_STEP_S,
     UNREAD_S,
+    AnswersConfig,
     IndexConfig,
 )
 from twinsieve.pipeline.index.ends import JudgedUnder
@@ -32,7 +33,7 @@ from twinsieve.pipeline.index.snapshot_writer import Sieves
 from twinsieve.pipeline.index.transaction import Pace
 from twinsieve.pipeline.messages.reader import KEYS_BY, MessageReader
 from twinsieve.pipeline.operate.log_sizes import LogSizes
-from twinsieve.pipeline.operate.topic_plan import trims_log
+from twinsieve.pipeline.operate.topic_plan import plan_of, trims_log
 from twinsieve.pipeline.saved import Watch, no_watch
 from twinsieve.pipeline.saved.segment_files import is_in_memory, scratch_folder
 from twinsieve.pipeline.saved.signing import Signing
@@ -50,6 +51,9 @@ from twinsieve.pipeline.settings.named_files import file_system, store_error
 from twinsieve.pipeline.settings.proposal import proposal_for
 from twinsieve.pipeline.settings.stage_config import judging_scheme_of, sieve_config
 from twinsieve.pipeline.settings.state_keys import state_keys
+from twinsieve.pipeline.shards.config import ShardConfig
+from twinsieve.pipeline.shards.holdings import HeldSnapshots, Holdings
+from twinsieve.pipeline.shards.shard import JOB, Shard
 from twinsieve.pipeline.wire.frame import scheme_hash
 from twinsieve.pipeline.worker.config import CHECK_S, MAX_EMITTED, WorkerConfig
 from twinsieve.pipeline.worker.emit import EmitConfig
@@ -60,6 +64,7 @@ from twinsieve.stages.errors import StateError, is_address
 from twinsieve.stages.judge.batch_sieve import BatchSieve, most_bytes, state_parameters
 from twinsieve.stages.judge.frozen import SavedParts
 from twinsieve.stages.judge.scheme import Scheme
+from twinsieve.stages.judge.segment_reader import SegmentReader
 from twinsieve.stages.window.segments import IntoFile
 
 ALIVE_S = 120.0
@@ -170,6 +175,9 @@ class Builder:
             redrivers=names.redrivers,
             inputs_s=INPUTS_S,
             unread_s=UNREAD_S,
+            answers=AnswersConfig(names.answers, settings.patience_ms / 1000)
+            if settings.near.answers == "shards"
+            else None,
         )
 
     def worker(self, hook: Hook) -> Worker:
@@ -202,8 +210,7 @@ class Builder:
 
     def log_sizes(self) -> LogSizes:
         """An object that queries the sizes of this app's internal topics."""
-        names = Names(self.settings.app)
-        topics = (names.fingerprints, names.decisions, names.verdicts)
+        topics = [need.name for need in plan_of(self.settings).internal]
         return LogSizes(partial(self.connect, self.settings), topics, self.queries, self.clock)
 
     @property
@@ -255,6 +262,43 @@ class Builder:
             )
             stack.pop_all()
         return index
+
+    def shard_maker(self) -> Callable[[Hook], Shard]:
+        """A function that makes a shard with its own clients; it raises BrokerError and StateError. The files
+        that one of them holds are there for the next one. raises: UsageError for settings without segments"""
+        settings, names = self.settings, Names(self.settings.app)
+        sieve = sieve_config(settings, self.scheme.scheme_id)
+        reader = SegmentReader(sieve)
+        scheme = wire_scheme(settings, self.scheme)
+        config = ShardConfig(
+            scheme=scheme,
+            log=Partition(names.fingerprints, 0),
+            answers=names.answers,
+            group=names.shards(reader.question),
+            member=names.member(self.slot, JOB),
+            index=names.index,
+            replicas=settings.near.replicas,
+            patience_s=settings.patience_ms / 1000,
+            grace_s=settings.near.grace_ms / 1000,
+            check_s=CHECK_S,
+        )
+        storage = state_storage(settings, self.calls)
+        storage.is_mapped = _is_mapped(storage, settings.state.scratch)
+        store = SnapshotStore(storage, settings.state.keep)
+        thread = DaemonExecutor("segments")
+
+        @cache
+        def holdings_of(log_id: bytes) -> Holdings:
+            snapshots = HeldSnapshots(
+                store, log_id, scheme, self.scheme.scheme_id, settings.state.scratch, reader.add
+            )
+            return Holdings(snapshots, thread, self.clock, sieve.near.memory, config.grace_s)
+
+        def made(hook: Hook) -> Shard:
+            broker = self.connect(settings)
+            return Shard(broker, self.clock, config, reader, holdings_of, hook)
+
+        return made
 
 
 def _is_mapped(storage: Storage, scratch: str | None) -> bool:

@@ -24,6 +24,8 @@ _LOAD_S = 60.0
 _BEHIND_S = 10.0
 _LOG_BEHIND_S = 60.0
 """While the index judges blocks that are older than _BEHIND_S, it logs this every _LOG_BEHIND_S."""
+_SHOWN_SEGMENTS = 3
+"""Segments without an answer that a line names."""
 _ASIDE_AFTER = 3
 """Number of failures in a row after which an index leaves its group for a pause."""
 _ASIDE = Pauses(first_s=30.0, longest_s=600.0)
@@ -55,6 +57,8 @@ class IndexLoop(Loop):
         self._why_aside = ""
         self._log_behind_s = 0.0
         self._is_lag_logged = False
+        self._alone_since_s: float | None = None
+        """Since when there are segments for which no shard answers; None: there are none."""
         self._is_restoring = False
         self._hung: StoreCall | None = None
         """The call to the folder of the snapshots that the log said of that it hangs; None: it answers."""
@@ -131,7 +135,33 @@ class IndexLoop(Loop):
         behind_s = index.behind_s if index is not None and is_live else 0.0
         behind = f"is {behind_s:.0f} s behind" if behind_s >= _BEHIND_S else ""
         other = index.other_settings.remark if index is not None and is_live else ""
-        return "; ".join(filter(None, (behind, other)))
+        alone = self._unanswered(index) if index is not None and is_live else ""
+        return "; ".join(filter(None, (behind, other, alone)))
+
+    def _unanswered(self, index: Index) -> str:
+        """In which segments the index looks up itself, and since when; empty if shards answer for all."""
+        since_s = self._alone_since_s
+        if since_s is None:
+            return ""
+        segments, seconds = index.unanswered, self._clock.monotonic_s() - since_s
+        shown = ", ".join(f"{each.first} to {each.end}" for each in segments[:_SHOWN_SEGMENTS])
+        more = ", …" if len(segments) > _SHOWN_SEGMENTS else ""
+        return (
+            f"no shard answers for {len(segments)} segments ({shown}{more}) for {seconds:.0f} s: it looks up "
+            "in them itself"
+            if segments
+            else ""
+        )
+
+    def _log_unanswered(self, index: Index) -> None:
+        """Log when shards stop answering for some segments, and when they answer for all again."""
+        is_alone = bool(index.unanswered)
+        if is_alone and self._alone_since_s is None:
+            self._alone_since_s = self._clock.monotonic_s()
+            _log.warning("index: %s; nothing is lost, but it may become slow", self._unanswered(index))
+        elif not is_alone and self._alone_since_s is not None:
+            self._alone_since_s = None
+            _log.info("index: shards answer for all segments")
 
     @property
     def stands_by(self) -> bool:
@@ -244,6 +274,7 @@ class IndexLoop(Loop):
         self._metrics.set_index_state(self._index)
         if self._index.live:
             self._log_lag(self._index)
+            self._log_unanswered(self._index)
             # Only the process that judges exports the sizes of the topics.
             self._sizes = self._sizes or self._builder.log_sizes()
             sizes = self._sizes.newest()

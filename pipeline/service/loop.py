@@ -17,6 +17,7 @@ from twinsieve.pipeline.index.config import IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.service.build import ALIVE_S
 from twinsieve.pipeline.service.metrics import OPEN_STEPS, WAITING_STEPS, Metrics
+from twinsieve.pipeline.shards.shard import Shard
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.worker import Worker
 
@@ -298,7 +299,7 @@ class Loop(ABC):
         self._is_unanswered = False
         self._on_answer()
 
-    def _set_clock(self, role: Worker | Index | None) -> None:
+    def _set_clock(self, role: Worker | Index | Shard | None) -> None:
         self._metrics.set_clock_offset(self.name, role.clocks.ahead_s if role is not None else None)
 
     @property

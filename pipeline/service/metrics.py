@@ -27,6 +27,7 @@ from twinsieve.pipeline.broker.records import Partition
 from twinsieve.pipeline.index.config import IndexPhase, IndexStep
 from twinsieve.pipeline.index.index import Index
 from twinsieve.pipeline.index.ledger import GivenUp
+from twinsieve.pipeline.index.segment_answers import Unused
 from twinsieve.pipeline.saved import Moved
 from twinsieve.pipeline.saved.store_calls import StoreCalls
 from twinsieve.pipeline.service.collectors import (
@@ -37,6 +38,8 @@ from twinsieve.pipeline.service.collectors import (
     PhaseGauge,
 )
 from twinsieve.pipeline.service.stream_log import dropped_lines
+from twinsieve.pipeline.shards.config import Problem
+from twinsieve.pipeline.shards.shard import Shard
 from twinsieve.pipeline.wire.ruling import Ruling, Source
 from twinsieve.pipeline.worker.config import WorkerStep
 from twinsieve.pipeline.worker.emit import Emission
@@ -323,6 +326,37 @@ class Metrics:
         "Bytes of the last stored snapshot and of the files that it names, which a restore reads.")
     snapshot_bytes = Declared(COUNTER, "twinsieve_snapshot_bytes_written",
         "Bytes written for stored snapshots, including pieces, parts and merged pieces.")
+    shard_segments = Declared(GAUGE, "twinsieve_shard_segments",
+        "Sealed segments that the shard of this process answers for.",
+        alert="the sum over an app is below the sealed segments for minutes: the index looks up itself")
+    shard_copies = Declared(GAUGE, "twinsieve_shard_mapped_segments",
+        "Sealed segments that the shard of this process has on its disk, also those that it is next for.")
+    shard_waiting = Declared(GAUGE, "twinsieve_shard_waiting_segments",
+        "Sealed segments that the shard should answer for, and whose files it does not have yet.",
+        alert="above 0 for minutes")
+    shard_memory = Declared(GAUGE, "twinsieve_shard_memory_bytes",
+        "Memory of the segments that the shard of this process answers for.")
+    shard_blocks = Declared(COUNTER, "twinsieve_shard_answered_blocks",
+        "Blocks that this process answered, once for each segment.")
+    shard_rows = Declared(COUNTER, "twinsieve_shard_answered_rows",
+        "Rows of these blocks, once for each segment.")
+    shard_bytes = Declared(COUNTER, "twinsieve_shard_answered_bytes", "Bytes of the answers.")
+    shard_problems = Declared(COUNTER, "twinsieve_shard_problems",
+        "What a shard could not use, by the kind: it is tried again, or left to the index. Nothing is lost.",
+        "reason", "growth")
+    shard_lag = Declared(OPTIONAL, "twinsieve_shard_lag_blocks",
+        "Blocks of the log that the shard has not answered for some segment.", alert="growth")
+    alone = Declared(OPTIONAL, "twinsieve_index_unanswered_segments",
+        "Sealed segments for which no shard answers: the process that judges looks up in them itself.",
+        alert="above 0 for minutes")
+    answered_rows = Declared(COUNTER, "twinsieve_index_answered_rows",
+        "Rows that were judged with the answer of a shard, once for each segment.")
+    left_rows = Declared(COUNTER, "twinsieve_index_left_rows",
+        "Those of these rows that were looked up here too: with too many entries, or a forgotten one.",
+        alert="above 1 in 1,000 of answered_rows")
+    answers_unused = Declared(COUNTER, "twinsieve_index_unused_answers",
+        "Answers that did not fit, by the reason; the index looks up itself. Nothing is lost.",
+        "reason", "growth, but of late; any of differs")
     log_bytes = Declared(OPTIONAL, "twinsieve_log_bytes",
         "Bytes of the app's internal topics on a broker's disk, of one replica, shown by the process that"
         " judges; needs Describe on the cluster.", "topic", "growth beyond what lint prints")
@@ -370,6 +404,8 @@ class Metrics:
             (self.kept_apart, [reason.words for reason in Rule if reason]),
             (self.given_up, list(GivenUp)),
             (self.waiting_partitions, list(WaitReason)),
+            (self.shard_problems, list(Problem)),
+            (self.answers_unused, list(Unused)),
             (self.steps, [step for step in (*WorkerStep, *IndexStep) if step not in WAITING_STEPS]),
             (self.waits, sorted(WAITING_STEPS)),
         ]
@@ -504,6 +540,8 @@ class Metrics:
         self.window_capacity.set(stats.capacity)
         # One band a call: a whole count reads gigabytes of a large index, and nothing is judged meanwhile.
         self.pushed_out.set(index.state.sieve.pushed_out(bands=1))
+        judges = index.answers is not None and index.live
+        self.alone.set({(): len(index.unanswered)} if judges else {})
         self.sieve_bytes.set(stats.bytes_used)
         self.mapped_bytes.set(stats.bytes_mapped)
         self.segments.set(stats.segments)
@@ -523,6 +561,13 @@ class Metrics:
         self.snapshot_bytes.inc(index.snapshots.bytes_written)
         self.segment_failures.inc(index.snapshots.take_segment_failures())
         self.rules_changes.inc(index.rules_changes)
+        if index.answers is not None:
+            for unused, count in index.answers.unused.items():
+                self.answers_unused.labels(unused).inc(count)
+            index.answers.unused.clear()
+            answered, left = index.state.sieve.take_answered()
+            self.answered_rows.inc(answered)
+            self.left_rows.inc(left)
         index.unjudged = index.sessions = index.rebalances = index.rules_changes = 0
         index.snapshots.failures = index.snapshots.bytes_written = 0
         index.given_up.clear()
@@ -539,6 +584,28 @@ class Metrics:
         self.foreign_offsets.inc(worker.foreign_offsets)
         worker.resyncs = worker.trimmed = worker.skipped = worker.read = worker.rebalances = 0
         worker.foreign_offsets = worker.reader.keyless = worker.reader.bad_times = 0
+
+    def count_shard(self, shard: Shard) -> None:
+        """Add the shard's own counts since the last call to the metrics, and set them back to 0."""
+        self.shard_blocks.inc(shard.counts["blocks"])
+        self.shard_rows.inc(shard.counts["rows"])
+        self.shard_bytes.inc(shard.counts["bytes"])
+        for problems in (shard.problems, shard.holdings.problems):
+            for problem, count in problems.items():
+                self.shard_problems.labels(problem).inc(count)
+            problems.clear()
+        shard.counts.clear()
+
+    def set_shard(self, shard: Shard | None) -> None:
+        """Set the gauges of the shard. shard: None for none"""
+        self.shard_segments.set(shard.answered if shard is not None else 0)
+        self.shard_copies.set(len(shard.holdings.held) if shard is not None else 0)
+        self.shard_waiting.set(len(shard.holdings.waiting) if shard is not None else 0)
+        self.shard_memory.set(shard.holdings.bytes_in_memory if shard is not None else 0)
+
+    def set_shard_lag(self, blocks: int | None) -> None:
+        """Set how far the shard is behind the log. blocks: None if unknown"""
+        self.shard_lag.set({(): blocks} if blocks is not None else {})
 
     def set_log_bytes(self, sizes: Mapping[str, int]) -> None:
         """Set the sizes of topics in bytes. sizes: by topic, without topics of unknown size"""

@@ -1,4 +1,4 @@
-"""`twinsieve run`: run both roles in one process until a stop, or until an error that waiting cannot repair.
+"""`twinsieve run`: run the roles of this process until a stop, or until an error that waiting cannot repair.
 
 Steps of a start: open the HTTP pages, choose the name of the process, query a broker until it answers,
 compile kernels, begin the roles. A stop works during each step, and the pages show the current step.
@@ -12,11 +12,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Literal
 
 from twinsieve.pipeline.basics.daemon_executor import DaemonExecutor
 from twinsieve.pipeline.broker.names import Names
@@ -29,6 +28,8 @@ from twinsieve.pipeline.service.input_watch import watching_input
 from twinsieve.pipeline.service.loop import Loop, LoopPhase
 from twinsieve.pipeline.service.member_watch import ForeignMembers, watched_members
 from twinsieve.pipeline.service.metrics import Metrics, ProcessPhase
+from twinsieve.pipeline.service.roles import BOTH, check_roles, roles_of
+from twinsieve.pipeline.service.shard_loop import ShardLoop
 from twinsieve.pipeline.service.slots import slot_of
 from twinsieve.pipeline.service.start_checks import Command, check_topics, until_answered
 from twinsieve.pipeline.service.text_check import require_texts
@@ -46,8 +47,6 @@ _SNAPSHOT_S = 600.0
 _START_S = 2.0
 _JOIN_S = 0.2
 """While it waits for a role to end, it looks this often whether the role hangs."""
-
-Role = Literal["worker", "index", "both"]
 
 
 class SystemClock:
@@ -133,7 +132,7 @@ def run_service(
     connect: Connect,
     *,
     pages: Pages = no_pages,
-    role: Role = "both",
+    role: str = BOTH,
     member: str | None = None,
     dry_run: bool = False,
     move_output: bool = False,
@@ -144,6 +143,7 @@ def run_service(
     """Run the service until `stop` is set; then finish the open work and report the progress.
 
     pages: serves the status pages, which stand above this package
+    role: what this process does, as `roles_of` reads it
     member: a stable name of this process, unique in the deployment; if None, `slot_of` chooses one
     dry_run: shadow mode: judge and count, but emit nothing; with groups, internal topics and state of its own
         (app `<app>-shadow`)
@@ -153,6 +153,8 @@ def run_service(
     clock: another clock, for tests
     raises: ConfigError, UsageError; BrokerError and StateError, with advice, if a retry cannot help
     """
+    roles = roles_of(role)
+    check_roles(roles, settings)
     settings = shadow(settings) if dry_run else settings
     clock = clock or SystemClock()
     stop = stop or threading.Event()
@@ -193,7 +195,7 @@ def run_service(
                 same_output=not (dry_run or move_output),
             )
             group = Names(settings.app).workers
-            if require_texts(settings, connect(settings), clock, group=group, refuses=role != "index"):
+            if require_texts(settings, connect(settings), clock, group=group, refuses="worker" in roles):
                 has_text.set()
 
         until_answered(check, clock, stop, lambda error: status.go(ProcessPhase.WAITING, str(error)))
@@ -221,17 +223,21 @@ def run_service(
             who_had=foreign.who_had,
         )
         stack.callback(builder.queries.shutdown, wait=False)
-        index = IndexLoop(builder, clock, metrics) if role != "worker" else None
+        index = IndexLoop(builder, clock, metrics) if "index" in roles else None
         if index is not None:
             metrics.snapshot_every.set({(): settings.state.snapshot_every_ms / 1000})
         indexes: list[Loop] = [index] if index is not None else []
-        workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if role != "index" else []
-        status.runs([*workers, *indexes])
-        watchdog.watch([*workers, *indexes])
+        workers: list[Loop] = [WorkerLoop(builder, clock, metrics, index=index)] if "worker" in roles else []
+        shards: list[Loop] = []
+        if "shard" in roles:
+            shards.append(ShardLoop(builder.shard_maker(), clock, metrics, builder.calls, builder.alive_s))
+        status.runs([*workers, *indexes, *shards])
+        watchdog.watch([*workers, *indexes, *shards])
         ids = (scheme.scheme_id, own)
         _log.info("run: app=%s role=%s member=%s scheme=%s settings=%s", settings.app, role, slot, *ids)
         stack.enter_context(watching_input(settings, connect, clock, metrics))
-        drive(workers, indexes, stop, tick=watch.tick)
+        hand_over_s = settings.near.grace_ms / 1000 + _END_S
+        drive(workers, indexes, stop, tick=watch.tick, shards=shards, hand_over_s=hand_over_s)
 
 
 @contextmanager
@@ -260,6 +266,8 @@ def drive(
     snapshot_s: float = _SNAPSHOT_S,
     start_s: float = _START_S,
     tick: Callable[[], None] = lambda: None,
+    shards: Sequence[Loop] = (),
+    hand_over_s: float = _END_S,
 ) -> None:
     """Run all loops until `stop` or until one fails; then end all, and raise the error of the failed one.
 
@@ -269,9 +277,10 @@ def drive(
     start_s: limit for a role that is still starting. It may be waiting for a silent broker or reading a large
         snapshot, and has no open work
     tick: called a few times a second
+    shards: loops that go on until other processes do their work; hand_over_s: limit for that
     raises: BrokerError if a role does not end in time, or hangs; nothing waits for a role that hangs
     """
-    running = {loop: _started(loop) for loop in [*workers, *indexes]}
+    running = {loop: _started(loop) for loop in [*workers, *indexes, *shards]}
 
     def failed() -> bool:
         return any(loop.is_lost for loop in running)
@@ -288,9 +297,12 @@ def drive(
         tick()
         for loop in running:
             loop.log_silence()
+    # At once: other shards answer meanwhile, and these still answer the index.
+    for loop in shards:
+        loop.stop()
     # End the workers first, because they need the index for their last answers.
     late = []
-    for group, limit_s in ((workers, end_s), (indexes, snapshot_s)):
+    for group, limit_s in ((workers, end_s), (indexes, snapshot_s), (shards, hand_over_s)):
         for loop in group:
             loop.stop()
         limit_s = min(limit_s, end_s) if failed() else limit_s

@@ -36,7 +36,7 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
         "near:\n"
         "  similarty: .9\n"
         "  similarity: 85\n"
-        "  window: {messages: 1700000000, age: 1:30}\n"
+        "  window: {messages: 5000000000, age: 1:30}\n"
         "  threads: 010\n"
         "input: {topics: [a, posts.unique]}\n"
         "mesages: 4\n",
@@ -48,7 +48,7 @@ def test_every_problem_is_found_at_its_line_and_column(tmp_path: Path) -> None:
         "3:36: exact.window.age is '24'",
         "5:3: unknown key 'near.similarty'",
         "6:15: near.similarity is 85",
-        "7:22: near.window.messages is 1700000000",
+        "7:22: near.window.messages is 5000000000",
         "7:39: near.window.age is '1:30'",
         "8:12: near.threads is '010'",
         "9:21: input.topics.1 is 'posts.unique'",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,7 @@ from twinsieve.pipeline.commands.kafka.stopping import stopped_by_signals
 from twinsieve.pipeline.commands.options import SettingsFlags, settings_options
 from twinsieve.pipeline.commands.terminal import examples
 from twinsieve.pipeline.settings import ConfigError
+from twinsieve.stages.errors import UsageError
 
 if TYPE_CHECKING:
     from twinsieve.pipeline.settings.model import Settings
@@ -43,20 +44,33 @@ def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False, has_page
     return settings
 
 
+def _role(ctx: click.Context, _param: click.Parameter, given: str) -> str:
+    """The text, unchanged, if it names roles. raises: click.UsageError"""
+    from twinsieve.pipeline.service.roles import roles_of
+
+    try:
+        roles_of(given)
+    except UsageError as error:
+        raise click.UsageError(str(error), ctx) from error
+    return given
+
+
 @click.command(
     "run",
     epilog=examples(
         "twinsieve run -c kafka.yaml",
         "twinsieve run -c kafka.yaml --dry-run",
         "twinsieve run -c kafka.yaml --role worker --member worker-1",
+        "twinsieve run -c shards.yaml --role worker,index",
     ),
 )
 @settings_options
 @click.option(
     "--role",
     default="both",
-    type=click.Choice(["worker", "index", "both"]),
-    help="What this process does (both).",
+    metavar="ROLES",
+    callback=_role,
+    help="What this process does: worker, index, shard, or several with commas; both: worker,index (both).",
 )
 @member_option
 @click.option(
@@ -69,7 +83,7 @@ def settings_to_connect(flags: SettingsFlags, *, dry_run: bool = False, has_page
 )
 @click.option("--dry-run", is_flag=True, help="Judge and count next to the running app, and emit nothing.")
 def command(
-    role: Literal["worker", "index", "both"],
+    role: str,
     member: str | None,
     dry_run: bool,
     move_output: bool,
